@@ -80,8 +80,12 @@ pub(super) fn readme(layout: &Layout, net: &QuantNet, language: Language) -> Str
     format!(
         "## The network
 
-`{source}` evaluates the network `{shape}`, quantised by scheme `{scheme}`, with the weights of `weights.bin`. It is plain
-scalar code to start from: its integers are exactly those of `fsbench eval`, so faster code can be held against it.
+`{source}` evaluates this network, quantised by scheme `{scheme}`, with the weights of `weights.bin`:
+
+    {shape}
+
+It is plain scalar code to start from: its integers are exactly those of `fsbench eval`, so faster code can be held
+against it.
 
 {code}
 
