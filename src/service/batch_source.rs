@@ -1,6 +1,7 @@
 //! The samples of a batch, from a mapped file or from a binpack that is decoded window by window.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::ServiceError;
 use super::binpack_batches::{BinpackBatches, WindowRange};
@@ -21,7 +22,7 @@ impl Paging for Fsd {
 
 /// The data of a stream.
 pub(super) enum BatchSource {
-    Mapped { file: Fsd, batches: MappedBatches },
+    Mapped { file: Arc<Fsd>, batches: MappedBatches },
     Binpack(BinpackBatches),
 }
 
@@ -37,6 +38,17 @@ enum Storage<'a> {
 }
 
 impl BatchSource {
+    /// The same batches for another stream. Streams at different places must not share their windows, of which a source
+    /// keeps only the last few.
+    pub(super) fn with_empty_caches(&self) -> BatchSource {
+        match self {
+            BatchSource::Mapped { file, batches } => {
+                BatchSource::Mapped { file: Arc::clone(file), batches: batches.with_empty_caches() }
+            }
+            BatchSource::Binpack(batches) => BatchSource::Binpack(batches.with_empty_caches()),
+        }
+    }
+
     pub(super) const fn schedule(&self) -> &Schedule {
         match self {
             BatchSource::Mapped { batches, .. } => batches.schedule(),
@@ -52,7 +64,7 @@ impl BatchSource {
     ) -> Result<Option<BatchSamples<'_>>, ServiceError> {
         Ok(match self {
             BatchSource::Mapped { file, batches } => {
-                let batch = batches.batch(number, file);
+                let batch = batches.batch(number, &**file);
                 Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(file.records(), batch) })
             }
             BatchSource::Binpack(batches) => {

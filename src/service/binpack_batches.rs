@@ -27,9 +27,9 @@ type Location = u32;
 
 /// The batches of a stream over a binpack, numbered from 0 over all epochs.
 pub(super) struct BinpackBatches {
-    segments: Segments,
+    segments: Arc<Segments>,
     /// The segments of the split that have usable samples, in the file's order.
-    eligible: Vec<u32>,
+    eligible: Arc<[u32]>,
     schedule: Schedule,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
@@ -89,14 +89,27 @@ impl BinpackBatches {
             )));
         }
         Ok(BinpackBatches {
-            eligible,
+            eligible: eligible.into(),
             schedule: request.schedule(samples),
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
-            segments,
+            segments: Arc::new(segments),
         })
+    }
+
+    /// The same batches for another stream, which has windows of its own.
+    pub(super) fn with_empty_caches(&self) -> BinpackBatches {
+        BinpackBatches {
+            segments: Arc::clone(&self.segments),
+            eligible: Arc::clone(&self.eligible),
+            schedule: self.schedule,
+            epochs: EpochCache::default(),
+            windows: Mutex::new(Vec::new()),
+            spare: Mutex::new(Vec::new()),
+            window_samples: self.window_samples,
+        }
     }
 
     pub(super) const fn schedule(&self) -> &Schedule {
@@ -143,7 +156,7 @@ impl BinpackBatches {
         self.epochs.get_or_make(epoch, || {
             let segments = match self.schedule.shuffle {
                 true => fisher_yates(&self.eligible, self.schedule.seed, epoch),
-                false => self.eligible.clone(),
+                false => self.eligible.to_vec(),
             };
             let limits = WindowLimits { samples: self.window_samples, groups: 1 << (Location::BITS - SAMPLE_BITS) };
             EpochWindows::new(epoch, segments, |segment| self.usable(segment).into(), limits)

@@ -14,7 +14,6 @@ use super::{Array, Header, PreparedStream, ProcessBound, ServiceError, Shard};
 /// A running stream of batches, the same as a service's for the same request. Dropping it ends its threads.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use std::time::Duration;
 ///
 /// use fsbench::data::Method;
@@ -22,7 +21,7 @@ use super::{Array, Header, PreparedStream, ProcessBound, ServiceError, Shard};
 ///
 /// let request = Request::new("piece", "experiments/games/sample.pgn.zst", Method::Eval);
 /// # let request = Request { data: fsbench::pipeline::sample_games()?, ..request };
-/// let stream = Arc::new(prepare(request, &())?);
+/// let stream = prepare(request, &())?;
 /// let batches = LocalStream::start(&stream, 0, Shard::WHOLE)?;
 /// let mut samples = 0;
 /// loop {
@@ -46,7 +45,7 @@ struct Running {
 
 /// What the workers, the stream and its batches share.
 struct Shared {
-    stream: Arc<PreparedStream>,
+    stream: PreparedStream,
     slots: Slots,
     control: StreamControl,
 }
@@ -73,10 +72,10 @@ impl LocalStream {
     ///
     /// # Errors
     /// When the memory cannot be mapped or a thread cannot be started.
-    pub fn start(stream: &Arc<PreparedStream>, start_batch: u64, shard: Shard) -> Result<LocalStream, ServiceError> {
+    pub fn start(stream: &PreparedStream, start_batch: u64, shard: Shard) -> Result<LocalStream, ServiceError> {
         let request = stream.request();
         let slots = Slots::private(request.slots, stream.layout.slot_bytes)?;
-        let shared = Arc::new(Shared { stream: Arc::clone(stream), slots, control: StreamControl::default() });
+        let shared = Arc::new(Shared { stream: stream.with_empty_caches(), slots, control: StreamControl::default() });
         shared.control.open(request.slots, start_batch, stream.source.schedule().batches(), shard);
         let mut running = Running { shared, workers: Vec::with_capacity(request.threads) };
         for number in 0..request.threads {
@@ -179,12 +178,12 @@ impl Drop for LocalBatch {
 mod tests {
     use super::*;
     use crate::data::Method;
-    use crate::service::{PrepareObserver, Request, prepare};
+    use crate::service::{Request, prepare};
 
-    fn stream(threads: usize) -> Arc<PreparedStream> {
+    fn stream(threads: usize) -> PreparedStream {
         let data = crate::pipeline::sample_games().expect("the sample games");
         let request = Request { batch_size: 512, threads, slots: 4, ..Request::new("piece", data, Method::Eval) };
-        Arc::new(prepare(request, &() as &dyn PrepareObserver).expect("prepared"))
+        prepare(request, &()).expect("prepared")
     }
 
     fn all(batches: &LocalStream) -> Vec<(u64, Vec<i32>, Vec<f32>)> {

@@ -27,8 +27,8 @@ pub trait Paging {
 
 /// The batches of a stream over a mapped file, numbered from 0 over all epochs.
 pub struct MappedBatches {
-    eligible: EligibleRecords,
-    samples_per_block: Vec<u32>,
+    eligible: Arc<EligibleRecords>,
+    samples_per_block: Arc<[u32]>,
     schedule: Schedule,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<MappedWindow>>>,
@@ -79,7 +79,20 @@ impl MappedBatches {
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
-            eligible,
+            eligible: Arc::new(eligible),
+        }
+    }
+
+    /// The same batches for another stream, which has windows of its own.
+    #[must_use]
+    pub fn with_empty_caches(&self) -> MappedBatches {
+        MappedBatches {
+            eligible: Arc::clone(&self.eligible),
+            samples_per_block: Arc::clone(&self.samples_per_block),
+            schedule: self.schedule,
+            epochs: EpochCache::default(),
+            windows: Mutex::new(Vec::new()),
+            window_samples: self.window_samples,
         }
     }
 

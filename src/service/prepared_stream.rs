@@ -1,5 +1,7 @@
 //! A request made ready to be served: its samples are known and its slots laid out.
 
+use std::sync::Arc;
+
 use super::batch_source::BatchSource;
 use super::binpack_batches::BinpackBatches;
 use super::eligible::{TripletCheck, eligible_records};
@@ -20,7 +22,7 @@ const ESTIMATE_RECORDS: usize = 8_192;
 /// A request with everything that serving it needs.
 pub struct PreparedStream {
     pub(super) request: Request,
-    pub(super) set: FeatureSet,
+    pub(super) set: Arc<FeatureSet>,
     pub(super) source: BatchSource,
     pub(super) score_unit: ScoreUnit,
     pub(super) layout: SlotLayout,
@@ -46,8 +48,8 @@ impl PreparedStream {
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let score_unit = file.header().score_unit;
         let schedule = request.schedule(eligible.count());
-        let source = BatchSource::Mapped { file, batches: MappedBatches::new(eligible, schedule) };
-        Ok(PreparedStream { request, set, source, score_unit, layout, unusable })
+        let source = BatchSource::Mapped { file: Arc::new(file), batches: MappedBatches::new(eligible, schedule) };
+        Ok(PreparedStream { request, set: Arc::new(set), source, score_unit, layout, unusable })
     }
 
     /// A stream over a binpack, decoded while it is served.
@@ -65,7 +67,20 @@ impl PreparedStream {
         let some = batches.spread(ESTIMATE_RECORDS)?;
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let unusable = batches.unusable();
-        Ok(PreparedStream { request, set, source: BatchSource::Binpack(batches), score_unit, layout, unusable })
+        let (set, source) = (Arc::new(set), BatchSource::Binpack(batches));
+        Ok(PreparedStream { request, set, source, score_unit, layout, unusable })
+    }
+
+    /// The same batches for another stream.
+    pub(super) fn with_empty_caches(&self) -> PreparedStream {
+        PreparedStream {
+            request: self.request.clone(),
+            set: Arc::clone(&self.set),
+            source: self.source.with_empty_caches(),
+            score_unit: self.score_unit,
+            layout: self.layout.clone(),
+            unusable: self.unusable,
+        }
     }
 
     #[must_use]
@@ -74,7 +89,7 @@ impl PreparedStream {
     }
 
     #[must_use]
-    pub const fn feature_set(&self) -> &FeatureSet {
+    pub fn feature_set(&self) -> &FeatureSet {
         &self.set
     }
 
