@@ -51,6 +51,9 @@ pub mod report;
 
 pub mod export;
 
+#[cfg(feature = "python")]
+mod python;
+
 #[cfg(feature = "report")]
 pub mod cli;
 

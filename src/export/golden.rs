@@ -192,7 +192,7 @@ mod tests {
         let lines = random_lines();
         assert_eq!(lines.iter().map(|line| line.moves.len() + 1).sum::<usize>(), POSITIONS);
         let count = |is: fn(Move) -> bool| lines.iter().flat_map(|line| &line.moves).filter(|mv| is(**mv)).count();
-        let counts = [count(|mv| mv.is_castle()), count(|mv| mv.is_en_passant()), count(|mv| mv.is_promotion())];
+        let counts = [count(Move::is_castle), count(Move::is_en_passant), count(Move::is_promotion)];
         assert!(counts.iter().all(|count| *count >= 5), "{counts:?}");
     }
 }

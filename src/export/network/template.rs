@@ -12,7 +12,7 @@ pub(super) struct Values {
 
 impl Values {
     /// Sets what `{{name}}` stands for.
-    pub(super) fn set(&mut self, name: &'static str, value: impl ToString) {
+    pub(super) fn set(&mut self, name: &'static str, value: impl std::fmt::Display) {
         self.values.insert(name, value.to_string());
     }
 

@@ -135,15 +135,15 @@ impl Layout {
         out.extend_from_slice(&(self.size as u64).to_le_bytes());
         out.resize(HEADER, 0);
         let (narrow, wide) = net.ft_weights.split_at(self.narrow * net.shape.l1);
-        append(&mut out, &net.ft_biases, |value| value.to_le_bytes());
+        append(&mut out, &net.ft_biases, i16::to_le_bytes);
         append(&mut out, narrow, |value| [value as u8]);
-        append(&mut out, wide, |value| value.to_le_bytes());
-        append(&mut out, &net.psqt_weights, |value| value.to_le_bytes());
+        append(&mut out, wide, i16::to_le_bytes);
+        append(&mut out, &net.psqt_weights, i32::to_le_bytes);
         for layer in net.stacks.iter().flatten() {
-            append(&mut out, &layer.biases, |value| value.to_le_bytes());
+            append(&mut out, &layer.biases, i32::to_le_bytes);
             match net.scheme.weights {
                 WeightType::I8 => append(&mut out, &layer.weights, |value| [value as u8]),
-                WeightType::I16 => append(&mut out, &layer.weights, |value| value.to_le_bytes()),
+                WeightType::I16 => append(&mut out, &layer.weights, i16::to_le_bytes),
             }
         }
         debug_assert_eq!(out.len(), self.size, "every section is written");
@@ -160,8 +160,8 @@ fn narrow_features(net: &QuantNet) -> usize {
 }
 
 /// The section at byte `at`, which moves to the next one.
-fn place(section: Section, at: &mut usize) -> Section {
-    let section = Section { at: *at, ..section };
+fn place(mut section: Section, at: &mut usize) -> Section {
+    section.at = *at;
     *at += section.size().next_multiple_of(ALIGNMENT);
     section
 }
