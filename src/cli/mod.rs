@@ -36,6 +36,7 @@ mod threads;
 mod train;
 mod train_progress;
 mod uci;
+mod work;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -114,6 +115,7 @@ enum Command {
     Show(show::Arguments),
     Train(Box<train::Arguments>),
     Uci(uci::Arguments),
+    Work(work::Arguments),
 }
 
 impl Command {
@@ -141,6 +143,7 @@ impl Command {
             Command::Show(arguments) => show::run(arguments),
             Command::Train(arguments) => train::run(arguments),
             Command::Uci(arguments) => uci::run(arguments),
+            Command::Work(arguments) => work::run(arguments),
         }
     }
 }
