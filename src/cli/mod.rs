@@ -37,6 +37,7 @@ mod threads;
 mod train;
 mod train_progress;
 mod uci;
+mod work;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -116,6 +117,7 @@ enum Command {
     Show(show::Arguments),
     Train(Box<train::Arguments>),
     Uci(uci::Arguments),
+    Work(work::Arguments),
 }
 
 impl Command {
@@ -144,6 +146,7 @@ impl Command {
             Command::Show(arguments) => show::run(arguments),
             Command::Train(arguments) => train::run(arguments),
             Command::Uci(arguments) => uci::run(arguments),
+            Command::Work(arguments) => work::run(arguments),
         }
     }
 }

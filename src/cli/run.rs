@@ -13,7 +13,7 @@ use super::{Failure, Format, interrupt, print_json, report};
 use crate::data::Method;
 use crate::experiment::{
     Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RunEstimate, Runner, RunnerOptions,
-    TrainedRun, key_help,
+    Share, TrainedRun, key_help,
 };
 use crate::pipeline::{self, build::input_unit};
 use crate::play::{Interval, MatchProgress, Pairs};
@@ -41,6 +41,12 @@ pub struct Arguments {
     /// build its data
     #[arg(long, conflicts_with = "force")]
     plan: bool,
+    /// Print the steps, what each needs, whether it is done and how long it will take, as JSON, and do none
+    #[arg(long, conflicts_with_all = ["force", "plan", "only"])]
+    list_steps: bool,
+    /// Do this step of --list-steps only; at once if it is done. Many processes may each do a step in the same folder
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["force", "plan", "only", "list_steps"])]
+    step: Option<String>,
     /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
@@ -53,24 +59,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if !cfg!(feature = "train") {
-        return Err(failure(ExperimentError::NoTrainer));
-    }
-    let experiment = Experiment::read(&arguments.experiment, arguments.scale.as_deref()).map_err(failure)?;
-    if experiment.rows.iter().any(|row| row.method == Method::Eval) {
-        for input in experiment.inputs().map_err(failure)? {
-            note_assumed(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
-        }
-    }
+    let experiment = read(&arguments.experiment, arguments.scale.as_deref())?;
     let data = pipeline::default_cache().map_err(Failure::request)?;
     let options = RunnerOptions {
         out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
         work: work_folder(&data),
         only: arguments.only.clone(),
         fresh: arguments.force,
+        share: Share::All,
     };
     let mut executor = LocalExecutor { data_cache: Some(data) };
-    let mut monitor = StderrMonitor { graceful: None, trained: Vec::new(), last_games: Mutex::new(None) };
+    let mut monitor = StderrMonitor::default();
+    if arguments.list_steps {
+        let steps = Runner::list_steps(&experiment, &mut executor, &options).map_err(failure)?;
+        return print_json(&steps);
+    }
+    if let Some(key) = &arguments.step {
+        return Runner::run_step(key, &experiment, &mut executor, &options, &mut monitor).map_err(failure);
+    }
     if arguments.plan {
         let estimate = Runner::estimate(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
         return match arguments.format {
@@ -84,6 +90,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         note!("networks: {}; `fsbench runs` lists their runs", options.out.join("networks").display());
     }
     Ok(())
+}
+
+/// Reads an experiment, and notes which scores' unit is assumed.
+pub(super) fn read(path: &Path, scale: Option<&str>) -> Result<Experiment, Failure> {
+    if !cfg!(feature = "train") {
+        return Err(failure(ExperimentError::NoTrainer));
+    }
+    let experiment = Experiment::read(path, scale).map_err(failure)?;
+    if experiment.rows.iter().any(|row| row.method == Method::Eval) {
+        for input in experiment.inputs().map_err(failure)? {
+            note_assumed(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
+        }
+    }
+    Ok(experiment)
 }
 
 /// Rows and stages with their times, memory, disk and warnings.
@@ -125,7 +145,8 @@ pub(super) fn failure(error: ExperimentError) -> Failure {
 }
 
 /// Writes a line per step, epoch and network to stderr.
-struct StderrMonitor {
+#[derive(Default)]
+pub(super) struct StderrMonitor {
     /// Set while a training or a match runs, which then saves its state before it stops. Other steps are simply
     /// interrupted.
     graceful: Option<Graceful>,

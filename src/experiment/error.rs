@@ -23,11 +23,21 @@ pub enum ExperimentError {
     #[error("no run of the experiment uses the set '{set}'; the experiment has {known}")]
     NoSuchSet { set: String, known: String },
     #[error(
-        "another experiment is running in {}; wait for it to end, or set FSBENCH_CACHE to another folder (two trainings \
+        "another experiment, or a worker, is running in {}; wait for it to end, or set FSBENCH_CACHE to another folder (two trainings \
          at once would distort each other's timings)",
         .0.display()
     )]
     Busy(PathBuf),
+    #[error(
+        "the experiment '{experiment}' has no step {key}; `--list-steps` lists them (the keys change with the settings, the \
+         data and the sets)"
+    )]
+    NoSuchStep { key: String, experiment: String },
+    #[error("{step} needs {missing}, which is not done")]
+    NotReady { step: String, missing: String },
+    /// Steps failed, and others that need them were not done.
+    #[error("{failed} of the experiment's steps failed, and {} that need them were not done; the first: {first}", .blocked)]
+    Failed { failed: usize, blocked: usize, first: Box<ExperimentError> },
     #[error("this fsbench has no trainer; to run experiments, build it with the feature `train` (the default)")]
     NoTrainer,
     #[error("interrupted; the same command resumes it")]
@@ -47,10 +57,11 @@ impl ExperimentError {
     /// Whether the request was wrong, as opposed to work that failed.
     #[must_use]
     pub fn is_request(&self) -> bool {
-        use ExperimentError::{NoFile, NoSuchSet, NoTrainer, Openings, Read, Set, Spec};
-        matches!(
-            self,
-            Read { .. } | Spec { .. } | Set { .. } | NoFile { .. } | Openings { .. } | NoSuchSet { .. } | NoTrainer
-        )
+        use ExperimentError::{NoFile, NoSuchSet, NoSuchStep, NoTrainer, Openings, Read, Set, Spec};
+        match self {
+            Read { .. } | Spec { .. } | Set { .. } | NoFile { .. } | Openings { .. } => true,
+            NoSuchSet { .. } | NoSuchStep { .. } | NoTrainer => true,
+            _ => false,
+        }
     }
 }

@@ -118,6 +118,9 @@ impl Runner<'_> {
         }
         let order: HashMap<_, _> =
             self.plan.runs.iter().enumerate().map(|(index, run)| (run.key.clone(), index)).collect();
+        let sets: HashMap<_, _> =
+            self.plan.sets.iter().enumerate().map(|(index, set)| (set.label.clone(), index)).collect();
+        self.results.updates.sort_by_key(|result| sets.get(&result.set).copied());
         self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
         self.results.validation.sort_by_key(|result| order.get(&result.key).copied());
         self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
@@ -147,23 +150,14 @@ impl Runner<'_> {
         let keys: Vec<_> =
             requested.map(|&step| (step, self.key(step))).filter(|(_, key)| !kept.contains(key)).collect();
         for (step, key) in keys {
-            let kind = match step {
-                PlanStep::Updates(_) => "updates",
-                PlanStep::Validation(_) => "validation",
-                PlanStep::Activity(_) => "activity",
-                PlanStep::Error(_) => "error",
-                PlanStep::Speed(_) => "speed",
-                PlanStep::EqualSpeed(_) => "equal speed",
-                PlanStep::Match(_) => "match",
-                PlanStep::Train(run) => {
-                    let path = self.run_folder(run);
-                    if path.exists() {
-                        let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
-                        std::fs::remove_dir_all(&path).map_err(failed)?;
-                    }
-                    "run"
+            if let PlanStep::Train(run) = step {
+                let path = self.run_folder(run);
+                if path.exists() {
+                    let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
+                    std::fs::remove_dir_all(&path).map_err(failed)?;
                 }
-            };
+            }
+            let kind = if let PlanStep::Train(_) = step { "run" } else { step.kind() };
             self.store.remove(kind, &key)?;
         }
         Ok(())

@@ -22,11 +22,21 @@ impl Runner<'_> {
         ResultKey::of("match", &json!([self.game_determinants(index), length]))
     }
 
+    /// What identifies a match before its networks are trained.
+    pub(super) fn match_step_key(&self, index: usize) -> ResultKey {
+        let length = self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]));
+        let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
+        ResultKey::of("match step", &json!([self.determinants(index, run), length]))
+    }
+
     /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
     fn game_determinants(&self, index: usize) -> Value {
+        self.determinants(index, |run| json!([self.run_key(&self.plan.runs[run]), self.network_hash(run)]))
+    }
+
+    fn determinants(&self, index: usize, network: impl Fn(usize) -> Value) -> Value {
         let PlannedMatch { run, reference, kind } = self.plan.matches[index];
         let Some(measure) = &self.experiment.matches else { return Value::Null };
-        let network = |run: usize| json!([self.run_key(&self.plan.runs[run]), self.network_hash(run)]);
         let limit = match kind {
             MatchKind::EqualNodes => json!(measure.nodes),
             // The cost of a node is measured.

@@ -5,6 +5,7 @@
 //! store.
 
 mod checks;
+mod claims;
 mod equal_speed;
 mod error;
 mod estimate;
@@ -22,6 +23,7 @@ mod result_keys;
 mod result_store;
 mod runner;
 mod scale;
+mod shared_steps;
 mod spec;
 mod sweep;
 mod toml_file;
@@ -41,8 +43,9 @@ pub use local_executor::LocalExecutor;
 pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
-pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions};
+pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
+pub use shared_steps::ListedStep;
 pub use spec::{
     ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure,
     SpeedMeasure,

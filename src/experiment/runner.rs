@@ -57,6 +57,19 @@ pub struct RunnerOptions {
     pub only: Option<String>,
     /// Delete the experiment's finished results first.
     pub fresh: bool,
+    pub share: Share,
+}
+
+/// Which steps this process does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Share {
+    /// All, alone in the work folder.
+    #[default]
+    All,
+    /// Those that no other process of the work folder does, until all are done.
+    Free,
+    /// The one of this key (see [`Runner::list_steps`]).
+    One(String),
 }
 
 /// Whether a run was already finished when the experiment was started.
@@ -111,6 +124,8 @@ pub(super) struct Earlier {
     pub(super) keys: HashSet<ResultKey>,
     /// Names of their runs' folders, which the experiment uses.
     runs: BTreeSet<String>,
+    /// Whether the requested step was among theirs.
+    pub(super) found: bool,
 }
 
 /// A running experiment.
@@ -137,27 +152,51 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Does all steps that are not done yet, and returns all records.
+    /// Does all steps that are not done yet, beside other processes if the options say so, and returns all records.
     ///
     /// # Errors
     /// When the experiment is wrong, before any work; when a step fails; or [`ExperimentError::Interrupted`]. Results
-    /// finished until then are in the results folder and need not be computed again.
+    /// finished until then are in the store and need not be computed again.
     pub fn run(
         experiment: &Experiment,
         executor: &mut dyn Executor,
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Results, ExperimentError> {
+        let results = Runner::run_share(experiment, executor, options, monitor, &mut Earlier::default())?;
+        results.ok_or(ExperimentError::Interrupted)
+    }
+
+    /// Does the step of this key, unless it is done, or waits until the process that does it has finished.
+    ///
+    /// # Errors
+    /// As [`Runner::run`]; when the experiment has no such step, or a step that this one needs is not done.
+    pub fn run_step(
+        key: &str,
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        let options = RunnerOptions { share: Share::One(key.to_owned()), ..options.clone() };
         let mut earlier = Earlier::default();
-        let mut pass = |experiment: &Experiment, purpose| {
-            Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut earlier)
-        };
-        let results = pass(experiment, Purpose::Results)?;
-        let Some(found) = experiment.at_equal_speed(&results.equal_speed, &[]) else { return Ok(results) };
-        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
-        let trained = pass(&found.equal_speed_trial(), Purpose::Trial)?;
-        let at_equal_speed = experiment.at_equal_speed(&results.equal_speed, &trained.equal_speed);
-        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
+        Runner::run_share(experiment, executor, &options, monitor, &mut earlier)?;
+        match earlier.found {
+            true => Ok(()),
+            false => Err(ExperimentError::NoSuchStep { key: key.to_owned(), experiment: experiment.name.clone() }),
+        }
+    }
+
+    fn run_share(
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+        monitor: &mut dyn ExperimentMonitor,
+        earlier: &mut Earlier,
+    ) -> Result<Option<Results>, ExperimentError> {
+        Runner::passes(experiment, &mut |experiment, purpose| {
+            Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut *earlier)
+        })
     }
 
     /// Does all steps of the experiment's rows.
@@ -168,15 +207,18 @@ impl<'a> Runner<'a> {
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
-    ) -> Result<Results, ExperimentError> {
+    ) -> Result<Option<Results>, ExperimentError> {
         let (mut runner, _lock) = Runner::prepared(experiment, purpose, executor, options)?;
         if options.fresh {
             runner.delete_finished(&earlier.keys)?;
         }
         let pending = runner.load_finished(monitor, earlier)?;
-        runner.do_pending(&pending, monitor)?;
+        let complete = match &options.share {
+            Share::All => runner.do_pending(&pending, monitor).map(|()| true)?,
+            Share::Free | Share::One(_) => runner.do_shared(pending, monitor, earlier)?,
+        };
         earlier.keys.extend(runner.plan.steps.iter().map(|&step| runner.key(step)));
-        Ok(runner.results)
+        Ok(complete.then_some(runner.results))
     }
 
     /// The plan, the data, and the lock of the work folder.
@@ -193,7 +235,10 @@ impl<'a> Runner<'a> {
         let inputs = experiment.inputs()?;
         let openings = experiment.openings_path()?;
         let match_setup = match_setup(experiment, executor, openings.as_deref())?;
-        let lock = lock(&options.work)?;
+        let lock = match options.share {
+            Share::All => lock(&options.work),
+            Share::Free | Share::One(_) => lock_shared(&options.work),
+        }?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
         let (data, seconds, newest) = (Vec::new(), BTreeMap::new(), None);
@@ -221,6 +266,7 @@ impl<'a> Runner<'a> {
         for options in self.plan.datasets.clone() {
             let request = DataRequest { inputs: self.inputs.clone(), options };
             let begun = Instant::now();
+            let _claim = self.claim_data(&request)?;
             let data = self
                 .executor
                 .prepare_data(&request)
@@ -251,7 +297,9 @@ impl<'a> Runner<'a> {
                 self.tell_trained(run, FinishedWhen::Before, monitor)?;
             }
         }
-        self.save()?;
+        if self.options.share == Share::All {
+            self.save()?;
+        }
         if self.options.only.is_some() {
             pending.retain(|&step| self.is_requested(step));
             let all = pending.clone();
@@ -286,7 +334,11 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn do_step(&mut self, step: PlanStep, monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
+    pub(super) fn do_step(
+        &mut self,
+        step: PlanStep,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
         // An earlier step of this experiment may have stored the same result under another label.
         if self.load_step(step)? {
             if let PlanStep::Train(run) = step {
@@ -371,7 +423,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Tells the monitor of a finished run whose network is among the results.
-    fn tell_trained(
+    pub(super) fn tell_trained(
         &self,
         run: usize,
         when: FinishedWhen,
@@ -488,12 +540,21 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Locks the work folder for one experiment. The lock ends with the process, however that ends.
+/// Locks the work folder for one process. The lock ends with the process, however that ends.
 pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
+    lock_by(work, File::try_lock)
+}
+
+/// Locks the work folder for all processes that share the steps.
+pub(super) fn lock_shared(work: &Path) -> Result<File, ExperimentError> {
+    lock_by(work, File::try_lock_shared)
+}
+
+fn lock_by(work: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, ExperimentError> {
     let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
     std::fs::create_dir_all(work).map_err(failed)?;
     let file = File::create(work.join("lock")).map_err(failed)?;
-    match file.try_lock() {
+    match lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(ExperimentError::Busy(work.to_path_buf())),
         Err(TryLockError::Error(source)) => Err(failed(source)),

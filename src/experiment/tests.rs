@@ -8,6 +8,7 @@ mod matches;
 mod networks;
 mod rows;
 mod scales;
+mod shared_steps;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -108,7 +109,7 @@ impl ExperimentFolder {
 
     fn options(&self) -> RunnerOptions {
         let at = |name: &str| self.folder.path().join(name);
-        RunnerOptions { out: at("results"), work: at("work"), only: None, fresh: false }
+        RunnerOptions { out: at("results"), work: at("work"), only: None, fresh: false, share: Share::All }
     }
 
     fn experiment(&self, text: &str) -> Result<Experiment, ExperimentError> {

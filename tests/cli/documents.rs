@@ -170,6 +170,8 @@ fn documents_about_trainings_and_experiments() {
     check(&workspace, "measure-error", &[&["measure", "error"], &networks[..], &data].concat());
     let plan = check(&workspace, "run-plan", &["run", "proj/small.toml", "--out", "results", "--plan"]);
     assert_eq!(plan["to_do"], plan["steps"]);
+    let steps = check(&workspace, "run-steps", &["run", "proj/small.toml", "--out", "results", "--list-steps"]);
+    assert_eq!(steps.as_array().unwrap().len() as u64, plan["steps"].as_u64().unwrap());
     check(&workspace, "run", &["run", "proj/small.toml", "--out", "results"]);
     check(&workspace, "report", &["report", "results"]);
     let joined = check(&workspace, "report", &["report", "results", "results", "--out", "joined"]);

@@ -15,4 +15,5 @@ mod man;
 mod output;
 mod overwrite;
 mod schema;
+mod work;
 mod workspace;

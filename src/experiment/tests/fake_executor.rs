@@ -18,6 +18,8 @@ pub struct FakeExecutor {
     pub starts: BTreeMap<String, String>,
     /// Fails after this many calls, like a process that is killed.
     pub calls_left: Option<u32>,
+    /// The name of a call that fails.
+    pub fails: Option<String>,
     /// Whether every path is a set. All paths are then the same set.
     pub any_set: bool,
     /// Digest of the search.
@@ -34,6 +36,7 @@ impl Default for FakeExecutor {
             calls: BTreeMap::new(),
             starts: BTreeMap::new(),
             calls_left: None,
+            fails: None,
             any_set: false,
             search: String::new(),
             found: 32,
@@ -48,6 +51,9 @@ impl FakeExecutor {
             Some(0) => return Err("killed".into()),
             Some(calls) => *calls -= 1,
             None => {}
+        }
+        if self.fails.as_ref() == Some(&name) {
+            return Err("failed".into());
         }
         *self.calls.entry(name).or_default() += 1;
         Ok(())

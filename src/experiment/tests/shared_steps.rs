@@ -1,0 +1,113 @@
+//! Several processes, here threads, that share the steps of an experiment.
+
+use super::*;
+use crate::record::{StageSeconds, Timestamp};
+
+impl ExperimentFolder {
+    fn shared(&self) -> RunnerOptions {
+        RunnerOptions { share: Share::Free, ..self.options() }
+    }
+
+    fn list(&self, text: &str) -> Vec<ListedStep> {
+        let experiment = self.experiment(text).expect("an experiment");
+        Runner::list_steps(&experiment, &mut FakeExecutor::default(), &self.options()).expect("listed")
+    }
+}
+
+/// Results without what differs from one time to the next.
+fn timeless(mut results: Results) -> Results {
+    results.environment.recorded = Timestamp::from_unix(0);
+    results.environment.seconds = StageSeconds::default();
+    results
+}
+
+#[test]
+fn workers_do_every_step_once_and_find_what_one_process_finds() {
+    let alone = ExperimentFolder::new();
+    let expected = alone.run(TEXT, &mut FakeExecutor::default()).expect("done");
+    let folder = ExperimentFolder::new();
+    let work = || {
+        let mut executor = FakeExecutor::default();
+        let experiment = folder.experiment(TEXT).expect("an experiment");
+        let results = Runner::run(&experiment, &mut executor, &folder.shared(), &mut RecordingMonitor::default());
+        (results.expect("done"), executor.calls)
+    };
+    let all = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let mut calls = BTreeMap::<String, u32>::new();
+    for (results, done) in all {
+        assert_eq!(timeless(results), timeless(expected.clone()));
+        for (step, count) in done {
+            *calls.entry(step).or_default() += count;
+        }
+    }
+    assert_eq!((calls.len(), calls.values().sum::<u32>() as usize), (STEPS, STEPS), "{calls:?}");
+    let left = std::fs::read_dir(folder.options().work.join("claims")).expect("claims");
+    let left: Vec<_> = left.map(|entry| entry.expect("listed").file_name()).collect();
+    assert!(left.len() == 1 && left[0].to_string_lossy().starts_with("machine "), "{left:?}");
+    // A run alone finds everything done.
+    let mut executor = FakeExecutor::default();
+    assert_eq!(timeless(folder.run(TEXT, &mut executor).expect("done")), timeless(expected));
+    assert!(executor.calls.is_empty());
+}
+
+#[test]
+fn steps_can_be_done_one_by_one() {
+    let folder = ExperimentFolder::new();
+    let experiment = folder.experiment(TEXT).expect("an experiment");
+    let steps = folder.list(TEXT);
+    assert_eq!((steps.len(), steps.iter().filter(|step| step.done).count()), (STEPS, 0));
+    let mut executor = FakeExecutor::default();
+    let mut run = |key: &str| {
+        let (options, mut monitor) = (folder.options(), RecordingMonitor::default());
+        Runner::run_step(key, &experiment, &mut executor, &options, &mut monitor)
+    };
+    let dependent = steps.iter().find(|step| !step.needs.is_empty()).expect("a measure");
+    let error = run(&dependent.key).expect_err("not ready").to_string();
+    assert!(error.contains(&dependent.name) && error.contains("which is not done"), "{error}");
+    let unknown = run("0123").expect_err("no such step");
+    assert!(unknown.is_request() && unknown.to_string().contains("no step 0123"), "{unknown}");
+    for step in &steps {
+        run(&step.key).expect("its needs are done");
+        run(&step.key).expect("done already");
+    }
+    assert_eq!(executor.calls.values().copied().collect::<Vec<_>>(), [1; STEPS]);
+    let done = folder.list(TEXT);
+    assert!(done.iter().all(|step| step.done && step.estimated_seconds.is_some()));
+    assert!(steps.iter().zip(&done).all(|(before, after)| before.key == after.key));
+}
+
+/// A failed step stops those that need it, and no others.
+#[test]
+fn a_worker_goes_on_after_a_failure() {
+    let folder = ExperimentFolder::new();
+    let experiment = folder.experiment(TEXT).expect("an experiment");
+    let mut executor = FakeExecutor { fails: Some("train compact Eval 1".into()), ..FakeExecutor::default() };
+    let failed = Runner::run(&experiment, &mut executor, &folder.shared(), &mut RecordingMonitor::default());
+    let error = failed.expect_err("a step failed").to_string();
+    assert!(error.contains("1 of the experiment's steps failed, and 4 that need them"), "{error}");
+    // All but the training, its validation, activity, error and speed.
+    assert_eq!(executor.calls.len(), STEPS - 5);
+    executor.fails = None;
+    Runner::run(&experiment, &mut executor, &folder.shared(), &mut RecordingMonitor::default()).expect("done");
+    assert_eq!(executor.calls.values().copied().collect::<Vec<_>>(), [1; STEPS]);
+}
+
+#[test]
+fn a_run_and_a_worker_exclude_each_other() {
+    let folder = ExperimentFolder::new();
+    let work = folder.options().work;
+    let busy = |share: Share| {
+        let experiment = folder.experiment(TEXT).expect("an experiment");
+        let options = RunnerOptions { share, ..folder.options() };
+        let run = Runner::run(&experiment, &mut FakeExecutor::default(), &options, &mut RecordingMonitor::default());
+        matches!(run, Err(ExperimentError::Busy(_)))
+    };
+    let worker = runner::lock_shared(&work).expect("free");
+    assert!(busy(Share::All) && !busy(Share::Free));
+    drop(worker);
+    let _run = runner::lock(&work).expect("free");
+    assert!(busy(Share::All) && busy(Share::Free));
+}
