@@ -32,7 +32,7 @@ flags='["-Zsanitizer=address", "-Zub-checks=yes"]'
 # A finding ends the run. Leaks are not reported: a test leaks on purpose what a killed process would leave behind.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1}
 # With --target, build scripts and macros are built without the sanitizer.
-cargo +nightly test --release --target "$host" --no-default-features --lib \
+cargo +nightly test --release --target "$host" --no-default-features --features report --lib \
   -Zprofile-rustflags --config "profile.release.package.fsbench.rustflags=$flags" \
   --config 'profile.release.package."*".opt-level=1' -- "$@" || exit 1
 echo "sanitize: no finding"

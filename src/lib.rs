@@ -32,18 +32,24 @@ pub mod engine;
 
 pub mod train;
 
+#[cfg(feature = "report")]
 pub mod record;
 
 pub mod search;
 
+#[cfg(feature = "report")]
 pub mod measure;
 
+#[cfg(feature = "report")]
 pub mod play;
 
+#[cfg(feature = "report")]
 pub mod experiment;
 
+#[cfg(feature = "report")]
 pub mod report;
 
+#[cfg(feature = "report")]
 pub mod cli;
 
 #[cfg(test)]

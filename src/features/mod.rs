@@ -27,7 +27,7 @@ mod warnings;
 pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
 pub use compiled::RowBuffer;
-pub(crate) use definition::expression_with_files;
+pub use definition::expression_with_files;
 pub use encoder::{Delta, EncodeScratch, Encoder, Parts};
 pub use error::{Diagnostic, FeatureError};
 pub use explain::{AxisValue, ExplainedFeature, FeatureText, Place};
