@@ -1,22 +1,15 @@
-//! Experiments, journals and records.
+//! Experiments and records.
 
 use std::path::Path;
 
-use fsbench::data::{Record, Sample};
 use fsbench::experiment::Experiment;
-use fsbench::pipeline::generate::FinishedGame;
-use fsbench::pipeline::{Journal, label};
 use fsbench::record::{
     ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult, NetResult,
     PositionRecord, Results, RunRecord, SetResult, SpeedRecord, Study, UpdatesRecord, ValidationRecord,
 };
 use fsbench::report::{Summary, WIDTH, html, markdown, text};
-use fsbench::units::Ply;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shakmaty::Chess;
-
-use super::file;
 
 pub fn experiment(bytes: &[u8]) {
     let Ok(content) = String::from_utf8(bytes.to_vec()) else { return };
@@ -25,38 +18,6 @@ pub fn experiment(bytes: &[u8]) {
             assert!(!experiment.rows.is_empty() && !experiment.seeds.is_empty());
         }
     }
-}
-
-/// Lines survive a second opening, and an entry that is accepted is written back as it was read.
-pub fn journal(bytes: &[u8]) {
-    let path = file("x.journal", bytes);
-    let head = serde_json::json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } });
-    let start = Chess::default();
-    let sample = Sample { position: start, game: 0, ply: Ply(0), mv: None, score: None, result: None };
-    let records = [Record::pack(&sample).expect("the initial position")];
-    let read = |path: &Path| {
-        let mut lines = Vec::new();
-        let journal = Journal::open(path, "games", &head, &mut |_, line| {
-            check_game(line);
-            let _ = label::read_entry(line, &records);
-            lines.push(line.to_owned());
-            Ok(())
-        });
-        journal.map(|journal| (journal, lines))
-    };
-    let Ok((mut journal, mut lines)) = read(&path) else { return };
-    journal.append("one more").expect("there is room");
-    drop(journal);
-    lines.push("one more".into());
-    assert_eq!(read(&path).expect("opened before").1, lines);
-}
-
-fn check_game(line: &str) {
-    let Ok(game) = FinishedGame::from_entry(line) else { return };
-    let again = FinishedGame::from_entry(&game.to_entry().expect("JSON")).expect("just written");
-    assert_eq!(again, game);
-    game.pgn(None);
-    let _ = game.samples();
 }
 
 /// Reads a value and, if it is one, writes and reads it again.

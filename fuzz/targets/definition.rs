@@ -1,2 +1,3 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| { let _ = bytes; let _ = fsbench::features::FeatureSet::from_definition("a"); });
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(bytes, fsbench_fuzz::checks::definition));
