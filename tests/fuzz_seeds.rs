@@ -22,7 +22,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 #[test]
 fn every_kept_input_passes_its_check() {
     for (target, check) in checks::ALL {
-        let inputs: Vec<PathBuf> = std::fs::read_dir(folder(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let inputs: Vec<PathBuf> =
+            std::fs::read_dir(folder(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(!inputs.is_empty(), "{target} has no seeds");
         for path in inputs {
             println!("{}", path.display());

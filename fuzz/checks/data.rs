@@ -3,11 +3,11 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use fsbench::chess::Perspective;
 use fsbench::data::formats::binpack::{Chunk, Chunks, Decoder, Encoder};
 use fsbench::data::formats::{Format, SampleReader};
 use fsbench::data::{DataError, Fsd, Record, games};
 use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
-use fsbench::chess::Perspective;
 use fsbench::pipeline::{Manifest, manifest_path, verify};
 
 use super::{file, split_at_zero};
@@ -140,8 +140,10 @@ fn repair_blocks(content: &mut [u8]) {
     };
     let Some(records) = content.get(HEADER..records_end).filter(|_| block > 0) else { return };
     let hash = blake3::hash(records);
-    let sums: Vec<u8> =
-        records.chunks(block.saturating_mul(Record::BYTES)).flat_map(|block| crc32fast::hash(block).to_le_bytes()).collect();
+    let sums: Vec<u8> = records
+        .chunks(block.saturating_mul(Record::BYTES))
+        .flat_map(|block| crc32fast::hash(block).to_le_bytes())
+        .collect();
     if let Some(to) = content.get_mut(records_end..records_end + sums.len()) {
         to.copy_from_slice(&sums);
     }

@@ -91,7 +91,7 @@ fn check_nnue(bytes: &[u8], wanted: Option<Architecture>) {
     assert_eq!(Nnue::parse(&written, Some(nnue.architecture)).as_ref(), Ok(&nnue));
     let features = nnue.net.shape.features;
     for bucket in 0..nnue.net.shape.buckets.count {
-        forward_integer(&nnue.net, bucket, &[0, features / 2, features - 1], &[1]);
+        let _ = forward_integer(&nnue.net, bucket, &[0, features / 2, features - 1], &[1]);
     }
 }
 

@@ -17,8 +17,12 @@ pub fn uci(bytes: &[u8]) {
     let ended = search::uci(Cursor::new(kept.concat()), &mut answers, &load, Some(NETWORK.into()));
     ended.expect("memory can be read");
     // Every search asked for is answered.
-    let searches = kept.concat().split(|byte| *byte == b'\n').take_while(|line| !is(line, "quit"))
-        .filter(|line| is(line, "go")).count();
+    let searches = kept
+        .concat()
+        .split(|byte| *byte == b'\n')
+        .take_while(|line| !is(line, "quit"))
+        .filter(|line| is(line, "go"))
+        .count();
     let answered = String::from_utf8(answers).expect("the engine writes UTF-8");
     assert_eq!(answered.lines().filter(|line| line.starts_with("bestmove ")).count(), searches);
 }

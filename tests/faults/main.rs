@@ -212,7 +212,8 @@ fn check(case: &Case, inputs: &Path) {
                 copy(inputs, &folder);
                 let output = with(&case.arguments, &[("FAULT", &fault.text())]);
                 let found = files(&folder);
-                let about = || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
+                let about =
+                    || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
                 if output.status.success() {
                     for (name, bytes) in &stable {
                         assert!(found.get(*name) == Some(*bytes), "{}: {name} differs", about());

@@ -9,8 +9,8 @@ use fsbench::data::{GameResult, Provenance, Purpose, Record, Sample, ScoreUnit, 
 use fsbench::features::{FeatureSet, shipped_sets};
 use fsbench::net::nnue::{Architecture, Nnue};
 use fsbench::net::{
-    Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, bullet, load_float, quantise,
-    save_float,
+    Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, bullet, load_float,
+    quantise, save_float,
 };
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::pipeline::generate::{FinishedGame, PlayedPly};
@@ -100,7 +100,8 @@ fn compressed(bytes: &[u8], name: &str) -> Vec<(String, Vec<u8>)> {
 /// Two plain games, and one with everything that PGN allows.
 fn annotated_pgn() -> String {
     let plain = pgn(&[random_game(1, 30), random_game(2, 12)]);
-    plain + r#"[Event "annotated"]
+    plain
+        + r#"[Event "annotated"]
 [FEN "r3k2r/1P6/8/8/8/8/6p1/R3K2R w KQkq - 3 20"]
 [SetUp "1"]
 [Result "1-0"]
@@ -205,7 +206,7 @@ fn bullet_raw(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-/// Networks of all kinds of shapes, and a checkpoint.
+/// Networks of all kinds of shapes, and a checkpoint; as if without checksums, which would refuse every mutation.
 fn safetensors(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     let set = FeatureSet::resolve("color(P) * role(P) for P in pieces").unwrap();
     let features = set.num_features();
@@ -234,13 +235,19 @@ fn safetensors(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     let small = random_net(features, 2, &[], 1);
     let checkpoint = Checkpoint { origin: Origin::of(&set), training: json!({ "step": 17, "scheme": "stockfish" }) };
     save_float(&path, &checkpoint, &small, &[("adam.m.ft.bias".into(), vec![2], &[0.5, 1.0])]).unwrap();
-    vec![
+    let all = vec![
         named("checkpoint", std::fs::read(&path).unwrap()),
         named("small", network(&random_net(features, 3, &[2], 3), &Scheme::stockfish())),
         named("simple", network(&small, &Scheme::simple())),
         named("psqt", network(&FloatNet::zeros(&large), &Scheme::stockfish())),
         named("concatenated", network(&FloatNet::zeros(&concatenated), &Scheme::stockfish_19())),
-    ]
+    ];
+    let without = |mut bytes: Vec<u8>| {
+        let at = bytes.windows(8).position(|window| window == b"checksum").unwrap();
+        bytes[at] = b'X';
+        bytes
+    };
+    all.into_iter().map(|(name, bytes)| (name, without(bytes))).collect()
 }
 
 /// The line and the memory of a service with one batch of two positions, in both layouts.
@@ -294,11 +301,23 @@ fn service_stream(layout: Layout) -> Vec<u8> {
 
 fn uci() -> Vec<(String, Vec<u8>)> {
     let dialogues = [
-        ("handshake", "uci\nisready\nucinewgame\nsetoption name Hash value 4\nsetoption name Move Overhead value 20\nquit\n"),
-        ("game", "position startpos moves e2e4 e7e5 g1f3\ngo depth 2\nd\neval\nposition fen 8/8/4k3/8/8/4P3/4K3/8 w - - 0 1\ngo nodes 50\n"),
-        ("clock", "go wtime 100 btime 100 winc 1 binc 1 movestogo 2\nstop\ngo movetime 1 searchmoves e2e4 d2d4\ngo mate 1\n"),
+        (
+            "handshake",
+            "uci\nisready\nucinewgame\nsetoption name Hash value 4\nsetoption name Move Overhead value 20\nquit\n",
+        ),
+        (
+            "game",
+            "position startpos moves e2e4 e7e5 g1f3\ngo depth 2\nd\neval\nposition fen 8/8/4k3/8/8/4P3/4K3/8 w - - 0 1\ngo nodes 50\n",
+        ),
+        (
+            "clock",
+            "go wtime 100 btime 100 winc 1 binc 1 movestogo 2\nstop\ngo movetime 1 searchmoves e2e4 d2d4\ngo mate 1\n",
+        ),
         ("ponder", "position startpos moves e2e4\ngo ponder wtime 50 btime 50\nponderhit\nstop\ngo infinite\nstop\n"),
-        ("options", "setoption name EvalFile value net\nsetoption name SoftNodes value true\nsetoption name Hash\nbench 1\ngo depth x\nfoo\n"),
+        (
+            "options",
+            "setoption name EvalFile value net\nsetoption name SoftNodes value true\nsetoption name Hash\nbench 1\ngo depth x\nfoo\n",
+        ),
     ];
     dialogues.map(|(name, text)| named(name, text.as_bytes().to_vec())).to_vec()
 }
@@ -320,17 +339,16 @@ fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
         named(name, [&std::fs::read(path).unwrap()[..], b"{\"number\":2,\"whi"].concat())
     };
     let searched = r##"{"number":1,"white":1,"black":0,"fen":"8/8/4k3/8/8/4P3/4K3/8 w - - 0 1","result":"win","line":"e2d3@31>e2f3 e6d5@-30 -@#5>d3e2"}"##;
-    vec![
-        with("games", &[game(0), searched.into()]),
-        with("labels", &["0 -31 e2e4".into(), "0 #2 g1f3".into()]),
-    ]
+    vec![with("games", &[game(0), searched.into()]), with("labels", &["0 -31 e2e4".into(), "0 #2 g1f3".into()])]
 }
 
 fn experiments() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
-    files.map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())).collect()
+    files
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .collect()
 }
 
 /// The results in the repository, with one record of each list; together, and each document alone.
