@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets (fuzz/) and runs them one after the other, then prints a table: executions, edges covered, size
-# of the corpus, findings. Needs a nightly toolchain and cargo-fuzz. Each input may take five seconds of CPU time (the targets
-# are instrumented and hardly optimised) and 256 MB beyond its length; what takes more, and every panic, is a finding, kept in the cache's folder fuzz/artifacts. The corpus
-# is kept in the cache, too, and grows from run to run; the seeds in fuzz/seeds begin it.
+# of the corpus, findings. Needs a nightly toolchain and cargo-fuzz. An input may take five seconds of CPU time (targets
+# are instrumented and hardly optimised) and 256 MB beyond its length. What takes more, and every panic, is a finding,
+# kept in the cache's folder fuzz/artifacts. The corpus is kept in the cache, too, and grows from run to run; it begins
+# with fuzz/seeds.
 #
 #   scripts/fuzz.sh [TARGET…]   all targets by default
 #   --minutes N                 minutes per target (default 30)
