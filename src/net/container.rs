@@ -1,4 +1,7 @@
 //! The container of network files and checkpoints: safetensors with one metadata entry, written atomically.
+//!
+//! The entry's JSON ends with `"checksum"`: blake3 of the JSON without it and of all tensors. Files of earlier versions
+//! have none.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -53,7 +56,7 @@ pub(super) struct TensorBytes {
     data: Vec<u8>,
 }
 
-impl View for TensorBytes {
+impl View for &TensorBytes {
     fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -92,14 +95,40 @@ pub(super) fn matrix<T: Copy, const N: usize>(
     (name, TensorBytes { shape: vec![values.len() / columns.max(1), columns], ..flat })
 }
 
-pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, TensorBytes)>) -> Result<(), NetError> {
+pub(super) fn write(path: &Path, header: &Header, tensors: &[(String, TensorBytes)]) -> Result<(), NetError> {
     let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
+    let sum = checksum(&json, tensors.iter().map(|(name, tensor)| (&name[..], tensor)));
+    let json = format!("{}{CHECKSUM}{sum}\"}}", json.strip_suffix('}').unwrap_or(&json));
     let metadata = HashMap::from([(KEY.to_owned(), json)]);
     let container = |reason| NetError::Container { path: path.into(), reason };
+    let tensors = tensors.iter().map(|(name, tensor)| (name, tensor));
     let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(container)?;
     let mut file = OutputFile::create(path)?;
     file.put(&bytes)?;
     Ok(file.finish()?)
+}
+
+/// What precedes the checksum at the end of the header's JSON.
+const CHECKSUM: &str = ",\"checksum\":\"";
+const CHECKSUM_DIGITS: usize = 64;
+
+/// blake3 of a header without its checksum, and of the tensors by name, in hexadecimal.
+fn checksum<'a, V: View + 'a>(json: &str, tensors: impl Iterator<Item = (&'a str, V)>) -> String {
+    let mut tensors: Vec<(&str, V)> = tensors.collect();
+    tensors.sort_by_key(|(name, _)| *name);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(json.as_bytes());
+    for (name, tensor) in &tensors {
+        hasher.update(format!("\n{name} {:?} {:?}\n", tensor.dtype(), tensor.shape()).as_bytes());
+        hasher.update(&tensor.data());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The JSON as it was before its checksum was added, and the checksum; `None` without one.
+fn without_checksum(json: &str) -> Option<(String, &str)> {
+    let (rest, sum) = json.strip_suffix("\"}")?.split_at_checked(json.len().checked_sub(CHECKSUM_DIGITS + 2)?)?;
+    Some((format!("{}}}", rest.strip_suffix(CHECKSUM)?), sum))
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
@@ -128,6 +157,11 @@ impl<'a> Container<'a> {
             return Err(foreign());
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
+        if let Some((json, stored)) = without_checksum(json)
+            && checksum(&json, tensors.iter()) != stored
+        {
+            return Err(NetError::Damaged { path: path.into() });
+        }
         let file = Container { path, tensors, header };
         file.header.shape.validate().map_err(|error| file.content(error))?;
         Ok(file)

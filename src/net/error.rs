@@ -24,6 +24,8 @@ pub enum NetError {
     Header { path: PathBuf, reason: serde_json::Error },
     #[error("{path} has format version {found}; this fsbench reads version {known}")]
     Version { path: PathBuf, found: u32, known: u32 },
+    #[error("{path} is damaged: its contents do not match its checksum; copy it again from where it is whole")]
+    Damaged { path: PathBuf },
     #[error("{path}: tensor `{name}` should be {expected}, but is {found}")]
     Tensor { path: PathBuf, name: String, expected: String, found: String },
     #[error("{path}: {reason}")]

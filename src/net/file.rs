@@ -117,7 +117,7 @@ impl NetFile {
     /// As [`NetFile::save`].
     pub fn save_with_description(&self, path: &Path, description: Option<&str>) -> Result<(), NetError> {
         let (header, tensors) = self.parts(description);
-        write(path, &header, tensors)
+        write(path, &header, &tensors)
     }
 
     /// A hash of what the network computes: features, shape, scheme and weights. In hexadecimal.
@@ -128,7 +128,7 @@ impl NetFile {
         // Plain structures serialise.
         hasher.update(&serde_json::to_vec(&(header.shape, header.scheme, &self.origin.identity)).unwrap_or_default());
         for tensor in &tensors {
-            hasher.update(tensor.0.as_bytes()).update(&tensor.1.data());
+            hasher.update(tensor.0.as_bytes()).update(&(&tensor.1).data());
         }
         hasher.finalize().to_hex().to_string()
     }
@@ -263,7 +263,7 @@ pub fn save_float(
         tensor.1.shape = dimensions;
         tensor
     });
-    write(path, &header, tensors.collect())
+    write(path, &header, &tensors.collect::<Vec<_>>())
 }
 
 /// Loads the float network of a checkpoint and ignores other tensors.
@@ -327,13 +327,47 @@ mod tests {
         assert!(matches!(NetFile::load(&path("c")), Err(NetError::Foreign { kind: "network", .. })));
     }
 
-    /// A file that is cut anywhere, or has any header byte changed, gives an error or a network, never a panic.
+    /// With any bit flipped, a network or a checkpoint is refused, or is as it was.
+    #[test]
+    fn flipped_bits_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("net");
+        let (float, file) = example(&piece());
+        let checkpoint = Checkpoint { origin: file.origin.clone(), training: serde_json::json!({ "step": 17 }) };
+        let read = |is_network: bool| match is_network {
+            true => NetFile::load(&path).map(|file| format!("{file:?}")),
+            false => load_float(&path).map(|loaded| format!("{loaded:?}")),
+        };
+        for is_network in [true, false] {
+            match is_network {
+                true => file.save(&path).expect("saved"),
+                false => save_float(&path, &checkpoint, &float, &[]).expect("saved"),
+            }
+            let (mut bytes, expected) = (std::fs::read(&path).expect("read"), read(is_network).expect("loads"));
+            let mut refused = 0;
+            for bit in 0..8 * bytes.len() {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                std::fs::write(&path, &bytes).expect("written");
+                match read(is_network) {
+                    Ok(found) => assert_eq!(found, expected, "bit {bit}"),
+                    Err(_) => refused += 1,
+                }
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            assert!(refused > 7 * bytes.len(), "{refused} of {} bits", 8 * bytes.len());
+        }
+    }
+
+    /// Earlier versions wrote no checksum. Such a file that is cut anywhere, or has any header byte changed, gives an
+    /// error or a network, never a panic.
     #[test]
     fn broken_files_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("net");
         example(&piece()).1.save(&path).expect("saved");
-        let whole = std::fs::read(&path).expect("read");
+        let mut whole = std::fs::read(&path).expect("read");
+        let at = whole.windows(8).position(|window| window == b"checksum").expect("there is one");
+        whole[at] = b'X';
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).expect("written");
             assert!(NetFile::load(&path).is_err(), "cut at {length}");

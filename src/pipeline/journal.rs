@@ -1,6 +1,9 @@
 //! A journal beside an output that takes long to make: a first line (JSON) that identifies the job, then one line for
 //! each finished item, appended when it is finished. A process killed at any moment loses at most the line it was
 //! writing.
+//!
+//! Each line ends with its CRC-32: a JSON object with the key `crc32`, another line with one more word. In journals of
+//! earlier versions no line has one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -78,19 +81,27 @@ impl Journal {
         let mut line = Vec::new();
         let mut number = 0;
         let mut length = 0;
+        let mut has_sums = false;
         while journal.next_line(&mut reader, &mut line)? {
             number += 1;
-            let text = std::str::from_utf8(&line).map_err(|error| journal.damaged(number, error.to_string()))?;
+            let stored = std::str::from_utf8(&line).map_err(|error| journal.damaged(number, error.to_string()))?;
+            let text = without_sum(stored);
             if number == 1 {
-                journal.check_head(text, head, &mut reader)?;
+                has_sums = text.is_some();
+                journal.check_head(text.as_deref().unwrap_or(stored), head, &mut reader)?;
             } else {
-                visit(length, text).map_err(|reason| journal.damaged(number, reason))?;
+                let text = match text {
+                    Some(text) => text,
+                    None if has_sums => return Err(journal.damaged(number, "its checksum does not match".into())),
+                    None => stored.into(),
+                };
+                visit(length, &text).map_err(|reason| journal.damaged(number, reason))?;
             }
             length += line.len() as u64 + 1;
         }
         drop(reader);
         let head = head.to_string();
-        if number == 0 && !head.as_bytes().starts_with(&line) {
+        if number == 0 && !with_sum(&head).as_bytes().starts_with(&line) {
             let reason = "it ends within its first line".into();
             return Err(JournalError::Foreign { path: path.into(), reason });
         }
@@ -136,7 +147,7 @@ impl Journal {
     /// Adds a line and returns its offset.
     pub fn append(&mut self, line: &str) -> Result<u64, JournalError> {
         let offset = self.length;
-        let text = format!("{line}\n");
+        let text = with_sum(line) + "\n";
         let mut write = || {
             // Overwrites the remains of an earlier, failed write.
             self.file.seek(SeekFrom::Start(offset))?;
@@ -161,7 +172,8 @@ impl Journal {
         file.seek(SeekFrom::Start(offset)).map_err(self.unusable())?;
         let mut line = Vec::new();
         self.next_line(&mut BufReader::new(file), &mut line)?;
-        String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))
+        let stored = String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))?;
+        Ok(without_sum(&stored).unwrap_or(stored))
     }
 
     /// Deletes the journal, once the job's result is saved elsewhere.
@@ -181,6 +193,30 @@ impl Journal {
     fn damaged(&self, line: u64, reason: String) -> JournalError {
         JournalError::Damaged { path: self.path.clone(), line, reason }
     }
+}
+
+/// What precedes the checksum in a line that is a JSON object.
+const SUM_KEY: &str = ",\"crc32\":\"";
+const SUM_DIGITS: usize = 8;
+
+/// The line as it is stored.
+fn with_sum(line: &str) -> String {
+    let sum = crc32fast::hash(line.as_bytes());
+    match line.strip_suffix('}') {
+        Some(object) => format!("{object}{SUM_KEY}{sum:08x}\"}}"),
+        None => format!("{line} {sum:08x}"),
+    }
+}
+
+/// The line before its checksum was added; `None` where there is none that matches.
+fn without_sum(stored: &str) -> Option<String> {
+    let (rest, object) = stored.strip_suffix("\"}").map_or((stored, false), |rest| (rest, true));
+    let (rest, sum) = rest.split_at_checked(rest.len().checked_sub(SUM_DIGITS)?)?;
+    let line = match object {
+        true => format!("{}}}", rest.strip_suffix(SUM_KEY)?),
+        false => rest.strip_suffix(' ')?.to_owned(),
+    };
+    (format!("{:08x}", crc32fast::hash(line.as_bytes())) == sum).then_some(line)
 }
 
 /// Opens or creates the file and locks it.
@@ -276,6 +312,41 @@ mod tests {
             }
             assert_eq!(fs::read(&path).unwrap(), content, "{end}");
         }
+    }
+
+    /// With any bit flipped, a journal is refused, or gives its lines, the last of which may be missing.
+    #[test]
+    fn flipped_bits_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        let lines = ["{\"number\":1}", "7 -31 e2e4", "three"];
+        let (mut journal, _) = open(&path, 1).unwrap();
+        lines.iter().for_each(|line| drop(journal.append(line).unwrap()));
+        drop(journal);
+        let content = fs::read(&path).unwrap();
+        for bit in 0..8 * content.len() {
+            let mut bytes = content.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &bytes).unwrap();
+            if let Ok((_, found)) = open(&path, 1) {
+                let found: Vec<String> = found.into_iter().map(|(_, line)| line).collect();
+                assert!(found == lines || bit / 8 == content.len() - 1 && found == lines[..2], "bit {bit}: {found:?}");
+            }
+        }
+    }
+
+    /// Earlier versions wrote no checksums.
+    #[test]
+    fn lines_without_checksums_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        fs::write(&path, format!("{}\none\n{{\"two\":2}}\n", head(1))).unwrap();
+        let (mut journal, lines) = open(&path, 1).unwrap();
+        assert_eq!(lines.iter().map(|(_, line)| &line[..]).collect::<Vec<_>>(), ["one", "{\"two\":2}"]);
+        let offset = journal.append("three").unwrap();
+        assert_eq!(journal.line_at(offset).unwrap(), "three");
+        drop(journal);
+        assert_eq!(open(&path, 1).unwrap().1.len(), 3);
     }
 
     #[test]

@@ -28,10 +28,10 @@ use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
 use crate::text::distinct_names;
-use finished_game::FinishedGame;
 use output::{GameFacts, GameWriter, OutputFormat};
 
 pub use book::{Book, BookFacts, BookOrder, BookSpec};
+pub use finished_game::{FinishedGame, PlayedPly, samples_of};
 pub use pairing::Pairing;
 pub use settings::{Adjudication, GenerateJob, GenerateSettings};
 

@@ -24,6 +24,8 @@ use crate::data::{Eval, Record};
 use crate::units::Centipawn;
 use run::LabelRun;
 
+pub use journal_entry::read as read_entry;
+
 /// The settings that the scores depend on.
 #[derive(Clone, Debug)]
 pub struct LabelSettings {

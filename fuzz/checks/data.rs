@@ -1,0 +1,151 @@
+//! Sample formats and PGN.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use fsbench::chess::Perspective;
+use fsbench::data::formats::binpack::{Chunk, Chunks, Decoder, Encoder};
+use fsbench::data::formats::{Format, SampleReader};
+use fsbench::data::{DataError, Fsd, Record, games};
+use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
+use fsbench::pipeline::{Manifest, manifest_path, verify};
+
+use super::{file, split_at_zero};
+
+/// All samples; those before an error are valid, too.
+fn read(mut reader: SampleReader) -> (Vec<Record>, Result<(), DataError>) {
+    let mut records = Vec::new();
+    loop {
+        match reader.next_block() {
+            Ok(Some(block)) => records.extend(block),
+            Ok(None) => return (records, Ok(())),
+            Err(error) => return (records, Err(error)),
+        }
+    }
+}
+
+fn check_valid(records: &[Record]) {
+    assert!(records.iter().all(|record| record.check().is_ok()));
+}
+
+pub fn pgn(bytes: &[u8]) {
+    let path = file("x.pgn", bytes);
+    if let Ok(mut games) = games(&path) {
+        // After an error nothing comes.
+        while games.next().is_some_and(|game| game.is_ok()) {}
+    }
+    if let Ok(reader) = SampleReader::open(&path, Some(Format::Pgn), None) {
+        check_valid(&read(reader).0);
+    }
+}
+
+/// What is decoded is encoded and decoded to the same samples.
+pub fn binpack(bytes: &[u8]) {
+    let mut chunks = Chunks::new(bytes);
+    while let Ok(Ok(Some(Chunk { bytes, .. }))) = chunks.next_chunk() {
+        let mut records = Vec::new();
+        let _ = Decoder::new(bytes.clone()).read(usize::MAX, &mut records);
+        check_valid(&records);
+        unchecked(&bytes, records.len());
+        let (mut again, mut encoder) = (Vec::new(), Encoder::default());
+        if encoder.push(&records, &mut again).is_err() {
+            continue;
+        }
+        encoder.finish(&mut again).expect("what was pushed is valid");
+        let mut copies = Vec::new();
+        let mut written = Chunks::new(again.as_slice());
+        while let Some(Chunk { bytes, .. }) = written.next_chunk().expect("memory is readable").expect("our chunk") {
+            Decoder::new(bytes).read(usize::MAX, &mut copies).expect("our own chunk");
+        }
+        let content = |record: &Record| (record.position().ok(), record.score(), record.result(), record.ply());
+        assert!(copies.iter().map(content).eq(records.iter().map(content)));
+    }
+    let path = file("x.binpack", bytes);
+    if let Ok(reader) = SampleReader::open(&path, Some(Format::Binpack), None) {
+        check_valid(&read(reader).0);
+    }
+}
+
+/// The unchecked decoder reads bytes that another process may change: it gives an error or samples whose features are in
+/// range.
+fn unchecked(chunk: &[u8], samples: usize) {
+    let mut found = Vec::new();
+    let _ = Decoder::unchecked(chunk.to_vec(), 7).read(samples.max(1), &mut found);
+    thread_local! { static SET: FeatureSet = FeatureSet::shipped("half-kp").expect("shipped"); }
+    SET.with(|set| {
+        let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
+        let boards = found.iter().map(|record| (record.board(), Perspective::of(record.turn())));
+        set.encoder().append_batch(boards, &mut sides, &mut scratch);
+        assert!(sides.iter().all(|side| side.rows().iter().all(|row| *row < set.num_features())));
+    });
+}
+
+/// Reads a stream of a format without a header.
+fn stream(bytes: &[u8], format: Format) {
+    let source = Box::new(Cursor::new(bytes.to_vec()));
+    if let Ok(reader) = SampleReader::from_reader(source, Path::new("input"), format, None) {
+        check_valid(&read(reader).0);
+    }
+}
+
+pub fn bulletformat(bytes: &[u8]) {
+    stream(bytes, Format::Bullet);
+}
+
+pub fn text(bytes: &[u8]) {
+    stream(bytes, Format::Text);
+}
+
+/// Bytes of the header, of which the last four are its checksum.
+const HEADER: usize = 256;
+
+/// The input: a byte that says which checksums to repair, the manifest up to a zero byte, the file.
+pub fn fsd(bytes: &[u8]) {
+    let Some((&repairs, rest)) = bytes.split_first() else { return };
+    let (manifest, content) = split_at_zero(rest);
+    let mut content = content.to_vec();
+    if repairs & 1 != 0 {
+        repair_blocks(&mut content);
+    }
+    if repairs & 2 != 0
+        && let Some(header) = content.get_mut(..HEADER)
+    {
+        let sum = crc32fast::hash(&header[..HEADER - 4]);
+        header[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
+    }
+    let path = file("x.fsd", &content);
+    std::fs::write(manifest_path(&path), manifest).expect("room for a manifest");
+    let report = verify::verify(&path, Some(Format::Fsd), &mut |_| {}).expect("the file is readable");
+    if let Ok(fsd) = Fsd::open(&path) {
+        let _ = Manifest::of(&fsd);
+        let (records, end) = read(SampleReader::open(&path, None, None).expect("opened before"));
+        assert!(end.is_ok());
+        assert_eq!(records.len() as u64, report.samples);
+        if report.problems == 0 {
+            check_valid(&records);
+        }
+    }
+    let _ = fsbench::data::formats::detect(&path);
+}
+
+/// Writes the checksums that the blocks of a file have by its header, and the records' hash.
+fn repair_blocks(content: &mut [u8]) {
+    let number = |at: usize, bytes: usize| -> Option<usize> {
+        let bytes = content.get(at..at + bytes)?;
+        Some(bytes.iter().rev().fold(0usize, |number, byte| number << 8 | usize::from(*byte)))
+    };
+    let (Some(samples), Some(block)) = (number(16, 8), number(24, 4)) else { return };
+    let Some(records_end) = samples.checked_mul(Record::BYTES).and_then(|bytes| bytes.checked_add(HEADER)) else {
+        return;
+    };
+    let Some(records) = content.get(HEADER..records_end).filter(|_| block > 0) else { return };
+    let hash = blake3::hash(records);
+    let sums: Vec<u8> = records
+        .chunks(block.saturating_mul(Record::BYTES))
+        .flat_map(|block| crc32fast::hash(block).to_le_bytes())
+        .collect();
+    if let Some(to) = content.get_mut(records_end..records_end + sums.len()) {
+        to.copy_from_slice(&sums);
+    }
+    content[48..80].copy_from_slice(hash.as_bytes());
+}

@@ -1,0 +1,83 @@
+//! Experiments and records.
+
+use std::path::Path;
+
+use fsbench::experiment::Experiment;
+use fsbench::record::{
+    ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult, NetResult,
+    PositionRecord, Results, RunRecord, SetResult, SpeedRecord, Study, UpdatesRecord, ValidationRecord,
+};
+use fsbench::report::{Summary, WIDTH, html, markdown, text};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub fn experiment(bytes: &[u8]) {
+    let Ok(content) = String::from_utf8(bytes.to_vec()) else { return };
+    for scale in [None, Some("full")] {
+        if let Ok(experiment) = Experiment::parse(Path::new("x.toml"), content.clone(), scale) {
+            assert!(!experiment.rows.is_empty() && !experiment.seeds.is_empty());
+        }
+    }
+}
+
+/// Reads a value and, if it is one, writes and reads it again.
+fn round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> Option<T> {
+    let value: T = serde_json::from_slice(bytes).ok()?;
+    let again: T = serde_json::from_slice(&serde_json::to_vec(&value).expect("JSON")).expect("just written");
+    assert_eq!(again, value);
+    Some(value)
+}
+
+/// The input: documents separated by zero bytes. Each is read as every record; the first of a kind joins the results of
+/// which a report is made.
+pub fn record(bytes: &[u8]) {
+    let mut results: Option<Results> = None;
+    for document in bytes.split(|byte| *byte == 0).take(16) {
+        if let Some(study) = round_trip::<Study>(document) {
+            let environment = results.take().map_or_else(Environment::unknown, |results| results.environment);
+            results = Some(empty_results(study, environment));
+        }
+        let environment = round_trip::<Environment>(document);
+        round_trip::<ImportanceRecord>(document);
+        round_trip::<LossRecord>(document);
+        round_trip::<PositionRecord>(document);
+        round_trip::<ValidationRecord>(document);
+        let runs = round_trip::<Vec<RunRecord>>(document);
+        let updates = round_trip::<Vec<SetResult<UpdatesRecord>>>(document);
+        let activity = round_trip::<Vec<NetResult<ActivityRecord>>>(document);
+        let error = round_trip::<Vec<NetResult<ErrorRecord>>>(document);
+        let speed = round_trip::<Vec<NetResult<SpeedRecord>>>(document);
+        let equal_speed = round_trip::<Vec<NetResult<EqualSpeedRecord>>>(document);
+        let matches = round_trip::<Vec<MatchResult>>(document);
+        let Some(results) = &mut results else { continue };
+        results.environment = environment.unwrap_or(results.environment.clone());
+        results.runs.extend(runs.into_iter().flatten());
+        results.updates.extend(updates.into_iter().flatten());
+        results.activity.extend(activity.into_iter().flatten());
+        results.error.extend(error.into_iter().flatten());
+        results.speed.extend(speed.into_iter().flatten());
+        results.equal_speed.extend(equal_speed.into_iter().flatten());
+        results.matches.extend(matches.into_iter().flatten());
+    }
+    if let Some(results) = results {
+        let summary = Summary::of(&results);
+        text(&summary, WIDTH);
+        markdown(&summary);
+        let _ = html(&summary);
+    }
+}
+
+fn empty_results(study: Study, environment: Environment) -> Results {
+    Results {
+        study,
+        environment,
+        runs: Vec::new(),
+        updates: Vec::new(),
+        validation: Vec::new(),
+        activity: Vec::new(),
+        error: Vec::new(),
+        speed: Vec::new(),
+        equal_speed: Vec::new(),
+        matches: Vec::new(),
+    }
+}

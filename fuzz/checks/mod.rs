@@ -1,0 +1,68 @@
+//! What must hold of any bytes, per format: reading them ends without a panic, and what is accepted round-trips. The
+//! fuzz targets and `tests/fuzz_seeds.rs` share these functions.
+
+mod data;
+mod definition;
+#[cfg(feature = "report")]
+mod documents;
+mod journal;
+mod network;
+mod search;
+mod service;
+
+use std::path::PathBuf;
+
+pub use data::{binpack, bulletformat, fsd, pgn, text};
+pub use definition::definition;
+#[cfg(feature = "report")]
+pub use documents::{experiment, record};
+pub use journal::journal;
+pub use network::{bullet_raw, nnue, safetensors};
+pub use search::uci;
+pub use service::service_client;
+
+/// A check of one input.
+pub type Check = fn(&[u8]);
+
+/// Every check, under the name of its target.
+pub const ALL: &[(&str, Check)] = &[
+    ("definition", definition),
+    ("pgn", pgn),
+    ("binpack", binpack),
+    ("bulletformat", bulletformat),
+    ("text", text),
+    ("fsd", fsd),
+    ("nnue", nnue),
+    ("bullet_raw", bullet_raw),
+    ("safetensors", safetensors),
+    #[cfg(feature = "report")]
+    ("experiment", experiment),
+    ("service_client", service_client),
+    ("uci", uci),
+    ("journal", journal),
+    #[cfg(feature = "report")]
+    ("record", record),
+];
+
+/// A file with these bytes, in a folder that this thread's inputs reuse.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    thread_local! {
+        static FOLDER: PathBuf = {
+            let name = format!("fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&folder).expect("a folder for the inputs");
+            folder
+        };
+    }
+    let path = FOLDER.with(|folder| folder.join(name));
+    std::fs::write(&path, bytes).expect("room for an input");
+    path
+}
+
+/// Splits an input at its first zero byte.
+fn split_at_zero(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|byte| *byte == 0) {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (bytes, &[]),
+    }
+}

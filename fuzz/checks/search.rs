@@ -1,0 +1,61 @@
+//! UCI input, with a small network.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use fsbench::engine::Model;
+use fsbench::features::FeatureSet;
+use fsbench::net::{FloatNet, Scheme, Shape, quantise};
+use fsbench::search::{self, PlayingNetwork};
+
+/// The path by which the network is loaded, at the start and by `setoption name EvalFile`.
+const NETWORK: &str = "net";
+
+pub fn uci(bytes: &[u8]) {
+    let kept: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| !asks_for_memory(line)).collect();
+    let mut answers = Vec::new();
+    let ended = search::uci(Cursor::new(kept.concat()), &mut answers, &load, Some(NETWORK.into()));
+    ended.expect("memory can be read");
+    // Every search asked for is answered.
+    let searches = kept
+        .concat()
+        .split(|byte| *byte == b'\n')
+        .take_while(|line| !is(line, "quit"))
+        .filter(|line| is(line, "go"))
+        .count();
+    let answered = String::from_utf8(answers).expect("the engine writes UTF-8");
+    assert_eq!(answered.lines().filter(|line| line.starts_with("bestmove ")).count(), searches);
+}
+
+/// Whether a line's command is `name`.
+fn is(line: &[u8], name: &str) -> bool {
+    String::from_utf8_lossy(line).split_whitespace().next() == Some(name)
+}
+
+/// A hash table of a thousand megabytes is what the user asked for, not a finding.
+fn asks_for_memory(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line).to_ascii_lowercase();
+    let largest = text.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u64>().ok()).max();
+    text.contains("hash") && largest.is_some_and(|megabytes| megabytes > 32)
+}
+
+fn load(path: &Path) -> Result<PlayingNetwork, String> {
+    if path != Path::new(NETWORK) {
+        return Err("no such file".into());
+    }
+    let set = FeatureSet::shipped("piece").map_err(|error| error.to_string())?;
+    let mut net = FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![]));
+    // Weights that make positions differ.
+    for (at, weight) in net.ft_weights.iter_mut().enumerate() {
+        *weight = ((at * 7919) % 201) as f32 / 400.0 - 0.25;
+    }
+    for stack in &mut net.stacks {
+        for layer in stack {
+            for (at, weight) in layer.weights.iter_mut().enumerate() {
+                *weight = if at % 3 == 0 { 0.5 } else { -0.25 };
+            }
+        }
+    }
+    let net = quantise(&net, &Scheme::stockfish()).map_err(|error| error.to_string())?;
+    Ok(PlayingNetwork { model: Model::new(&net), set })
+}

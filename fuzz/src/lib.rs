@@ -1,0 +1,8 @@
+//! What the fuzz targets share: the checks of each format, and bounds on the memory and time of an input.
+
+#[path = "../checks/mod.rs"]
+pub mod checks;
+
+mod bounds;
+
+pub use bounds::bounded;

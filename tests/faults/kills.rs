@@ -1,0 +1,100 @@
+//! Processes killed (-9) at drawn moments: what stands under an output's name is whole, and the command given again makes
+//! what an undisturbed one makes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fsbench::units::Seed;
+use rand::RngExt;
+
+use super::{Case, command, copy, files, inputs, run, stderr};
+
+/// Kills over all tests of this file: 200.
+const KILLS: usize = 40;
+
+/// Kills the command [`KILLS`] times, each at a moment drawn from the time that it takes undisturbed. It continues from
+/// kill to kill, and begins anew once it has finished.
+fn kill(case: &Case, inputs: &Path) {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("folder");
+    let mut duration = Duration::ZERO;
+    let mut clean = || {
+        copy(inputs, &folder);
+        let start = Instant::now();
+        let output = run(&folder, &case.arguments, &[]);
+        duration = start.elapsed();
+        assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
+        files(&folder)
+    };
+    let (whole, other) = (clean(), clean());
+    let given = files(inputs);
+    let stable: BTreeMap<_, _> = whole.iter().filter(|(name, bytes)| other.get(*name) == Some(bytes)).collect();
+    assert!(stable.keys().any(|name| !given.contains_key(*name)), "{}: every file has times in it", case.arguments);
+
+    let mut rng = Seed(17).stream(&case.arguments, 0);
+    let (mut kills, mut is_begun) = (0, false);
+    copy(inputs, &folder);
+    loop {
+        let arguments = if is_begun { &case.again } else { &case.arguments };
+        let mut child = command(&folder, arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
+        if kills == KILLS {
+            let output = child.wait().unwrap();
+            assert!(output.success(), "{arguments} after {kills} kills: {output:?}");
+        } else {
+            std::thread::sleep(duration.mul_f64(rng.random_range(0.0..1.1)));
+        }
+        let ended = child.try_wait().unwrap();
+        if ended.is_none() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+        }
+        is_begun = true;
+        let found = files(&folder);
+        if let Some(status) = ended {
+            assert!(status.success(), "{arguments} after {kills} kills: {status:?}");
+            for (name, bytes) in &stable {
+                assert!(found.get(*name) == Some(*bytes), "{arguments} after {kills} kills: {name} differs");
+            }
+            if kills == KILLS {
+                return;
+            }
+            copy(inputs, &folder);
+            is_begun = false;
+            continue;
+        }
+        for (name, bytes) in &found {
+            let is_whole = stable.get(name) == Some(&bytes) || given.get(name) == Some(bytes);
+            let may_differ = name.ends_with(".part")
+                || name.ends_with(".journal")
+                || whole.contains_key(name) && !stable.contains_key(name)
+                || case.changing.iter().any(|changing| name.ends_with(changing));
+            assert!(is_whole || may_differ, "{arguments} after {kills} kills: {name} is not whole");
+        }
+    }
+}
+
+#[test]
+fn killed_builds() {
+    let case = Case::new("dataset build games.pgn --method eval --min-ply 0 --out x.fsd");
+    // A finished file without its manifest, or the reverse, is replaced.
+    kill(&Case { again: format!("{} --force", case.arguments), ..case }, inputs().path());
+}
+
+#[test]
+fn killed_generations() {
+    let case = Case::new("dataset generate --engine ./engine --nodes 5 --games 12 --random-plies 0 --out g.pgn");
+    kill(&Case { again: format!("{} --force", case.arguments), ..case }, inputs().path());
+}
+
+#[test]
+fn killed_matches() {
+    kill(&Case::new("match a.safetensors b.safetensors --nodes 200 --pairs 6 --out m"), inputs().path());
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn killed_trainings() {
+    kill(&super::training(3), inputs().path());
+}

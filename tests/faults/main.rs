@@ -1,0 +1,304 @@
+//! Every call with which fsbench writes fails in turn: a full disk, an I/O error, a refused rename. Nothing half-written
+//! looks whole, the message names the file, and the command given again makes what it would have made. Interrupted and
+//! short writes change nothing. The faults come from `shim.c`, preloaded into the program as users run it.
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../engines/mod.rs"]
+mod engines;
+mod kills;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use common::skip::skip;
+use engines::Script;
+use fsbench::features::FeatureSet;
+use fsbench::net::{NetFile, Origin, Scheme, quantise};
+use fsbench::units::Seed;
+use shakmaty::san::SanPlus;
+use shakmaty::{Chess, Position};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
+
+/// Moves knights to and fro until the game ends by repetition.
+const SHUFFLE: &str = r#"set -- $moves
+    case $(($# % 4)) in 0) m=g1f3;; 1) m=g8f6;; 2) m=f3g1;; *) m=f6g8;; esac
+    echo "info depth 1 score cp 2$(($# % 10))"; echo "bestmove $m""#;
+
+/// Games with evaluations, two networks, an engine and a definition.
+fn inputs() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("games.pgn"), games(12)).unwrap();
+    Script::new(SHUFFLE).write(&path("engine"));
+    for (name, seed) in [("a", 1), ("b", 2)] {
+        let set = FeatureSet::shipped("piece").unwrap();
+        let float = common::random_net(set.num_features(), 16, &[8], seed);
+        let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).unwrap() };
+        file.save(&path(&format!("{name}.safetensors"))).unwrap();
+    }
+    let built = run(folder.path(), "dataset build games.pgn --method eval --min-ply 0 --out samples.fsd", &[]);
+    assert!(built.status.success(), "{}", stderr(&built));
+    folder
+}
+
+/// Random games, each move with an evaluation.
+fn games(count: u64) -> String {
+    let game = |number| {
+        let mut position = Chess::default();
+        let moves = common::random_game(number, 60).into_iter().map(|mv| {
+            let san = SanPlus::from_move_and_play_unchecked(&mut position, mv);
+            format!("{san} {{ [%eval 0.{:02}] }}", 10 + position.legal_moves().len() % 80)
+        });
+        let moves = moves.collect::<Vec<_>>().join(" ");
+        format!("[Event \"test\"]\n[Result \"1/2-1/2\"]\n\n{moves} 1/2-1/2\n\n")
+    };
+    (0..count).map(game).collect()
+}
+
+/// Runs a command in a folder, with the caches below it.
+fn run(folder: &Path, arguments: &str, more: &[(&str, &str)]) -> Output {
+    command(folder, arguments).envs(more.iter().copied()).output().unwrap()
+}
+
+fn command(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments.split(' ')).current_dir(folder).stdin(Stdio::null());
+    command.env("FSBENCH_CACHE", folder.join("cache")).env("RAYON_NUM_THREADS", "2");
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The shim, compiled; `None` where there is no C compiler.
+fn shim(folder: &Path) -> Option<PathBuf> {
+    let path = folder.join("shim.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c");
+    let arguments = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", source, "-ldl", "-o"];
+    match Command::new("cc").args(arguments).arg(&path).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", stderr(&output));
+            Some(path)
+        }
+        Err(_) => {
+            skip("cc", "there is no C compiler here");
+            None
+        }
+    }
+}
+
+/// All files below a folder by their relative paths; a link's content is its target.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(inner) = folders.pop() {
+        for path in fs::read_dir(inner).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.strip_prefix(folder).unwrap().display().to_string();
+            if path.is_symlink() {
+                let target = fs::read_link(&path).unwrap().display().to_string();
+                found.insert(name, target.replace(&folder.display().to_string(), "").into_bytes());
+            } else if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    if to.exists() {
+        fs::remove_dir_all(to).unwrap();
+    }
+    fs::create_dir(to).unwrap();
+    for path in fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+/// A fault: kind of call, its number, errno (0 = a short write), whether later calls fail, too.
+#[derive(Copy, Clone, Debug)]
+struct Fault {
+    kind: &'static str,
+    number: usize,
+    errno: i32,
+    stays: bool,
+}
+
+impl Fault {
+    /// Whether the program must go on as if nothing had happened.
+    fn is_harmless(self) -> bool {
+        [0, libc::EINTR].contains(&self.errno)
+    }
+
+    fn text(self) -> String {
+        let Fault { kind, number, errno, stays } = self;
+        format!("{kind}:{number}:{errno}{}", if stays { ":on" } else { "" })
+    }
+}
+
+/// The faults that a call of a kind may have.
+fn faults_of(kind: &str) -> &'static [(i32, bool)] {
+    match kind {
+        "write" => &[(libc::ENOSPC, true), (libc::EIO, false), (libc::EINTR, false), (0, false)],
+        "sync" => &[(libc::EIO, false), (libc::ENOSPC, false)],
+        "rename" => &[(libc::EIO, false), (libc::EACCES, true)],
+        "unlink" => &[(libc::EACCES, true)],
+        _ => &[(libc::ENOSPC, false), (libc::EROFS, true)],
+    }
+}
+
+const KINDS: [&str; 8] = ["write", "sync", "rename", "truncate", "create", "mkdir", "link", "unlink"];
+
+/// A command and how it is given again after a failure.
+struct Case {
+    arguments: String,
+    again: String,
+    /// Files that change while the command runs, and are whole at any time.
+    changing: &'static [&'static str],
+    /// At most so many calls of a kind fail, drawn at random.
+    most: usize,
+}
+
+impl Case {
+    fn new(arguments: &str) -> Case {
+        Case { arguments: arguments.into(), again: arguments.into(), changing: &[], most: 40 }
+    }
+}
+
+/// Makes each call of the command fail in turn.
+fn check(case: &Case, inputs: &Path) {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(shim) = shim(scratch.path()) else { return };
+    let folder = scratch.path().join("folder");
+    let counts = scratch.path().join("counts");
+    let with = |arguments: &str, more: &[(&str, &str)]| {
+        let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", folder.to_str().unwrap())];
+        run(&folder, arguments, &[&preloaded, more].concat())
+    };
+    let clean = || {
+        copy(inputs, &folder);
+        let output = with(&case.arguments, &[("FAULT_COUNTS", counts.to_str().unwrap())]);
+        assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
+        files(&folder)
+    };
+    let (given, whole, other) = (files(inputs), clean(), clean());
+    // Files with times in them differ from run to run.
+    let stable: BTreeMap<_, _> = whole.iter().filter(|(name, bytes)| other.get(*name) == Some(bytes)).collect();
+    let mut number_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let text = fs::read_to_string(&counts).unwrap();
+    for (kind, count) in text.lines().map(|line| line.split_once(' ').unwrap()) {
+        let most = number_of.entry(kind).or_default();
+        *most = (*most).max(count.parse().unwrap());
+    }
+    assert!(number_of["write"] > 0 && number_of["rename"] > 0, "{}: {number_of:?}", case.arguments);
+
+    for kind in KINDS {
+        let count = number_of[kind];
+        let mut rng = Seed(3).stream(kind, count as u64);
+        let drawn = rand::seq::index::sample(&mut rng, count, count.min(case.most));
+        for number in drawn.iter().map(|index| index + 1) {
+            for (errno, stays) in faults_of(kind) {
+                let fault = Fault { kind, number, errno: *errno, stays: *stays };
+                copy(inputs, &folder);
+                let output = with(&case.arguments, &[("FAULT", &fault.text())]);
+                let found = files(&folder);
+                let about =
+                    || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
+                if output.status.success() {
+                    for (name, bytes) in &stable {
+                        assert!(found.get(*name) == Some(*bytes), "{}: {name} differs", about());
+                    }
+                    continue;
+                }
+                assert!(!fault.is_harmless() && output.status.code() == Some(1), "{}", about());
+                let named: BTreeSet<&str> = whole
+                    .keys()
+                    .filter(|name| !given.contains_key(*name))
+                    .flat_map(|name| name.split('/'))
+                    .chain(["journal", "cache"])
+                    .collect();
+                assert!(named.iter().any(|name| stderr(&output).contains(name)), "{} names no file", about());
+                for (name, bytes) in &found {
+                    let is_whole = stable.get(name) == Some(&bytes) || given.get(name) == Some(bytes);
+                    let is_part = name.ends_with(".part");
+                    assert!(!is_part || kind == "unlink", "{}: {name} is left", about());
+                    let may_differ = is_part
+                        || name.ends_with(".journal")
+                        || whole.contains_key(name) && !stable.contains_key(name)
+                        || case.changing.iter().any(|changing| name.ends_with(changing));
+                    assert!(is_whole || may_differ, "{}: {name} is neither as before nor whole", about());
+                }
+                // A journal that cannot be removed stays beside its finished output.
+                if kind == "unlink" {
+                    continue;
+                }
+                let again = with(&case.again, &[]);
+                assert!(again.status.success(), "{}, then {}", about(), stderr(&again));
+                let found = files(&folder);
+                for (name, bytes) in &stable {
+                    assert!(found.get(*name) == Some(*bytes), "{}, then {name} differs", about());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn builds_and_conversions() {
+    let inputs = inputs();
+    for arguments in [
+        "dataset build games.pgn --method eval --min-ply 0 --out x.fsd",
+        "dataset build samples.fsd --method pqr --min-ply 0 --out x.fsd",
+        "dataset convert samples.fsd x.binpack",
+        "dataset convert samples.fsd x.bullet",
+        "dataset convert samples.fsd x.txt",
+        "dataset convert samples.fsd x.fsd",
+        "net convert a.safetensors c.safetensors",
+        "select piece --top 20 --data games.pgn --out x.idx",
+        "openings --net a.safetensors --count 3 --out o.epd",
+    ] {
+        check(&Case::new(arguments), inputs.path());
+    }
+}
+
+#[test]
+fn generated_games() {
+    let inputs = inputs();
+    for out in ["g.pgn", "g.pgn.zst", "g.binpack", "g.fsd"] {
+        let arguments = "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out";
+        check(&Case::new(&format!("{arguments} {out}")), inputs.path());
+    }
+}
+
+#[test]
+fn matches() {
+    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out m";
+    check(&Case { most: 12, ..Case::new(arguments) }, inputs().path());
+}
+
+/// A short training, which is resumed.
+#[cfg(feature = "train")]
+fn training(epochs: u32) -> Case {
+    let arguments = format!(
+        "train piece --l1 8 --hidden 4 --batch-size 64 --epochs {epochs} --data samples.fsd --out run --threads 1 --device cpu"
+    );
+    // The state after each epoch.
+    let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses"];
+    Case { again: format!("{arguments} --resume"), changing, most: 5, ..Case::new(&arguments) }
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn trainings() {
+    check(&training(2), inputs().path());
+}

@@ -1,0 +1,370 @@
+//! Small inputs for every fuzz target, made by fsbench.
+
+use std::io::Write;
+use std::path::Path;
+
+use fsbench::chess::{Board, Perspective};
+use fsbench::data::formats::{Format, SampleWriter};
+use fsbench::data::{GameResult, Provenance, Purpose, Record, Sample, ScoreUnit, games};
+use fsbench::features::{FeatureSet, available_names};
+use fsbench::net::nnue::Architecture;
+use fsbench::net::{
+    Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, bullet, load_float,
+    quantise, save_float,
+};
+use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
+use fsbench::pipeline::generate::{FinishedGame, PlayedPly};
+use fsbench::pipeline::{Journal, manifest_path};
+use fsbench::service::{Description, Dtype, Layout};
+use fsbench::units::{Ply, Seed};
+use serde_json::json;
+use shakmaty::{Chess, Position};
+use tempfile::TempDir;
+
+use super::common::{pgn, random_game, random_net};
+
+/// Names and bytes, by target.
+pub type Seeds = Vec<(&'static str, Vec<(String, Vec<u8>)>)>;
+
+pub fn seeds() -> Seeds {
+    let folder = TempDir::new().unwrap();
+    let mut all = vec![
+        ("definition", definitions()),
+        ("pgn", compressed(annotated_pgn().as_bytes(), "pgn")),
+        ("binpack", vec![named("games", written(&folder, Format::Binpack)), named("one", one_sample(&folder))]),
+        ("bulletformat", vec![named("games", written(&folder, Format::Bullet))]),
+        ("text", compressed(&written(&folder, Format::Text), "text")),
+        ("fsd", fsd(&folder)),
+        ("nnue", nnue()),
+        ("bullet_raw", bullet_raw(&folder)),
+        ("safetensors", safetensors(&folder)),
+        ("service_client", service()),
+        ("uci", uci()),
+        ("journal", journal(&folder)),
+    ];
+    if cfg!(feature = "report") {
+        all.extend([("experiment", experiments()), ("record", records())]);
+    }
+    all
+}
+
+fn named(name: &str, bytes: Vec<u8>) -> (String, Vec<u8>) {
+    (name.into(), bytes)
+}
+
+/// Whether the format's own reader takes the whole input.
+pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x");
+    std::fs::write(&path, bytes).unwrap();
+    let reads = |format| {
+        let mut reader = fsbench::data::formats::SampleReader::open(&path, Some(format), None).unwrap();
+        let mut samples = 0;
+        while let Some(block) = reader.next_block().unwrap() {
+            samples += block.len();
+        }
+        samples > 0 && reader.skipped().total() == 0
+    };
+    match target {
+        "definition" => FeatureSet::from_definition(std::str::from_utf8(bytes).unwrap()).is_ok(),
+        "pgn" => games(&path).unwrap().all(|game| game.is_ok()),
+        "binpack" => reads(Format::Binpack),
+        "bulletformat" => reads(Format::Bullet),
+        "text" => reads(Format::Text),
+        "safetensors" => NetFile::load(&path).is_ok() || load_float(&path).is_ok(),
+        _ => true,
+    }
+}
+
+/// The definitions of all shipped sets but those with long lists of indices.
+fn definitions() -> Vec<(String, Vec<u8>)> {
+    let set = |name: &str| FeatureSet::shipped(name).unwrap().definition().as_bytes().to_vec();
+    let all = available_names().into_iter().map(|name| (name.clone(), set(&name)));
+    all.filter(|(_, text)| text.len() < 4096).collect()
+}
+
+/// The bytes, plain and in every compression.
+fn compressed(bytes: &[u8], name: &str) -> Vec<(String, Vec<u8>)> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(bytes).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(bytes).unwrap();
+    vec![
+        named(name, bytes.to_vec()),
+        named(&format!("{name}.zst"), zstd::encode_all(bytes, 3).unwrap()),
+        named(&format!("{name}.gz"), gzip.finish().unwrap()),
+        named(&format!("{name}.bz2"), bzip2.finish().unwrap()),
+    ]
+}
+
+/// Two plain games, and one with everything that PGN allows.
+fn annotated_pgn() -> String {
+    let plain = pgn(&[random_game(1, 30), random_game(2, 12)]);
+    plain
+        + r#"[Event "annotated"]
+[FEN "r3k2r/1P6/8/8/8/8/6p1/R3K2R w KQkq - 3 20"]
+[SetUp "1"]
+[Result "1-0"]
+[WhiteElo "2000"]
+[TimeControl "300+3"]
+
+{ before } 20. O-O $1 { [%eval 0.35] [%clk 0:01:00] } (20. bxa8=Q+! Kd7 (20... Ke7 { nested }) 21. Qa4+) 20... g1=N??
+; to the end of the line
+21. b8=Q+ { [%eval #3] } Ke7 22. Qb4+ 1-0
+"#
+}
+
+/// The samples of random games, each with a score and a result.
+fn samples(game_count: u32, plies: usize) -> Vec<Record> {
+    let of_game = |game: u32| {
+        let mut position = Chess::default();
+        let mut records = Vec::new();
+        for (ply, mv) in random_game(u64::from(game), plies).into_iter().enumerate() {
+            let sample = Sample {
+                position: position.clone(),
+                game,
+                ply: Ply(ply as u16),
+                mv: Some(mv),
+                score: Some((ply as i16) * 37 - 200),
+                result: Some([GameResult::Win, GameResult::Draw, GameResult::Loss][(game as usize + ply) % 3]),
+            };
+            records.push(Record::pack(&sample).unwrap());
+            position.play_unchecked(mv);
+        }
+        records
+    };
+    (0..game_count).flat_map(of_game).collect()
+}
+
+fn write_samples(path: &Path, format: Format, records: &[Record]) -> Vec<u8> {
+    let mut writer = SampleWriter::create(path, format, true).unwrap();
+    writer.push(records).unwrap();
+    let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+    writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games: 2, sources: [0; 32] }).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+fn written(folder: &TempDir, format: Format) -> Vec<u8> {
+    write_samples(&folder.path().join("samples"), format, &samples(2, 12))
+}
+
+fn one_sample(folder: &TempDir) -> Vec<u8> {
+    write_samples(&folder.path().join("samples"), Format::Binpack, &samples(1, 1))
+}
+
+/// A file with its manifest, without and with repairs of its checksums.
+fn fsd(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let (source, path) = (folder.path().join("samples.txt"), folder.path().join("samples.fsd"));
+    write_samples(&source, Format::Text, &samples(2, 5));
+    let job = ConvertJob { output: &path, options: &ConvertOptions::default(), command: &[] };
+    convert(&source, &job, &mut |_| {}).unwrap();
+    let (manifest, content) = (std::fs::read(manifest_path(&path)).unwrap(), std::fs::read(&path).unwrap());
+    let input = |repairs: u8| [&[repairs], &manifest[..], &[0], &content[..]].concat();
+    vec![named("as-written", input(0)), named("repaired", input(3))]
+}
+
+/// The beginnings of files of every architecture, and edits of a whole one.
+fn nnue() -> Vec<(String, Vec<u8>)> {
+    let beginning = |(number, architecture): (usize, &Architecture)| {
+        let header = [architecture.version(), architecture.hash(), 4].map(u32::to_le_bytes).concat();
+        let transformer = architecture.transformer_hash().to_le_bytes();
+        let array = [&b"COMPRESSED_LEB128"[..], &8u32.to_le_bytes(), &[1, 0x7f, 0x80, 1, 2, 3, 4, 5]].concat();
+        let bytes = [&[2 * number as u8], &header[..], b"text", &transformer[..], &array[..]].concat();
+        (architecture.name().to_owned(), bytes)
+    };
+    let mut all: Vec<_> = Architecture::ALL.iter().enumerate().map(beginning).collect();
+    let edit = |start: u8, offset: i16, action: u8, value: u8, count: u8| {
+        let [low, high] = offset.to_le_bytes();
+        [start, low, high, action, value, count]
+    };
+    let edits: [(&str, Vec<[u8; 6]>); 6] = [
+        ("whole", vec![]),
+        ("biases", vec![edit(2, 21, 0, 0x35, 9)]),
+        ("dense", vec![edit(1, -200, 0, 0x7f, 150)]),
+        ("longer", vec![edit(1, 0, 1, 0, 7)]),
+        ("shorter", vec![edit(3, 40, 2, 0, 3)]),
+        ("cut", vec![edit(4, 3, 3, 0, 1), edit(0, 8, 0, 0xff, 4)]),
+    ];
+    all.extend(edits.map(|(name, edits)| named(name, [&[1][..], edits.as_flattened()].concat())));
+    all
+}
+
+fn bullet_raw(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let path = folder.path().join("quantised.bin");
+    let input = |activation: u8, shape: Shape, width: u8| {
+        let count = shape.buckets.count as u8;
+        let net = quantise(&FloatNet::zeros(&shape), &Scheme::simple()).unwrap();
+        bullet::save(&path, &net).unwrap();
+        [&[activation, count, width], &std::fs::read(&path).unwrap()[..]].concat()
+    };
+    let plain = |activation, l1| Shape { activation, ..Shape::plain(64, l1, vec![]) };
+    let buckets = OutputBuckets { count: 4, rule: BucketRule::Cpw };
+    vec![
+        named("relu", input(0, plain(Activation::Relu, 1), 0)),
+        named("screlu", input(2, plain(Activation::Screlu, 3), 3)),
+        named("pairwise", input(3, Shape { buckets, ..plain(Activation::Pairwise, 2) }, 0)),
+    ]
+}
+
+/// Networks of all kinds of shapes, and a checkpoint; as if without checksums, which would refuse every mutation.
+fn safetensors(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let set = FeatureSet::resolve("color(P) * role(P) for P in pieces").unwrap();
+    let features = set.num_features();
+    let path = folder.path().join("net.safetensors");
+    let network = |net: &FloatNet, scheme: &Scheme| {
+        NetFile { origin: Origin::of(&set), net: quantise(net, scheme).unwrap() }.save(&path).unwrap();
+        std::fs::read(&path).unwrap()
+    };
+    let buckets = OutputBuckets { count: 2, rule: BucketRule::Stockfish };
+    let large = Shape {
+        activation: Activation::Pairwise,
+        hidden_activation: Activation::Dual,
+        skip: true,
+        psqt: true,
+        buckets,
+        ..Shape::plain(features, 4, vec![2, 2])
+    };
+    let concatenated = Shape {
+        activation: Activation::Pairwise,
+        hidden_activation: Activation::Dual,
+        skip_difference: true,
+        concatenated: true,
+        narrow: features / 2,
+        ..Shape::plain(features, 4, vec![3, 2])
+    };
+    let small = random_net(features, 2, &[], 1);
+    let checkpoint = Checkpoint { origin: Origin::of(&set), training: json!({ "step": 17, "scheme": "stockfish" }) };
+    save_float(&path, &checkpoint, &small, &[("adam.m.ft.bias".into(), vec![2], &[0.5, 1.0])]).unwrap();
+    let all = vec![
+        named("checkpoint", std::fs::read(&path).unwrap()),
+        named("small", network(&random_net(features, 3, &[2], 3), &Scheme::stockfish())),
+        named("simple", network(&small, &Scheme::simple())),
+        named("psqt", network(&FloatNet::zeros(&large), &Scheme::stockfish())),
+        named("concatenated", network(&FloatNet::zeros(&concatenated), &Scheme::stockfish_19())),
+    ];
+    let without = |mut bytes: Vec<u8>| {
+        if let Some(at) = bytes.windows(8).position(|window| window == b"checksum") {
+            bytes[at] = b'X';
+        }
+        bytes
+    };
+    all.into_iter().map(|(name, bytes)| (name, without(bytes))).collect()
+}
+
+/// The line and the memory of a service with one batch of two positions, in both layouts.
+fn service() -> Vec<(String, Vec<u8>)> {
+    vec![named("csr", service_stream(Layout::Csr)), named("bitset", service_stream(Layout::Bitset))]
+}
+
+fn service_stream(layout: Layout) -> Vec<u8> {
+    let set = FeatureSet::resolve("color(P) * role(P) for P in pieces").unwrap();
+    let mut arrays = Vec::new();
+    let mut memory = vec![0u8; 4096];
+    let numbers = |values: &[i32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let mut add = |name: &str, dtype: Dtype, count: &str, bytes: &[u8]| {
+        let offset = 64 * (arrays.len() + 1);
+        memory[offset..offset + bytes.len()].copy_from_slice(bytes);
+        arrays.push(json!({ "name": name, "dtype": dtype, "offset": offset, "len": bytes.len() / dtype.bytes(), "count": count }));
+    };
+    let side = set.reference(&Board::default(), Perspective::White);
+    let side: Vec<i32> = side.into_iter().take(4).map(|index| index as i32).collect();
+    let words = if layout == Layout::Bitset { 1 } else { 0 };
+    match layout {
+        Layout::Csr => {
+            for name in ["stm", "nstm"] {
+                let indices = format!("{name}_indices");
+                add(&format!("{name}_offsets"), Dtype::I32, "offsets", &numbers(&[0, 2, 4]));
+                add(&indices, Dtype::I32, &indices, &numbers(&side));
+            }
+        }
+        Layout::Bitset => {
+            for name in ["stm_bits", "nstm_bits"] {
+                add(name, Dtype::U64, "words", &[7; 16]);
+            }
+        }
+    }
+    add("score", Dtype::F32, "samples", &numbers(&[0, 1]));
+    add("result", Dtype::F32, "samples", &numbers(&[0, 0]));
+    add("piece_count", Dtype::U8, "positions", &[32, 2]);
+    add("ply", Dtype::U16, "samples", &[1, 0, 2, 0]);
+    add("sample_index", Dtype::U32, "samples", &numbers(&[5, 6]));
+    let counts = if layout == Layout::Csr { [2, 2, 3, 4, 4, 0] } else { [2, 2, 3, 0, 0, 2] };
+    memory[..24].copy_from_slice(&numbers(&counts));
+    let description = json!({
+        "shm": "@", "slots": 1, "slot_bytes": 4096, "batch_size": 2, "positions_per_sample": 1, "layout": layout,
+        "method": "eval", "identity": set.identity(), "num_features": set.num_features(), "arrays": arrays,
+        "header": fsbench::service::Header::fields(), "version": Description::VERSION, "set": "x",
+        "words_per_position": words, "samples_per_epoch": 2, "batches_per_epoch": 1, "batches": 1, "start_batch": 0,
+    });
+    serde_json::from_value::<Description>(description.clone()).unwrap();
+    [description.to_string().as_bytes(), &[0, 3, 0, 0, 255], &memory].concat()
+}
+
+fn uci() -> Vec<(String, Vec<u8>)> {
+    let dialogues = [
+        (
+            "handshake",
+            "uci\nisready\nucinewgame\nsetoption name Hash value 4\nsetoption name Move Overhead value 20\nquit\n",
+        ),
+        (
+            "game",
+            "position startpos moves e2e4 e7e5 g1f3\ngo depth 2\nd\neval\nposition fen 8/8/4k3/8/8/4P3/4K3/8 w - - 0 1\ngo nodes 50\n",
+        ),
+        (
+            "clock",
+            "go wtime 100 btime 100 winc 1 binc 1 movestogo 2\nstop\ngo movetime 1 searchmoves e2e4 d2d4\ngo mate 1\n",
+        ),
+        ("ponder", "position startpos moves e2e4\ngo ponder wtime 50 btime 50\nponderhit\nstop\ngo infinite\nstop\n"),
+        (
+            "options",
+            "setoption name EvalFile value net\nsetoption name SoftNodes value true\nsetoption name Hash\nbench 1\ngo depth x\nfoo\n",
+        ),
+    ];
+    dialogues.map(|(name, text)| named(name, text.as_bytes().to_vec())).to_vec()
+}
+
+/// A journal of two games, and one of labels, both cut off in their last line.
+fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let head = json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } });
+    let game = |number: u32| {
+        let plies = random_game(u64::from(number), 12).into_iter().map(|mv| PlayedPly { mv: Some(mv), search: None });
+        let (start, result) = (Chess::default(), GameResult::Draw);
+        FinishedGame { number, white: 0, black: 1, start, plies: plies.collect(), result }.to_entry().unwrap()
+    };
+    let with = |name: &str, lines: &[String]| {
+        let path = folder.path().join(name);
+        let mut journal = Journal::open(&path, "games", &head, &mut |_, _| Ok(())).unwrap();
+        for line in lines {
+            journal.append(line).unwrap();
+        }
+        named(name, [&std::fs::read(path).unwrap()[..], b"{\"number\":2,\"whi"].concat())
+    };
+    let searched = r##"{"number":1,"white":1,"black":0,"fen":"8/8/4k3/8/8/4P3/4K3/8 w - - 0 1","result":"win","line":"e2d3@31>e2f3 e6d5@-30 -@#5>d3e2"}"##;
+    vec![with("games", &[game(0), searched.into()]), with("labels", &["0 -31 e2e4".into(), "0 #2 g1f3".into()])]
+}
+
+fn experiments() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    files
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .collect()
+}
+
+/// The results in the repository, with one record of each list; together, and each document alone.
+fn records() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart");
+    let document = |name: &str| {
+        let text = std::fs::read(folder.join(name).with_extension("json")).unwrap();
+        let mut value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        if let Some(list) = value.as_array_mut() {
+            list.truncate(1);
+        }
+        value.to_string().into_bytes()
+    };
+    let names = ["study", "environment", "runs", "updates", "activity", "error", "match", "speed"];
+    let mut all: Vec<_> = names.map(|name| named(name, document(name))).to_vec();
+    all.push(named("results", names.map(document).join(&0)));
+    all
+}
