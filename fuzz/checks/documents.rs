@@ -5,7 +5,8 @@ use std::path::Path;
 use fsbench::experiment::Experiment;
 use fsbench::record::{
     ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult, NetResult,
-    PositionRecord, Results, RunRecord, SetResult, SpeedRecord, Study, UpdatesRecord, ValidationRecord,
+    PositionRecord, Results, RunRecord, SetResult, SpeedRecord, StageSeconds, Study, Timestamp, UpdatesRecord,
+    ValidationRecord,
 };
 use fsbench::report::{Summary, WIDTH, html, markdown, text};
 use serde::Serialize;
@@ -28,13 +29,27 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(byt
     Some(value)
 }
 
+fn no_environment() -> Environment {
+    Environment {
+        recorded: Timestamp::from_unix(0),
+        fsbench: String::new(),
+        commit: String::new(),
+        cpu: String::new(),
+        back_end: String::new(),
+        cores: 1,
+        os: String::new(),
+        threads: 1,
+        seconds: StageSeconds::default(),
+    }
+}
+
 /// The input: documents separated by zero bytes. Each is read as every record; the first of a kind joins the results of
 /// which a report is made.
 pub fn record(bytes: &[u8]) {
     let mut results: Option<Results> = None;
     for document in bytes.split(|byte| *byte == 0).take(16) {
         if let Some(study) = round_trip::<Study>(document) {
-            let environment = results.take().map_or_else(Environment::unknown, |results| results.environment);
+            let environment = results.take().map_or_else(no_environment, |results| results.environment);
             results = Some(empty_results(study, environment));
         }
         let environment = round_trip::<Environment>(document);
@@ -61,8 +76,8 @@ pub fn record(bytes: &[u8]) {
     }
     if let Some(results) = results {
         let summary = Summary::of(&results);
-        text(&summary, WIDTH);
-        markdown(&summary);
+        assert!(!text(&summary, WIDTH).is_empty());
+        assert!(!markdown(&summary).is_empty());
         let _ = html(&summary);
     }
 }

@@ -58,10 +58,7 @@ impl ExperimentError {
     #[must_use]
     pub fn is_request(&self) -> bool {
         use ExperimentError::{NoFile, NoSuchSet, NoSuchStep, NoTrainer, Openings, Read, Set, Spec};
-        match self {
-            Read { .. } | Spec { .. } | Set { .. } | NoFile { .. } | Openings { .. } => true,
-            NoSuchSet { .. } | NoSuchStep { .. } | NoTrainer => true,
-            _ => false,
-        }
+        let is_about_a_file = matches!(self, Read { .. } | Spec { .. } | Set { .. } | NoFile { .. } | Openings { .. });
+        is_about_a_file || matches!(self, NoSuchSet { .. } | NoSuchStep { .. } | NoTrainer)
     }
 }

@@ -18,6 +18,9 @@ use crate::record::{MatchKind, Results, machine};
 /// Between two looks at steps that others do.
 const POLL: Duration = Duration::from_millis(300);
 
+/// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
+type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
+
 /// A step of an experiment, for programs that decide where it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListedStep {
@@ -312,10 +315,7 @@ impl Runner<'_> {
 
     /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
     /// after a pass that returns `None`: it is not complete. Returns the last results.
-    pub(super) fn passes(
-        experiment: &Experiment,
-        pass: &mut dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError>,
-    ) -> Result<Option<Results>, ExperimentError> {
+    pub(super) fn passes(experiment: &Experiment, pass: &mut Pass<'_>) -> Result<Option<Results>, ExperimentError> {
         let Some(results) = pass(experiment, Purpose::Results)? else { return Ok(None) };
         let found_widths = &results.equal_speed;
         let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };

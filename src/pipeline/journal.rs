@@ -321,7 +321,9 @@ mod tests {
         let path = folder.path().join("j");
         let lines = ["{\"number\":1}", "7 -31 e2e4", "three"];
         let (mut journal, _) = open(&path, 1).unwrap();
-        lines.iter().for_each(|line| drop(journal.append(line).unwrap()));
+        for line in lines {
+            journal.append(line).unwrap();
+        }
         drop(journal);
         let content = fs::read(&path).unwrap();
         for bit in 0..8 * content.len() {
