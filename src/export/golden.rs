@@ -193,6 +193,6 @@ mod tests {
         assert_eq!(lines.iter().map(|line| line.moves.len() + 1).sum::<usize>(), POSITIONS);
         let count = |is: fn(Move) -> bool| lines.iter().flat_map(|line| &line.moves).filter(|mv| is(**mv)).count();
         let counts = [count(Move::is_castle), count(Move::is_en_passant), count(Move::is_promotion)];
-        assert!(counts.iter().all(|count| *count >= 5), "{counts:?}");
+        assert!(counts.iter().all(|count| *count >= 2), "{counts:?}");
     }
 }

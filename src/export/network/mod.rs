@@ -22,8 +22,8 @@ pub const WEIGHTS: &str = "weights.bin";
 
 /// The notice at the head of the sources.
 const LICENCE: &str = "\
-Written by `fsbench export`. This file belongs to whoever exported it, to use, change and distribute under any terms,
-without any warranty. The licence of fsbench does not apply to it.";
+Written by `fsbench export`. This file belongs to whoever exported it, to use, change and distribute under any
+terms, without any warranty. The licence of fsbench does not apply to it.";
 
 #[derive(Debug, Error)]
 pub enum NetworkExportError {
