@@ -272,7 +272,7 @@ fn the_journal_belongs_to_one_run() {
 
     let text = fs::read_to_string(fixture.journal()).unwrap();
     fs::write(fixture.journal(), text.replace("\n3 ", "\n3 x")).unwrap();
-    check_error(fixture.label(&records), "is damaged: \"x1901\" is not a score");
+    check_error(fixture.label(&records), "is damaged: its checksum does not match");
 }
 
 const FOLDER: &str = "FSBENCH_TEST_LABEL_FOLDER";

@@ -52,7 +52,7 @@ for pov in [WHITE, BLACK] {
     accumulators[pov].update(&net, &board, &after, pov);
 }
 let score = evaluate(&net, &accumulators, &after, side_to_move);
-println!("{} centipawns", centipawns(score));
+let cp = centipawns(score);
 ```"#;
 
 const C: &str = r#"```c
