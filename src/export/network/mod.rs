@@ -43,7 +43,8 @@ pub enum NetworkExportError {
 /// let set = FeatureSet::resolve("piece")?;
 /// let float = FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![8]));
 /// let net = quantise(&float, &Scheme::stockfish())?;
-/// let exported = ExportedNetwork::new(&NetFile { origin: Origin::of(&set), net }, &set)?;
+/// let file = NetFile { origin: Origin::of(&set), net };
+/// let exported = ExportedNetwork::new(&file, &set)?;
 /// assert!(exported.rust().contains("pub const L1: usize = 16;"));
 /// assert_eq!(&exported.weights()[..8], b"fsbnet01");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
