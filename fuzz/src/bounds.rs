@@ -1,7 +1,7 @@
 //! Bounds on one input: 256 MB beyond its length, and five seconds of CPU time, all threads together. Exceeding one is a
-//! finding. A target is instrumented, checked and hardly optimised: its five seconds are less than one of the program
-//! (`tests/fuzz_seeds.rs` holds the kept inputs to that second). CPU time rather than the clock, so that a busy machine
-//! gives no false findings; a thread that waits without end is found by libFuzzer's own timeout.
+//! finding. A target is instrumented, checked and hardly optimised, hence five seconds instead of one. CPU time rather than
+//! the clock, so that a busy machine gives no false findings; a thread that waits without end is found by libFuzzer's own
+//! timeout.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
