@@ -4,57 +4,21 @@
 //! and checked there, and its slot goes back at once for the service to refill. The copy costs little compared with
 //! training on the batch.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::time::Duration;
 
+use super::batch_reader::{Announcement, Batch, BatchReader};
 use super::service_process::ServiceProcess;
-use super::shared_memory::{Mapping, is_readable};
-use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, Request, ServiceError, shm_name};
-use crate::data::Method;
-
-/// Limit on the description, which is a few kilobytes long.
-const MAX_LINE_BYTES: u64 = 1 << 20;
+use super::shared_memory::is_readable;
+use super::{Description, Request, ServiceError, shm_name};
 
 /// A running service. Dropping it ends the service.
 pub struct Client {
     process: ServiceProcess,
-    output: BufReader<ChildStdout>,
-    description: Description,
-    memory: Mapping,
-    /// Header and arrays of the current batch.
-    header: Header,
-    arrays: Arrays,
+    reader: BatchReader<ChildStdout>,
     ended: bool,
-}
-
-/// A batch, in the client's own memory.
-pub struct Batch<'a> {
-    header: &'a Header,
-    arrays: &'a Arrays,
-}
-
-/// The active features of one side. Those of position i are `indices[offsets[i]..offsets[i + 1]]`.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Csr<'a> {
-    /// Ascending, from 0 to the number of indices; positions + 1 elements.
-    pub offsets: &'a [i32],
-    /// All below the set's number of features.
-    pub indices: &'a [i32],
-}
-
-/// The arrays of a batch; those that the stream lacks are empty.
-#[derive(Default)]
-struct Arrays {
-    /// Offsets and indices, stm then nstm.
-    csr: [(Vec<i32>, Vec<i32>); 2],
-    bits: [Vec<u64>; 2],
-    piece_count: Vec<u8>,
-    score: Vec<f32>,
-    result: Vec<f32>,
-    ply: Vec<u16>,
-    sample_index: Vec<u32>,
 }
 
 impl Client {
@@ -95,42 +59,32 @@ impl Client {
 
     fn start_until(mut command: Command, should_stop: &dyn Fn() -> bool) -> Result<Option<Client>, ServiceError> {
         let (mut process, output) = ServiceProcess::start(&mut command)?;
-        let mut output = BufReader::new(output);
+        let output = BufReader::new(output);
         if !wait(&output, should_stop) {
             // A service that is preparing its data ends when its stdout is closed.
             drop(output);
             return Ok(None);
         }
-        let mut line = String::new();
-        match output.by_ref().take(MAX_LINE_BYTES).read_line(&mut line) {
-            Ok(_) if line.ends_with('\n') => {}
-            Ok(bytes) if bytes as u64 == MAX_LINE_BYTES => {
-                return Err(ServiceError::Protocol(format!("its first line is longer than {MAX_LINE_BYTES} bytes")));
+        match BatchReader::open(output) {
+            Ok(Some(reader)) => Ok(Some(Client { process, reader, ended: false })),
+            Ok(None) => Err(process.finish_with_error("ended before its first batch")),
+            Err(ServiceError::SharedMemory { .. }) if process.has_exited() => {
+                Err(process.finish_with_error("ended before its first batch"))
             }
-            Ok(_) => return Err(process.finish_with_error("ended before its first batch")),
-            Err(error) => return Err(ServiceError::Protocol(format!("its first line cannot be read: {error}"))),
+            Err(error) => Err(error),
         }
-        let description: Description = serde_json::from_str(&line)
-            .map_err(|error| ServiceError::Protocol(format!("its first line is not a description: {error}")))?;
-        validate(&description)?;
-        let memory = match Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
-            Err(_) if process.has_exited() => return Err(process.finish_with_error("ended before its first batch")),
-            memory => memory?,
-        };
-        let (header, arrays) = (Header::default(), Arrays::default());
-        Ok(Some(Client { process, output, description, memory, header, arrays, ended: false }))
     }
 
     /// Waits until the service has announced a batch or ended. False if `should_stop`, called ten times per second,
     /// returns true first.
     #[must_use]
     pub fn wait(&self, should_stop: &dyn Fn() -> bool) -> bool {
-        wait(&self.output, should_stop)
+        wait(self.reader.output(), should_stop)
     }
 
     #[must_use]
     pub const fn description(&self) -> &Description {
-        &self.description
+        self.reader.description()
     }
 
     /// Waits for the next batch; `None` at the end of the data.
@@ -142,67 +96,18 @@ impl Client {
         if self.ended {
             return Ok(None);
         }
-        let mut byte = [0u8];
-        match self.output.read_exact(&mut byte) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(self.process.finish_with_error("died in the middle of its stream"));
+        match self.reader.next()? {
+            Announcement::Batch { slot } => {
+                self.process.give_back(slot);
+                Ok(Some(self.reader.batch()))
             }
-            Err(error) => return Err(ServiceError::Protocol(format!("it cannot be read from: {error}"))),
-        }
-        let slot = match byte[0] {
-            END => {
+            Announcement::End => {
                 self.ended = true;
-                return Ok(None);
+                Ok(None)
             }
-            FAILED => return Err(self.process.finish_with_error("failed")),
-            slot if usize::from(slot) < self.description.slots => slot,
-            slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
-        };
-        self.copy_slot(slot).map_err(|error| ServiceError::Protocol(format!("slot {slot} {error}")))?;
-        self.process.give_back(slot);
-        Ok(Some(Batch { header: &self.header, arrays: &self.arrays }))
-    }
-
-    /// Copies a slot into the client's arrays and checks its numbers. The error completes "slot N …".
-    fn copy_slot(&mut self, slot: u8) -> Result<(), String> {
-        let Client { description, memory, header, arrays, .. } = self;
-        let mut headers: Vec<Header> = Vec::with_capacity(1);
-        memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
-        *header = headers.first().copied().unwrap_or_default();
-        check_header(header, description)?;
-        for array in &description.arrays {
-            let Some(count) = header.count(&array.count) else {
-                return Err(format!("has an array {} whose count this program does not know", array.name));
-            };
-            let count = count as usize;
-            if count > array.len {
-                return Err(format!("claims {count} elements of {}, which has {} at most", array.name, array.len));
-            }
-            let (offset, [stm, nstm], [stm_bits, nstm_bits]) = (array.offset, &mut arrays.csr, &mut arrays.bits);
-            let copied = match array.name.as_str() {
-                "stm_offsets" => memory.copy(slot, offset, count, &mut stm.0),
-                "stm_indices" => memory.copy(slot, offset, count, &mut stm.1),
-                "nstm_offsets" => memory.copy(slot, offset, count, &mut nstm.0),
-                "nstm_indices" => memory.copy(slot, offset, count, &mut nstm.1),
-                "stm_bits" => memory.copy(slot, offset, count, stm_bits),
-                "nstm_bits" => memory.copy(slot, offset, count, nstm_bits),
-                "piece_count" => memory.copy(slot, offset, count, &mut arrays.piece_count),
-                "score" => memory.copy(slot, offset, count, &mut arrays.score),
-                "result" => memory.copy(slot, offset, count, &mut arrays.result),
-                "ply" => memory.copy(slot, offset, count, &mut arrays.ply),
-                "sample_index" => memory.copy(slot, offset, count, &mut arrays.sample_index),
-                // A later version may add arrays.
-                _ => Some(()),
-            };
-            copied.ok_or_else(|| format!("does not hold its {}", array.name))?;
+            Announcement::Failed => Err(self.process.finish_with_error("failed")),
+            Announcement::Died => Err(self.process.finish_with_error("died in the middle of its stream")),
         }
-        if description.layout == Layout::Csr {
-            for (side, (offsets, indices)) in ["stm", "nstm"].into_iter().zip(&arrays.csr) {
-                check_csr(offsets, indices, description.num_features).map_err(|error| format!("has {side}_{error}"))?;
-            }
-        }
-        Ok(())
     }
 
     /// The service's process ID.
@@ -223,7 +128,7 @@ impl Drop for Client {
         // Fails only if the child cannot be waited for, and then it is gone.
         let _ = self.process.finish();
         // A service that was killed before the first slot came back has left its name.
-        if shm_name::is_shm_name(&PathBuf::from(&self.description.shm)) {
+        if shm_name::is_shm_name(&PathBuf::from(&self.reader.description().shm)) {
             shm_name::sweep();
         }
     }
@@ -236,171 +141,4 @@ fn wait(output: &BufReader<ChildStdout>, should_stop: &dyn Fn() -> bool) -> bool
         }
     }
     true
-}
-
-/// Name, header field of the count, and element type of each array that a stream must have.
-fn required_arrays(description: &Description) -> Vec<(&'static str, &'static str, Dtype)> {
-    let mut arrays = match description.layout {
-        Layout::Csr => vec![
-            ("stm_offsets", "offsets", Dtype::I32),
-            ("stm_indices", "stm_indices", Dtype::I32),
-            ("nstm_offsets", "offsets", Dtype::I32),
-            ("nstm_indices", "nstm_indices", Dtype::I32),
-        ],
-        Layout::Bitset => vec![("stm_bits", "words", Dtype::U64), ("nstm_bits", "words", Dtype::U64)],
-    };
-    if description.method == Method::Eval {
-        arrays.extend([("score", "samples", Dtype::F32), ("result", "samples", Dtype::F32)]);
-    }
-    arrays.extend([
-        ("piece_count", "positions", Dtype::U8),
-        ("ply", "samples", Dtype::U16),
-        ("sample_index", "samples", Dtype::U32),
-    ]);
-    arrays
-}
-
-/// Checks that every described array lies inside its slot, and that none is missing.
-fn validate(description: &Description) -> Result<(), ServiceError> {
-    let broken = |text: String| Err(ServiceError::Protocol(text));
-    if description.version != Description::VERSION {
-        let (theirs, ours) = (description.version, Description::VERSION);
-        return broken(format!("it speaks version {theirs} and this program version {ours}; use one build for both"));
-    }
-    if description.slots == 0 || description.slots > MAX_SLOTS {
-        return broken(format!("it describes {} slots", description.slots));
-    }
-    let bytes = description.slots.checked_mul(description.slot_bytes).filter(|bytes| *bytes <= isize::MAX as usize);
-    if bytes.is_none() || description.slot_bytes == 0 || !description.slot_bytes.is_multiple_of(64) {
-        return broken(format!("it describes slots of {} bytes", description.slot_bytes));
-    }
-    let per_sample = if description.method == Method::Pqr { 3 } else { 1 };
-    if description.positions_per_sample != per_sample {
-        return broken(format!("it describes {} positions per sample", description.positions_per_sample));
-    }
-    for array in &description.arrays {
-        let end = array.len.checked_mul(array.dtype.bytes()).and_then(|bytes| bytes.checked_add(array.offset));
-        if end.is_none_or(|end| end > description.slot_bytes) || array.offset % 64 != 0 {
-            return broken(format!("its array {} does not lie in a slot", array.name));
-        }
-    }
-    for (name, count, dtype) in required_arrays(description) {
-        match description.array(name) {
-            Some(array) if array.count == count && array.dtype == dtype => {}
-            Some(_) => return broken(format!("its array {name} has another type or count than this program expects")),
-            None => return broken(format!("it describes no array {name}")),
-        }
-    }
-    Ok(())
-}
-
-/// Checks that the counts in a header agree with each other.
-fn check_header(header: &Header, description: &Description) -> Result<(), String> {
-    let Header { samples, positions, offsets, words, .. } = *header;
-    let per_sample = description.positions_per_sample as u64;
-    if u64::from(samples) * per_sample != u64::from(positions) {
-        return Err(format!("claims {positions} positions for {samples} samples"));
-    }
-    let agrees = match description.layout {
-        Layout::Csr => u64::from(offsets) == u64::from(positions) + 1,
-        Layout::Bitset => u64::from(positions).checked_mul(description.words_per_position as u64) == Some(words.into()),
-    };
-    match agrees {
-        true => Ok(()),
-        false => Err(format!("claims {offsets} offsets and {words} words for {positions} positions")),
-    }
-}
-
-/// Checks that offsets and indices are in range. The error begins with "offsets" or "indices".
-fn check_csr(offsets: &[i32], indices: &[i32], features: u32) -> Result<(), String> {
-    let covers_indices = offsets.first() == Some(&0) && offsets.last().map(|&end| end as usize) == Some(indices.len());
-    if !covers_indices || !offsets.is_sorted() {
-        return Err(format!("offsets that do not ascend from 0 to {}", indices.len()));
-    }
-    // A negative index becomes a large u32.
-    match indices.iter().map(|&index| index as u32).max() {
-        Some(largest) if largest >= features => Err(format!("indices up to {largest}, and the set has {features}")),
-        _ => Ok(()),
-    }
-}
-
-impl<'a> Batch<'a> {
-    #[must_use]
-    pub const fn samples(&self) -> usize {
-        self.header.samples as usize
-    }
-
-    /// samples × positions_per_sample.
-    #[must_use]
-    pub const fn positions(&self) -> usize {
-        self.header.positions as usize
-    }
-
-    /// From 0.
-    #[must_use]
-    pub const fn epoch(&self) -> u32 {
-        self.header.epoch
-    }
-
-    /// From 0, counted over all epochs.
-    #[must_use]
-    pub const fn number(&self) -> u64 {
-        self.header.batch
-    }
-
-    /// The side to move's perspective; empty in the bitset layout.
-    #[must_use]
-    pub fn stm(&self) -> Csr<'a> {
-        let (offsets, indices) = &self.arrays.csr[0];
-        Csr { offsets, indices }
-    }
-
-    /// The other perspective; empty in the bitset layout.
-    #[must_use]
-    pub fn nstm(&self) -> Csr<'a> {
-        let (offsets, indices) = &self.arrays.csr[1];
-        Csr { offsets, indices }
-    }
-
-    /// `words_per_position` words per position; feature i is bit i % 64 of word i / 64. Empty in the csr layout.
-    #[must_use]
-    pub fn stm_bits(&self) -> &'a [u64] {
-        &self.arrays.bits[0]
-    }
-
-    /// As [`Batch::stm_bits`].
-    #[must_use]
-    pub fn nstm_bits(&self) -> &'a [u64] {
-        &self.arrays.bits[1]
-    }
-
-    /// Centipawns from the side to move's view, one per sample; NaN = no score. Empty for pqr.
-    #[must_use]
-    pub fn scores(&self) -> &'a [f32] {
-        &self.arrays.score
-    }
-
-    /// 0, 0.5 or 1 from the side to move's view, one per sample; NaN = unknown. Empty for pqr.
-    #[must_use]
-    pub fn results(&self) -> &'a [f32] {
-        &self.arrays.result
-    }
-
-    /// Number of pieces on the board, one per position.
-    #[must_use]
-    pub fn piece_counts(&self) -> &'a [u8] {
-        &self.arrays.piece_count
-    }
-
-    /// One per sample.
-    #[must_use]
-    pub fn plies(&self) -> &'a [u16] {
-        &self.arrays.ply
-    }
-
-    /// Each sample's number in the data, from 0.
-    #[must_use]
-    pub fn sample_indices(&self) -> &'a [u32] {
-        &self.arrays.sample_index
-    }
 }

@@ -15,6 +15,7 @@
 //! shared memory, which kills the consumer with SIGBUS.
 
 mod batch_encoder;
+mod batch_reader;
 mod batch_source;
 mod bench;
 mod binpack_batches;
@@ -36,8 +37,9 @@ mod shared_memory;
 mod shm_name;
 mod shuffle;
 
+pub use batch_reader::{Announcement, Batch, BatchReader, Csr};
 pub use bench::{BenchReport, bench};
-pub use client::{Batch, Client, Csr};
+pub use client::Client;
 pub use eligible::TripletCheck;
 pub use local_stream::{LocalBatch, LocalStream, NextBatch};
 pub use prepare::{PrepareObserver, prepare};
