@@ -2,6 +2,8 @@
 //!
 //! All files that others read are written through this module. Their mode is 0666 less the umask.
 
+pub mod checked;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};

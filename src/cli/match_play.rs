@@ -20,7 +20,7 @@ use crate::play::{
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
     are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{machine, read_json, write_json};
+use crate::record::{machine, read_json, write_checked_json, write_json};
 use crate::search::{TranspositionTable, search_digest};
 use crate::units::Seed;
 
@@ -170,7 +170,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Without a folder the journal lives as long as the match.
     let temporary = tempfile::tempdir().map_err(Failure::work)?;
     let folder = arguments.out.as_deref().unwrap_or(temporary.path());
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string()).map_err(Failure::Work)?;
+    let made = std::fs::create_dir_all(folder);
+    made.with_context(|| format!("cannot make the folder {}", full(folder).display())).map_err(Failure::Work)?;
     give_nodes(&mut players, &arguments.nodes)?;
     let cost = arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.hash, folder)).transpose()?;
     let settings = settings(arguments)?;
@@ -195,6 +196,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Text => print_text(&text(&document, arguments))?,
     }
     Ok(())
+}
+
+/// The path from the root, if the current folder is known.
+fn full(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The failure of a match, and how to continue it.
@@ -270,7 +276,7 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
             });
             bar.finish_and_clear();
             let ratio: CostRatio = ratio.map_err(Failure::request)?;
-            write_json(&path, &ratio).map_err(Failure::work)?;
+            write_checked_json(&path, &ratio).map_err(Failure::work)?;
             ratio
         }
     };

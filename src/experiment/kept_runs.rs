@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
 use crate::data::Method;
-use crate::record::{RecordFileError, read_json, write_json};
+use crate::record::{RecordFileError, read_json, write_checked_json};
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};
 use crate::units::Seed;
@@ -29,7 +29,7 @@ impl UsedRuns {
     /// Saves the note in the work folder. It replaces an earlier one for the same results folder.
     pub(super) fn save(&self, work: &Path) -> Result<(), RecordFileError> {
         let name = &blake3::hash(self.results.as_os_str().as_encoded_bytes()).to_hex()[..16];
-        write_json(&work.join(NOTE_FOLDER).join(format!("{name}.json")), self)
+        write_checked_json(&work.join(NOTE_FOLDER).join(format!("{name}.json")), self)
     }
 
     /// The notes of all experiments whose results folder exists.

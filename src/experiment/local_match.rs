@@ -15,7 +15,7 @@ use crate::play::{
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, machine,
-    read_json, write_json,
+    read_json, write_checked_json,
 };
 use crate::search::search_digest;
 
@@ -84,7 +84,7 @@ fn cost(
     let both = [(&reference.0, &*reference.1), (&player.0, &*player.1)];
     match equal_cost(both, nodes, request.settings.hash, |_, _| !monitor.stop_requested()) {
         Ok(ratio) => {
-            write_json(&path, &ratio)?;
+            write_checked_json(&path, &ratio)?;
             Ok(Some(ratio))
         }
         Err(MatchError::Stopped) => Ok(None),

@@ -1,11 +1,11 @@
-//! Finished results by key: each in a small file of the work folder, written atomically.
+//! Finished results by key: each in a small file of the work folder, written atomically, with a checksum.
 
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{RecordFileError, Timestamp, read_json, write_json};
+use crate::record::{RecordFileError, Timestamp, read_json, write_checked_json};
 
 /// Hash of everything that determines a result, including the version of fsbench.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -49,7 +49,7 @@ impl ResultStore {
         self.folder.join(format!("{kind}-{key}.json"))
     }
 
-    /// The stored result; `None` if it is missing or unreadable.
+    /// The stored result; `None` if it is missing, unreadable or damaged.
     pub(super) fn get<T: DeserializeOwned>(&self, kind: &str, key: &ResultKey) -> Option<StoredResult<T>> {
         read_json(&self.path(kind, key)).ok()
     }
@@ -62,7 +62,7 @@ impl ResultStore {
         record: T,
     ) -> Result<StoredResult<T>, RecordFileError> {
         let stored = StoredResult { seconds, recorded: Timestamp::now(), record };
-        write_json(&self.path(kind, key), &stored)?;
+        write_checked_json(&self.path(kind, key), &stored)?;
         Ok(stored)
     }
 

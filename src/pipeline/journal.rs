@@ -2,8 +2,7 @@
 //! each finished item, appended when it is finished. A process killed at any moment loses at most the line it was
 //! writing.
 //!
-//! Each line ends with its CRC-32: a JSON object with the key `crc32`, another line with one more word. In journals of
-//! earlier versions no line has one.
+//! Each line ends with its CRC-32 ([`with_line_sum`]). In journals of earlier versions no line has one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -11,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use thiserror::Error;
+
+use crate::output::checked::{with_line_sum, without_line_sum};
 
 /// Why a journal cannot be used. Its content is never lost.
 #[derive(Debug, Error)]
@@ -85,7 +86,7 @@ impl Journal {
         while journal.next_line(&mut reader, &mut line)? {
             number += 1;
             let stored = std::str::from_utf8(&line).map_err(|error| journal.damaged(number, error.to_string()))?;
-            let text = without_sum(stored);
+            let text = without_line_sum(stored);
             if number == 1 {
                 has_sums = text.is_some();
                 journal.check_head(text.as_deref().unwrap_or(stored), head, &mut reader)?;
@@ -101,7 +102,7 @@ impl Journal {
         }
         drop(reader);
         let head = head.to_string();
-        if number == 0 && !with_sum(&head).as_bytes().starts_with(&line) {
+        if number == 0 && !with_line_sum(&head).as_bytes().starts_with(&line) {
             let reason = "it ends within its first line".into();
             return Err(JournalError::Foreign { path: path.into(), reason });
         }
@@ -147,7 +148,7 @@ impl Journal {
     /// Adds a line and returns its offset.
     pub fn append(&mut self, line: &str) -> Result<u64, JournalError> {
         let offset = self.length;
-        let text = with_sum(line) + "\n";
+        let text = with_line_sum(line) + "\n";
         let mut write = || {
             // Overwrites the remains of an earlier, failed write.
             self.file.seek(SeekFrom::Start(offset))?;
@@ -173,12 +174,13 @@ impl Journal {
         let mut line = Vec::new();
         self.next_line(&mut BufReader::new(file), &mut line)?;
         let stored = String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))?;
-        Ok(without_sum(&stored).unwrap_or(stored))
+        Ok(without_line_sum(&stored).unwrap_or(stored))
     }
 
-    /// Deletes the journal, once the job's result is saved elsewhere.
-    pub fn remove(self) -> Result<(), JournalError> {
-        fs::remove_file(&self.path).map_err(self.unusable())
+    /// Deletes the journal, once the job's result is saved elsewhere. Best effort, because the result is whole: a journal
+    /// that stays only lets the same job, given again, take its items from it.
+    pub fn remove(self) {
+        let _ = fs::remove_file(&self.path);
     }
 
     pub fn path(&self) -> &Path {
@@ -193,30 +195,6 @@ impl Journal {
     fn damaged(&self, line: u64, reason: String) -> JournalError {
         JournalError::Damaged { path: self.path.clone(), line, reason }
     }
-}
-
-/// What precedes the checksum in a line that is a JSON object.
-const SUM_KEY: &str = ",\"crc32\":\"";
-const SUM_DIGITS: usize = 8;
-
-/// The line as it is stored.
-fn with_sum(line: &str) -> String {
-    let sum = crc32fast::hash(line.as_bytes());
-    match line.strip_suffix('}') {
-        Some(object) => format!("{object}{SUM_KEY}{sum:08x}\"}}"),
-        None => format!("{line} {sum:08x}"),
-    }
-}
-
-/// The line before its checksum was added; `None` where there is none that matches.
-fn without_sum(stored: &str) -> Option<String> {
-    let (rest, object) = stored.strip_suffix("\"}").map_or((stored, false), |rest| (rest, true));
-    let (rest, sum) = rest.split_at_checked(rest.len().checked_sub(SUM_DIGITS)?)?;
-    let line = match object {
-        true => format!("{}}}", rest.strip_suffix(SUM_KEY)?),
-        false => rest.strip_suffix(' ')?.to_owned(),
-    };
-    (format!("{:08x}", crc32fast::hash(line.as_bytes())) == sum).then_some(line)
 }
 
 /// Opens or creates the file and locks it.
@@ -372,7 +350,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let locked = open(&path, 2).unwrap();
         assert!(open(&path, 2).map(drop).unwrap_err().contains("another process is writing"));
-        locked.0.remove().unwrap();
+        locked.0.remove();
         assert!(open(&path, 2).is_ok());
     }
 }

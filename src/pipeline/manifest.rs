@@ -1,7 +1,7 @@
-//! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples.
+//! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples. Its last key is its checksum,
+//! which manifests of earlier versions lack.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use super::generate::Generation;
 use super::label::Labelling;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
 use crate::data::{DataError, Fsd, Purpose, ScoreUnit, SkippedGames};
+use crate::output::checked::{with_checksum, without_checksum};
 use crate::output::{OutputFile, SealedFile};
 
 /// A file from which the samples come.
@@ -111,13 +112,13 @@ impl Manifest {
     /// Reads the manifest beside `fsd`.
     ///
     /// # Errors
-    /// When it is missing, cannot be read, or describes other samples.
+    /// When it is missing, cannot be read, is damaged, or describes other samples.
     pub fn of(fsd: &Fsd) -> Result<Manifest, DataError> {
         let (path, hash) = (manifest_path(fsd.path()), fsd.hash());
-        let file = File::open(&path).map_err(DataError::read(&path))?;
+        let text = std::fs::read_to_string(&path).map_err(DataError::read(&path))?;
         let invalid = |reason: String| DataError::Manifest { path: path.clone(), reason };
-        let manifest: Manifest =
-            serde_json::from_reader(std::io::BufReader::new(file)).map_err(|error| invalid(error.to_string()))?;
+        let json = without_checksum(&text).map_err(|damaged| invalid(damaged.to_string()))?;
+        let manifest: Manifest = serde_json::from_str(&json).map_err(|error| invalid(error.to_string()))?;
         if manifest.samples_hash == hash {
             Ok(manifest)
         } else {
@@ -134,8 +135,7 @@ impl Manifest {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;
         let mut file = OutputFile::create(&path)?;
-        file.put(text.as_bytes())?;
-        file.put(b"\n")?;
+        file.put(with_checksum(&text).as_bytes())?;
         Ok(file.seal()?)
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::output::checked::{with_checksum, without_checksum};
 use crate::output::{self, OutputError};
 
 /// Errors of reading and writing records.
@@ -17,6 +18,8 @@ pub enum RecordFileError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{}: line {}, column {}: not a valid record: {source}", path.display(), source.line(), source.column())]
     Parse { path: PathBuf, source: serde_json::Error },
+    #[error("{}: its checksum does not match: it is damaged or was edited; remove the file to make it again", .0.display())]
+    Damaged(PathBuf),
     #[error("{}: not what its record describes; remove the file and run the experiment again", .0.display())]
     Digest(PathBuf),
     #[error("cannot turn {} into JSON: {source}", path.display())]
@@ -44,17 +47,29 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordFileError
 /// # Errors
 /// As [`write_atomically`], or when the value has no JSON form.
 pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|source| RecordFileError::Serialise { path: path.to_path_buf(), source })?;
-    text.push('\n');
-    write_atomically(path, text.as_bytes())
+    write_atomically(path, (indented(path, value)? + "\n").as_bytes())
 }
 
-/// Reads a value from a JSON file.
+/// As [`write_json`], with a checksum as the last key ([`with_checksum`]): for files that fsbench alone reads.
 ///
 /// # Errors
-/// When the file cannot be read or is not the JSON of a `T`; the error names line and column.
+/// As [`write_json`].
+pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
+    write_atomically(path, with_checksum(&indented(path, value)?).as_bytes())
+}
+
+fn indented<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordFileError> {
+    serde_json::to_string_pretty(value)
+        .map_err(|source| RecordFileError::Serialise { path: path.to_path_buf(), source })
+}
+
+/// Reads a value from a JSON file and checks the checksum if it has one.
+///
+/// # Errors
+/// When the file cannot be read, is damaged, or is not the JSON of a `T`; then the error names line and column.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError> {
-    let bytes = std::fs::read(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })?;
-    serde_json::from_slice(&bytes).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
+    let text =
+        std::fs::read_to_string(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })?;
+    let json = without_checksum(&text).map_err(|_| RecordFileError::Damaged(path.to_path_buf()))?;
+    serde_json::from_str(&json).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
 }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{EpochMetrics, TrainError};
 use crate::output;
+use crate::output::checked::{object_without_sum, with_checksum, with_line_sum, without_checksum};
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
@@ -149,13 +150,13 @@ impl RunDir {
         Ok(names)
     }
 
-    /// Writes a JSON document, atomically.
+    /// Writes a JSON document with its checksum, atomically.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), TrainError> {
         let json = serde_json::to_string_pretty(value).map_err(|error| self.damaged(name, error.to_string()))?;
-        self.write(name, format!("{json}\n").as_bytes())
+        self.write(name, with_checksum(&json).as_bytes())
     }
 
     /// Writes a text, atomically.
@@ -177,10 +178,11 @@ impl RunDir {
     /// Reads a JSON document; `None` if there is no such file.
     ///
     /// # Errors
-    /// If it cannot be read or is not a `T`.
+    /// If it cannot be read, is damaged or is not a `T`.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TrainError> {
         let Some(text) = self.read(name)? else { return Ok(None) };
-        serde_json::from_str(&text).map(Some).map_err(|error| self.damaged(name, error.to_string()))
+        let json = without_checksum(&text).map_err(|damaged| self.damaged(name, damaged.to_string()))?;
+        serde_json::from_str(&json).map(Some).map_err(|error| self.damaged(name, error.to_string()))
     }
 
     /// Appends an epoch to the metrics.
@@ -191,7 +193,7 @@ impl RunDir {
         let failed = || TrainError::io("cannot write", self.path(METRICS));
         let line = serde_json::to_string(metrics).map_err(|error| self.damaged(METRICS, error.to_string()))?;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(METRICS)).map_err(failed())?;
-        file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
+        file.write_all((with_line_sum(&line) + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
     }
 
     /// Reads the metrics of the first `epochs` epochs and removes those that follow, which no checkpoint covers.
@@ -201,9 +203,10 @@ impl RunDir {
     pub fn truncate_metrics(&self, epochs: u32) -> Result<Vec<EpochMetrics>, TrainError> {
         let text = self.read(METRICS)?.unwrap_or_default();
         let mut metrics = Vec::new();
-        for (number, line) in text.lines().take(epochs as usize).enumerate() {
-            let epoch: EpochMetrics = serde_json::from_str(line)
-                .map_err(|error| self.damaged(METRICS, format!("line {}: {error}", number + 1)))?;
+        for (number, stored) in text.lines().take(epochs as usize).enumerate() {
+            let at_line = |why: String| self.damaged(METRICS, format!("line {}: {why}", number + 1));
+            let line = object_without_sum(stored).map_err(|damaged| at_line(damaged.to_string()))?;
+            let epoch: EpochMetrics = serde_json::from_str(&line).map_err(|error| at_line(error.to_string()))?;
             metrics.push(epoch);
         }
         if metrics.len() != epochs as usize {

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 
 use super::engine::EngineArguments;
 use super::filters::Filters;
-use super::{Threads, failure, progress, style, warn_without_plies};
+use super::{Threads, failure, progress, style, warn_of_journal, warn_without_plies};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::UnitOrigin;
@@ -116,6 +116,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
     let manifest = built.map_err(failure)?;
+    if labels.is_some() {
+        warn_of_journal(&arguments.out);
+    }
     warn_skipped(&manifest);
     warn_without_plies(&manifest);
     match arguments.format {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::engine::EngineArguments;
-use super::{failure, progress};
+use super::{failure, progress, warn_of_journal};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::DataError;
 use crate::pipeline::generate::{
@@ -111,6 +111,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let summary = summary.map_err(generate_failure)?;
+    warn_of_journal(&arguments.out);
     match arguments.format {
         Format::Text => outln!("{}", text(&summary, arguments))?,
         Format::Json => {

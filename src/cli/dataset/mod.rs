@@ -9,6 +9,7 @@ mod info;
 mod stats;
 mod verify;
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -16,7 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
 use super::threads::Threads;
-use crate::pipeline::{BuildError, BuildOptions, Manifest};
+use crate::pipeline::{BuildError, BuildOptions, Manifest, journal_path};
 
 /// Generate, build, convert and inspect training data
 #[derive(Debug, clap::Args)]
@@ -49,6 +50,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn failure(error: impl Into<BuildError>) -> Failure {
     let error = error.into();
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+/// Warns about the journal of a finished output that could not be deleted.
+fn warn_of_journal(output: &Path) {
+    let journal = journal_path(output);
+    if journal.exists() {
+        note!("warning: {} is complete, but {} could not be deleted", output.display(), journal.display());
+    }
 }
 
 /// Warns about sources whose format records neither ply nor game.

@@ -148,7 +148,9 @@ pub fn build(job: &BuildJob<'_>, progress: &mut dyn FnMut(BuildProgress)) -> Res
     };
     let manifest = finish(job, writer, sources, score_unit, labels.as_ref(), &counts)?;
     // The journal is removed last, so that a failure on the way loses no scores.
-    labels.map_or(Ok(()), |labels| labels.remove_journal().map_err(LabelError::from))?;
+    if let Some(labels) = labels {
+        labels.remove_journal();
+    }
     Ok(manifest)
 }
 

@@ -183,7 +183,7 @@ pub fn generate(
     let failed = |error| engine_error(error, finished.get());
     pool::play_all(settings, job, book.as_ref(), engines, &missing, &mut keep, &failed)?;
     let mut summary = journal.write(output, job, &names, &generation)?;
-    journal.file.remove()?;
+    journal.file.remove();
     summary.resumed = resumed as u32;
     summary.replayed = replayed;
     summary.book = book.map(|book| book.facts);

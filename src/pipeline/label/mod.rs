@@ -199,12 +199,9 @@ impl Labels {
         Some(self.labels[self.first_occurrence[record] as usize]).filter(|label| *label != MISSING)
     }
 
-    /// Removes the journal. To be called once the scores are saved elsewhere.
-    ///
-    /// # Errors
-    /// When the file cannot be removed.
-    pub fn remove_journal(self) -> Result<(), JournalError> {
-        self.journal.remove()
+    /// Removes the journal, as [`Journal::remove`] does. To be called once the scores are saved elsewhere.
+    pub fn remove_journal(self) {
+        self.journal.remove();
     }
 }
 

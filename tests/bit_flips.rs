@@ -1,0 +1,128 @@
+//! A file of fsbench's own in which one bit is flipped is refused, or reads as before: never as something else. Journals
+//! and the losses of a run have tests of their own beside their code. Other programs' formats (PGN, binpack, bulletformat,
+//! text, `.nnue`, bullet's raw files) have no checksum, so a damaged one may read as other samples or weights.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use common::{random_game, random_net};
+use fsbench::data::formats::{Format, SampleWriter};
+use fsbench::data::{Fsd, Provenance, Purpose, Record, Sample, ScoreUnit};
+use fsbench::features::FeatureSet;
+use fsbench::net::{Checkpoint, NetFile, Origin, Scheme, load_float, quantise, save_float};
+use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
+use fsbench::pipeline::{Manifest, manifest_path};
+use fsbench::units::{Ply, Seed};
+use rand::RngExt;
+use serde_json::json;
+use shakmaty::{Chess, Position};
+
+/// Bits drawn from each file.
+const FLIPS: usize = 1500;
+
+/// Flips drawn bits of the file, one at a time, and compares what `read` makes of it; `None` means refused.
+fn check<T: PartialEq + Debug>(path: &Path, read: impl Fn() -> Option<T>) {
+    let whole = std::fs::read(path).unwrap();
+    let expected = read().unwrap();
+    let mut rng = Seed(29).stream(&path.file_name().unwrap().to_string_lossy(), 0);
+    let mut refused = 0;
+    for _ in 0..FLIPS {
+        let bit = rng.random_range(0..8 * whole.len());
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(path, bytes).unwrap();
+        match read() {
+            Some(found) => assert!(found == expected, "{}: bit {bit} makes another content", path.display()),
+            None => refused += 1,
+        }
+    }
+    std::fs::write(path, whole).unwrap();
+    assert!(refused > FLIPS / 2, "{}: only {refused} of {FLIPS} refused", path.display());
+}
+
+fn records() -> Vec<Record> {
+    let of_game = |game: u32| {
+        let mut position = Chess::default();
+        let mut records = Vec::new();
+        for (ply, mv) in random_game(u64::from(game), 30).into_iter().enumerate() {
+            let ply = Ply(ply as u16);
+            let sample = Sample { position: position.clone(), game, ply, mv: Some(mv), score: Some(7), result: None };
+            records.push(Record::pack(&sample).unwrap());
+            position.play_unchecked(mv);
+        }
+        records
+    };
+    (0..4).flat_map(of_game).collect()
+}
+
+/// A file of samples with a manifest.
+fn samples(folder: &Path) -> PathBuf {
+    let (source, path) = (folder.join("samples.txt"), folder.join("samples.fsd"));
+    let mut writer = SampleWriter::create(&source, Format::Text, true).unwrap();
+    writer.push(&records()).unwrap();
+    let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+    writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games: 4, sources: [0; 32] }).unwrap();
+    let command = ["fsbench".to_owned(), "dataset".to_owned(), "convert".to_owned()];
+    let job = ConvertJob { output: &path, options: &ConvertOptions::default(), command: &command };
+    convert(&source, &job, &mut |_| {}).unwrap();
+    path
+}
+
+#[test]
+fn samples_and_their_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = samples(folder.path());
+    check(&path, || {
+        let fsd = Fsd::open(&path).ok()?;
+        Some((*fsd.header(), bytemuck::cast_slice::<Record, u8>(fsd.records()).to_vec()))
+    });
+    let fsd = Fsd::open(&path).unwrap();
+    check(&manifest_path(&path), || Manifest::of(&fsd).ok());
+}
+
+/// A manifest of an earlier version has no checksum.
+#[test]
+fn a_manifest_without_a_checksum_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = samples(folder.path());
+    let fsd = Fsd::open(&path).unwrap();
+    let manifest = Manifest::of(&fsd).unwrap();
+    let text = std::fs::read_to_string(manifest_path(&path)).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(document.as_object_mut().unwrap().remove("checksum").is_some());
+    std::fs::write(manifest_path(&path), serde_json::to_string_pretty(&document).unwrap() + "\n").unwrap();
+    assert_eq!(Manifest::of(&fsd).unwrap(), manifest);
+}
+
+#[test]
+fn networks_and_checkpoints() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = FeatureSet::resolve("color(P) * role(P) for P in pieces").unwrap();
+    let net = random_net(set.num_features(), 4, &[3], 1);
+    let path = folder.path().join("network.safetensors");
+    NetFile { origin: Origin::of(&set), net: quantise(&net, &Scheme::stockfish()).unwrap() }.save(&path).unwrap();
+    check(&path, || NetFile::load(&path).ok());
+    let path = folder.path().join("checkpoint.safetensors");
+    let checkpoint = Checkpoint { origin: Origin::of(&set), training: json!({ "step": 17, "scheme": "stockfish" }) };
+    save_float(&path, &checkpoint, &net, &[("adam.m.ft.bias".into(), vec![2], &[0.5, 1.0])]).unwrap();
+    check(&path, || {
+        let (net, checkpoint) = load_float(&path).ok()?;
+        Some((net, checkpoint.origin, checkpoint.training))
+    });
+}
+
+#[cfg(feature = "report")]
+#[test]
+fn stored_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("updates-0123.json");
+    let record = json!({ "positions": 1000, "moves": 31_000, "active_mean": 22.75, "name": "piece" });
+    fsbench::record::write_checked_json(&path, &json!({ "seconds": 1.5, "record": record })).unwrap();
+    check(&path, || {
+        let found: serde_json::Value = fsbench::record::read_json(&path).ok()?;
+        Some((found["seconds"].clone(), found["record"].clone()))
+    });
+}
