@@ -1,21 +1,21 @@
 //! Processes killed (-9) at drawn moments: what stands under an output's name is whole, and the command given again makes
 //! what an undisturbed one makes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fsbench::units::Seed;
 use rand::RngExt;
 
-use super::{Case, command, copy, files, inputs, run, stderr};
+use super::{Case, Undisturbed, command, copy, files, inputs, run, stderr};
 
-/// Kills over all tests of this file: 200.
-const KILLS: usize = 40;
+/// Kills of each command; the variable FSBENCH_KILLS gives another number (`scripts/kills.sh`).
+const KILLS: usize = 8;
 
-/// Kills the command [`KILLS`] times, each at a moment drawn from the time that it takes undisturbed. It continues from
+/// Kills the command so many times, each at a moment drawn from the time that it takes undisturbed. It continues from
 /// kill to kill, and begins anew once it has finished.
 fn kill(case: &Case, inputs: &Path) {
+    let most = std::env::var("FSBENCH_KILLS").map_or(KILLS, |number| number.parse().unwrap());
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("folder");
     let mut duration = Duration::ZERO;
@@ -27,10 +27,7 @@ fn kill(case: &Case, inputs: &Path) {
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
         files(&folder)
     };
-    let (whole, other) = (clean(), clean());
-    let given = files(inputs);
-    let stable: BTreeMap<_, _> = whole.iter().filter(|(name, bytes)| other.get(*name) == Some(bytes)).collect();
-    assert!(stable.keys().any(|name| !given.contains_key(*name)), "{}: every file has times in it", case.arguments);
+    let undisturbed = Undisturbed::new(files(inputs), clean(), &clean());
 
     let mut rng = Seed(17).stream(&case.arguments, 0);
     let (mut kills, mut is_begun) = (0, false);
@@ -38,7 +35,7 @@ fn kill(case: &Case, inputs: &Path) {
     loop {
         let arguments = if is_begun { &case.again } else { &case.arguments };
         let mut child = command(&folder, arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
-        if kills == KILLS {
+        if kills == most {
             let output = child.wait().unwrap();
             assert!(output.success(), "{arguments} after {kills} kills: {output:?}");
         } else {
@@ -52,26 +49,19 @@ fn kill(case: &Case, inputs: &Path) {
         }
         is_begun = true;
         let found = files(&folder);
+        let about = format!("{arguments} after {kills} kills");
         if let Some(status) = ended {
-            assert!(status.success(), "{arguments} after {kills} kills: {status:?}");
-            for (name, bytes) in &stable {
-                assert!(found.get(*name) == Some(*bytes), "{arguments} after {kills} kills: {name} differs");
-            }
-            if kills == KILLS {
+            assert!(status.success(), "{about}: {status:?}");
+            undisturbed.check_finished(&found, &about);
+            if kills == most {
+                println!("{}: {kills} kills", case.arguments);
                 return;
             }
             copy(inputs, &folder);
             is_begun = false;
             continue;
         }
-        for (name, bytes) in &found {
-            let is_whole = stable.get(name) == Some(&bytes) || given.get(name) == Some(bytes);
-            let may_differ = name.ends_with(".part")
-                || name.ends_with(".journal")
-                || whole.contains_key(name) && !stable.contains_key(name)
-                || case.changing.iter().any(|changing| name.ends_with(changing));
-            assert!(is_whole || may_differ, "{arguments} after {kills} kills: {name} is not whole");
-        }
+        undisturbed.check_unfinished(&found, case.changing, &about);
     }
 }
 
@@ -90,6 +80,12 @@ fn killed_generations() {
 #[test]
 fn killed_matches() {
     kill(&Case::new("match a.safetensors b.safetensors --nodes 200 --pairs 6 --out m"), inputs().path());
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn killed_experiments() {
+    kill(&super::experiment(), inputs().path());
 }
 
 #[cfg(feature = "train")]

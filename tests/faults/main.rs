@@ -8,6 +8,7 @@
 mod common;
 #[path = "../engines/mod.rs"]
 mod engines;
+mod disks;
 mod kills;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,30 @@ const SHUFFLE: &str = r#"set -- $moves
     case $(($# % 4)) in 0) m=g1f3;; 1) m=g8f6;; 2) m=f3g1;; *) m=f6g8;; esac
     echo "info depth 1 score cp 2$(($# % 10))"; echo "bestmove $m""#;
 
-/// Games with evaluations, two networks, an engine and a definition.
+/// An experiment that trains for a moment and measures.
+const EXPERIMENT: &str = r#"
+name  = "small"
+data  = "samples.fsd"
+seeds = [1]
+[train]
+l1            = 8
+hidden        = [4]
+batch_size    = 64
+epochs        = 2
+learning_rate = 0.01
+decay         = 0.5
+validation    = 0.2
+threads       = 1
+device        = "cpu"
+[[runs]]
+method = "eval"
+sets   = ["piece", "compact"]
+[measure.updates]
+games = 5
+[measure.activity]
+"#;
+
+/// Games with evaluations, three networks, an engine, an experiment and results.
 fn inputs() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -42,6 +66,15 @@ fn inputs() -> TempDir {
         let float = common::random_net(set.num_features(), 16, &[8], seed);
         let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).unwrap() };
         file.save(&path(&format!("{name}.safetensors"))).unwrap();
+    }
+    let set = FeatureSet::shipped("chess768").unwrap();
+    let float = common::random_net(set.num_features(), 16, &[], 3);
+    let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::simple()).unwrap() };
+    file.save(&path("simple.safetensors")).unwrap();
+    fs::write(path("small.toml"), EXPERIMENT).unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart"), &path("results"));
+    for made in ["plots", "tables"] {
+        fs::remove_dir_all(path("results").join(made)).unwrap();
     }
     let built = run(folder.path(), "dataset build games.pgn --method eval --min-ply 0 --out samples.fsd", &[]);
     assert!(built.status.success(), "{}", stderr(&built));
@@ -95,8 +128,11 @@ fn shim(folder: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Contents of files by their paths.
+type Files = BTreeMap<String, Vec<u8>>;
+
 /// All files below a folder by their relative paths; a link's content is its target.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+fn files(folder: &Path) -> Files {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(inner) = folders.pop() {
@@ -121,7 +157,12 @@ fn copy(from: &Path, to: &Path) {
     }
     fs::create_dir(to).unwrap();
     for path in fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
-        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        let copied = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &copied);
+        } else {
+            fs::copy(&path, copied).unwrap();
+        }
     }
 }
 
@@ -160,6 +201,7 @@ fn faults_of(kind: &str) -> &'static [(i32, bool)] {
 const KINDS: [&str; 8] = ["write", "sync", "rename", "truncate", "create", "mkdir", "link", "unlink"];
 
 /// A command and how it is given again after a failure.
+#[derive(Clone)]
 struct Case {
     arguments: String,
     again: String,
@@ -172,6 +214,54 @@ struct Case {
 impl Case {
     fn new(arguments: &str) -> Case {
         Case { arguments: arguments.into(), again: arguments.into(), changing: &[], most: 40 }
+    }
+}
+
+/// What a command makes when nothing disturbs it.
+struct Undisturbed {
+    /// The files before it.
+    given: Files,
+    whole: Files,
+    /// Names of the files that are the same whenever the command is run; others have times in them.
+    stable: BTreeSet<String>,
+}
+
+impl Undisturbed {
+    /// `whole` and `other`: the files after two runs.
+    fn new(given: Files, whole: Files, other: &Files) -> Undisturbed {
+        let stable = whole.iter().filter(|(name, bytes)| other.get(*name) == Some(bytes));
+        let stable: BTreeSet<String> = stable.map(|(name, _)| name.clone()).collect();
+        assert!(stable.iter().any(|name| !given.contains_key(name)), "every file has times in it");
+        Undisturbed { given, whole, stable }
+    }
+
+    /// The files after a command that succeeded.
+    fn check_finished(&self, found: &Files, about: &str) {
+        for name in &self.stable {
+            assert!(found.get(name) == self.whole.get(name), "{about}: {name} differs");
+        }
+    }
+
+    /// The files after a command that failed or was killed: none is half-written under its name.
+    fn check_unfinished(&self, found: &Files, changing: &[&str], about: &str) {
+        for (name, bytes) in found {
+            let is_whole = self.given.get(name) == Some(bytes)
+                || self.stable.contains(name) && self.whole.get(name) == Some(bytes);
+            let may_differ = name.ends_with(".part")
+                || name.ends_with(".journal")
+                || self.whole.contains_key(name) && !self.stable.contains(name)
+                || changing.iter().any(|changing| name.ends_with(changing));
+            assert!(is_whole || may_differ, "{about}: {name} is neither as before nor whole");
+            let is_json = !name.ends_with(".json") || serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
+            assert!(is_json, "{about}: {name} is half a document");
+        }
+    }
+
+    /// The message names a file that the command makes.
+    fn check_message(&self, message: &str, about: &str) {
+        let made = self.whole.keys().filter(|name| !self.given.contains_key(*name));
+        let named: BTreeSet<&str> = made.flat_map(|name| name.split('/')).chain(["journal", "cache"]).collect();
+        assert!(named.iter().any(|name| message.contains(name)), "{about} names no file");
     }
 }
 
@@ -191,9 +281,7 @@ fn check(case: &Case, inputs: &Path) {
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
         files(&folder)
     };
-    let (given, whole, other) = (files(inputs), clean(), clean());
-    // Files with times in them differ from run to run.
-    let stable: BTreeMap<_, _> = whole.iter().filter(|(name, bytes)| other.get(*name) == Some(bytes)).collect();
+    let undisturbed = Undisturbed::new(files(inputs), clean(), &clean());
     let mut number_of: BTreeMap<&str, usize> = BTreeMap::new();
     let text = fs::read_to_string(&counts).unwrap();
     for (kind, count) in text.lines().map(|line| line.split_once(' ').unwrap()) {
@@ -215,39 +303,17 @@ fn check(case: &Case, inputs: &Path) {
                 let about =
                     || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
                 if output.status.success() {
-                    for (name, bytes) in &stable {
-                        assert!(found.get(*name) == Some(*bytes), "{}: {name} differs", about());
-                    }
+                    undisturbed.check_finished(&found, &about());
                     continue;
                 }
                 assert!(!fault.is_harmless() && output.status.code() == Some(1), "{}", about());
-                let named: BTreeSet<&str> = whole
-                    .keys()
-                    .filter(|name| !given.contains_key(*name))
-                    .flat_map(|name| name.split('/'))
-                    .chain(["journal", "cache"])
-                    .collect();
-                assert!(named.iter().any(|name| stderr(&output).contains(name)), "{} names no file", about());
-                for (name, bytes) in &found {
-                    let is_whole = stable.get(name) == Some(&bytes) || given.get(name) == Some(bytes);
-                    let is_part = name.ends_with(".part");
-                    assert!(!is_part || kind == "unlink", "{}: {name} is left", about());
-                    let may_differ = is_part
-                        || name.ends_with(".journal")
-                        || whole.contains_key(name) && !stable.contains_key(name)
-                        || case.changing.iter().any(|changing| name.ends_with(changing));
-                    assert!(is_whole || may_differ, "{}: {name} is neither as before nor whole", about());
-                }
-                // A journal that cannot be removed stays beside its finished output.
-                if kind == "unlink" {
-                    continue;
-                }
+                undisturbed.check_message(&stderr(&output), &about());
+                let is_part_left = found.keys().any(|name| name.ends_with(".part"));
+                assert!(!is_part_left || kind == "unlink", "{}: a part is left", about());
+                undisturbed.check_unfinished(&found, case.changing, &about());
                 let again = with(&case.again, &[]);
                 assert!(again.status.success(), "{}, then {}", about(), stderr(&again));
-                let found = files(&folder);
-                for (name, bytes) in &stable {
-                    assert!(found.get(*name) == Some(*bytes), "{}, then {name} differs", about());
-                }
+                undisturbed.check_finished(&files(&folder), &about());
             }
         }
     }
@@ -264,10 +330,24 @@ fn builds_and_conversions() {
         "dataset convert samples.fsd x.txt",
         "dataset convert samples.fsd x.fsd",
         "net convert a.safetensors c.safetensors",
+        "net convert simple.safetensors c.bin --to bullet",
         "select piece --top 20 --data games.pgn --out x.idx",
         "openings --net a.safetensors --count 3 --out o.epd",
     ] {
         check(&Case::new(arguments), inputs.path());
+    }
+}
+
+#[test]
+fn reports_and_exports() {
+    let inputs = inputs();
+    for arguments in [
+        "report results --out made",
+        "dataset stats games.pgn --out stats",
+        "export compact --lang rust --out exported",
+        "export a.safetensors --lang c --out exported",
+    ] {
+        check(&Case { most: 4, ..Case::new(arguments) }, inputs.path());
     }
 }
 
@@ -295,6 +375,19 @@ fn training(epochs: u32) -> Case {
     // The state after each epoch.
     let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses"];
     Case { again: format!("{arguments} --resume"), changing, most: 5, ..Case::new(&arguments) }
+}
+
+/// A short experiment, which goes on when it is given again.
+#[cfg(feature = "train")]
+fn experiment() -> Case {
+    let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses", ".json"];
+    Case { changing, most: 3, ..Case::new("run small.toml --out made") }
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn experiments() {
+    check(&experiment(), inputs().path());
 }
 
 #[cfg(feature = "train")]

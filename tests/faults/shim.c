@@ -2,6 +2,7 @@
 //
 // FAULT=KIND:N:ERRNO[:on]  the Nth call of the kind fails with this errno; 0 makes a write short; with `on`, all later
 //                          calls of the kind fail, too, as on a full disk
+// FAULT_DELAY=N            each write and sync takes N microseconds longer, as on a slow disk
 // FAULT_COUNTS=FILE        a line "KIND COUNT" per kind is appended to this file when the process ends
 //
 // Renames do not go through libc everywhere (rustix makes the system call itself), so a seccomp filter traps them.
@@ -30,6 +31,7 @@ static const char *const names[KINDS] = {"write", "sync", "rename", "truncate", 
 static long counts[KINDS];
 static int fault_kind = -1, fault_errno, fault_stays;
 static long fault_number;
+static useconds_t delay;
 static char folder[4096];
 
 static void trap_renames(void);
@@ -37,6 +39,7 @@ static void trap_renames(void);
 __attribute__((constructor)) static void start(void) {
     const char *below = getenv("FAULT_FOLDER"), *fault = getenv("FAULT");
     if (below) snprintf(folder, sizeof folder, "%s/", below);
+    if (getenv("FAULT_DELAY")) delay = atoi(getenv("FAULT_DELAY"));
     char kind[16], stays[8] = "";
     if (fault && sscanf(fault, "%15[a-z]:%ld:%d:%7s", kind, &fault_number, &fault_errno, stays) >= 3) {
         for (int i = 0; i < KINDS; i++)
@@ -83,6 +86,7 @@ static int is_file_below(int fd) {
 
 // Counts a call; returns whether it is to fail.
 static int fails(enum kind kind) {
+    if (delay && (kind == WRITE || kind == SYNC)) usleep(delay);
     long number = __atomic_add_fetch(&counts[kind], 1, __ATOMIC_SEQ_CST);
     if ((int)kind != fault_kind || (fault_stays ? number < fault_number : number != fault_number)) return 0;
     errno = fault_errno;

@@ -1,0 +1,144 @@
+//! Full, read-only and slow disks. Full and read-only ones are mounted in a namespace of their own, in which the process is
+//! root: nothing but the disk refuses it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::common::skip::skip;
+use super::{Case, Files, PROGRAM, Undisturbed, copy, files, inputs, run, shim, stderr};
+
+/// The folder on the disk, into which the commands write.
+const DISK: &str = "disk";
+
+/// Commands whose outputs are on the disk.
+fn cases() -> Vec<Case> {
+    #[allow(unused_mut, reason = "without the trainer there are no more")]
+    let mut cases = [
+        "dataset build games.pgn --method eval --min-ply 0 --out disk/x.fsd",
+        "dataset convert samples.fsd disk/x.binpack",
+        "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out disk/g.pgn",
+        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/m",
+        "export compact --lang c --out disk/exported",
+        "net convert a.safetensors disk/c.safetensors",
+    ]
+    .map(Case::new)
+    .to_vec();
+    #[cfg(feature = "train")]
+    {
+        let training = super::training(2);
+        cases.push(Case { arguments: training.arguments.replace("--out run", "--out disk/run"), ..training });
+    }
+    cases
+}
+
+/// Runs the command with something mounted on its folder [`DISK`]; the files that are in it afterwards. `None` where there
+/// are no namespaces.
+fn run_on(mount: &str, folder: &Path, arguments: &str) -> Option<(Output, Files)> {
+    let after = folder.join("after");
+    fs::create_dir_all(&after).unwrap();
+    let script = format!("{mount} || exit 99\n\"$0\" \"$@\"; status=$?; cp -a {DISK}/. after/; exit $status");
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, PROGRAM]).args(arguments.split(' '));
+    command.current_dir(folder).env("FSBENCH_CACHE", folder.join("cache")).env("RAYON_NUM_THREADS", "2");
+    let output = command.output().ok().filter(|output| output.status.code() != Some(99) && !is_refused(output));
+    let Some(output) = output else {
+        skip("namespaces", "unshare cannot mount a disk here");
+        return None;
+    };
+    let found = files(&after).into_iter().map(|(name, bytes)| (format!("{DISK}/{name}"), bytes)).collect();
+    fs::remove_dir_all(after).unwrap();
+    Some((output, found))
+}
+
+fn is_refused(output: &Output) -> bool {
+    stderr(output).starts_with("unshare: ")
+}
+
+/// A fresh folder with the inputs and an empty [`DISK`].
+fn prepare(inputs: &Path, folder: &Path) {
+    copy(inputs, folder);
+    fs::create_dir(folder.join(DISK)).unwrap();
+}
+
+fn undisturbed(case: &Case, inputs: &Path, folder: &Path) -> Undisturbed {
+    let clean = || {
+        prepare(inputs, folder);
+        let output = run(folder, &case.arguments, &[]);
+        assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
+        let made = files(folder).into_iter().filter(|(name, _)| name.starts_with(DISK));
+        made.collect::<Files>()
+    };
+    Undisturbed::new(Files::new(), clean(), &clean())
+}
+
+/// From a disk that holds next to nothing to one that holds everything.
+#[test]
+fn full_disks() {
+    let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
+    let folder = scratch.path().join("folder");
+    for case in cases() {
+        let undisturbed = undisturbed(&case, inputs.path(), &folder);
+        let mut failures = 0;
+        for kilobytes in [4, 8, 16, 32, 64, 128, 256, 65536] {
+            prepare(inputs.path(), &folder);
+            let mount = format!("mount -t tmpfs -o size={kilobytes}k tmpfs {DISK}");
+            let Some((output, found)) = run_on(&mount, &folder, &case.arguments) else { return };
+            let about = format!("{} on {kilobytes} kB: {}", case.arguments, stderr(&output));
+            if output.status.success() {
+                undisturbed.check_finished(&found, &about);
+                continue;
+            }
+            failures += 1;
+            assert_eq!(output.status.code(), Some(1), "{about}");
+            assert!(stderr(&output).contains("No space left"), "{about}");
+            assert!(kilobytes < 65536, "{about}");
+            undisturbed.check_message(&stderr(&output), &about);
+            undisturbed.check_unfinished(&found, case.changing, &about);
+            assert!(!found.keys().any(|name| name.ends_with(".part")), "{about}: a part is left");
+        }
+        assert!(failures > 0, "{}: no disk was too small", case.arguments);
+    }
+}
+
+/// Nothing can be written, not even by root; the message names the place. Everything can be read.
+#[test]
+fn read_only_disks() {
+    let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
+    let folder = scratch.path().join("folder");
+    let mount = format!("mount --bind {DISK} {DISK} && mount -o remount,bind,ro {DISK}");
+    for case in cases() {
+        let undisturbed = undisturbed(&case, inputs.path(), &folder);
+        prepare(inputs.path(), &folder);
+        let Some((output, found)) = run_on(&mount, &folder, &case.arguments) else { return };
+        let about = format!("{}: {}", case.arguments, stderr(&output));
+        assert_eq!(output.status.code(), Some(1), "{about}");
+        assert!(stderr(&output).contains("Read-only"), "{about}");
+        undisturbed.check_message(&stderr(&output), &about);
+        assert!(found.is_empty(), "{about}: {:?}", found.keys());
+    }
+    for arguments in ["dataset info disk/samples.fsd", "dataset verify disk/samples.fsd", "net info disk/a.safetensors"] {
+        prepare(inputs.path(), &folder);
+        copy(inputs.path(), &folder.join(DISK));
+        let (output, _) = run_on(&mount, &folder, arguments).unwrap();
+        assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+    }
+}
+
+/// Each write and each sync takes 20 ms longer: the outputs are the same.
+#[test]
+fn slow_disks() {
+    let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
+    let Some(shim) = shim(scratch.path()) else { return };
+    let folder = scratch.path().join("folder");
+    for case in cases() {
+        let undisturbed = undisturbed(&case, inputs.path(), &folder);
+        prepare(inputs.path(), &folder);
+        let preload =
+            [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", folder.to_str().unwrap()), ("FAULT_DELAY", "20000")];
+        let output = run(&folder, &case.arguments, &preload);
+        assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
+        let found = files(&folder).into_iter().filter(|(name, _)| name.starts_with(DISK)).collect();
+        undisturbed.check_finished(&found, &case.arguments);
+    }
+}
