@@ -4,5 +4,6 @@
 pub mod checks;
 
 mod bounds;
+pub mod mutate;
 
 pub use bounds::bounded;
