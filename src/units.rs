@@ -1,4 +1,8 @@
-//! Quantities with a unit, and seeds of random streams.
+//! Quantities with a unit, seeds of random streams, and shards of lists.
+
+mod shard;
+
+pub use shard::Shard;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -172,7 +172,8 @@ class Batches:
     data are opened anew. In a worker of PyTorch's DataLoader a stream is the worker's share; together the workers give
     every batch once.
 
-    data: games or samples in any format that fsbench reads; None = the sample games that come with it.
+    data: games or samples in any format that fsbench reads, or a list of files, which are read as one; None = the sample
+        games that come with it.
     read: "auto" decodes a binpack as it is, "built" builds it first, with `min_ply` and `filter`.
     shard: "I/N" gives every N-th batch from batch I on.
     slots: batches that the memory holds. With more than `slots - threads` of them kept, further ones are copies.
@@ -181,7 +182,7 @@ class Batches:
 
     def __init__(
         self,
-        data: Path | None,
+        data: Path | list[Path] | None,
         features: FeatureSet | Path,
         *,
         batch_size: int = 4096,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Failure;
-use crate::data::DataError;
+use crate::data::{DataError, DataFiles};
 use crate::pipeline::sample_games;
 
 /// Games or samples in any format; without `--data`, the sample games that come with fsbench.
@@ -13,6 +13,25 @@ pub struct Data {
     /// with fsbench]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+}
+
+/// As [`Data`], for several files.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SeveralData {
+    /// Games or samples: PGN (also .zst, .gz, .bz2), .fsd and the other formats; given several times, the files are read
+    /// as one, in this order [default: the sample games that come with fsbench]
+    #[arg(long, value_name = "FILE")]
+    data: Vec<PathBuf>,
+}
+
+impl SeveralData {
+    /// The data files. The file of the sample games is created if it is missing.
+    pub fn files(&self) -> Result<DataFiles, Failure> {
+        match DataFiles::new(self.data.clone()) {
+            Some(files) => Ok(files),
+            None => Ok(Data { data: None }.path()?.into()),
+        }
+    }
 }
 
 impl Data {

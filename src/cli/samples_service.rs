@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 
 use super::dataset::{progress, warn_without_plies};
 use super::print::StdoutError;
-use super::sample::Data;
+use super::sample::SeveralData;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::FileUnit;
@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(default_value = "piece")]
     set: String,
     #[command(flatten)]
-    data: Data,
+    data: SeveralData,
     /// auto: decode a binpack while it is served, without a filter; built: build it first, with the method's filters
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     read_mode: ReadMode,
@@ -108,7 +108,7 @@ impl Arguments {
         let threads = self.threads.unwrap_or_else(Request::available_threads);
         Ok(Request {
             set: self.set.clone(),
-            data: self.data.path()?,
+            data: self.data.files()?,
             read_mode: self.read_mode,
             method: self.method,
             min_ply: self.min_ply,

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::print::StdoutError;
-use super::sample::Data;
+use super::sample::SeveralData;
 use super::score_unit::note_assumed;
 use super::train_progress::TrainProgress;
 use super::{Failure, Format, interrupt, print_json};
-use crate::data::Method;
 use crate::data::formats::score_unit;
+use crate::data::{DataFiles, Method};
 use crate::net::Scheme;
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
@@ -30,7 +30,7 @@ pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
     set: Option<String>,
     #[command(flatten)]
-    data: Data,
+    data: SeveralData,
     /// The run's directory
     #[arg(long)]
     out: PathBuf,
@@ -48,7 +48,7 @@ pub struct Arguments {
     second: Option<Method>,
     /// The second method's games or samples [default: those of --data]
     #[arg(long, value_name = "FILE", requires = "second")]
-    second_data: Option<PathBuf>,
+    second_data: Vec<PathBuf>,
     /// Weight of the second method's loss; the first's is 1
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
     second_weight: f64,
@@ -94,11 +94,11 @@ impl Arguments {
 
     fn config(&self, seed: Seed, start: Option<PathBuf>) -> Result<TrainConfig, Failure> {
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
-        let data = self.data.path()?;
+        let data = self.data.files()?;
         let TrainConfig { from_unit, read_mode, .. } = self.config;
         let second = self.second.map(|method| SecondMethod {
             method,
-            data: self.second_data.clone().unwrap_or_else(|| data.clone()),
+            data: DataFiles::new(self.second_data.clone()).unwrap_or_else(|| data.clone()),
             from_unit,
             read_mode,
             weight: self.second_weight,
@@ -160,11 +160,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn note_units(config: &TrainConfig) -> Result<(), Failure> {
     let mut noted: Vec<&Path> = Vec::new();
     let tasks = config.tasks();
-    for task in tasks.iter().filter(|task| task.method == Method::Eval && task.data.exists()) {
-        let known = score_unit(task.data, None, task.from_unit).map_err(Failure::request)?;
-        if !noted.contains(&task.data) {
-            note_assumed(task.data, known);
-            noted.push(task.data);
+    for task in tasks.iter().filter(|task| task.method == Method::Eval) {
+        for file in task.data.iter().filter(|file| file.exists()) {
+            let known = score_unit(file, None, task.from_unit).map_err(Failure::request)?;
+            if !noted.contains(&file) {
+                note_assumed(file, known);
+                noted.push(file);
+            }
         }
     }
     match config.from_unit {

@@ -5,6 +5,7 @@
 
 mod content;
 mod error;
+mod files;
 pub mod formats;
 mod fsd;
 mod input;
@@ -15,6 +16,7 @@ mod truncation;
 
 pub use content::content_hash;
 pub use error::DataError;
+pub use files::DataFiles;
 pub use formats::ScoreUnit;
 pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, InputPath};

@@ -1,7 +1,6 @@
 //! Loads finished results from the store, saves them to the results folder, and deletes them on request.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +9,7 @@ use super::ExperimentError;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
 use super::runner::{Purpose, Runner, Stage};
+use crate::data::DataFiles;
 use crate::record::{
     NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
 };
@@ -58,8 +58,8 @@ impl Runner<'_> {
         // Paths may differ: the folder's name contains hashes of what they lead to. An outcome without a best epoch is
         // of an older version, which kept the last epoch's network.
         let without_paths = |config: TrainConfig| {
-            let second = config.second.map(|second| SecondMethod { data: PathBuf::new(), ..second });
-            TrainConfig { data: PathBuf::new(), set: String::new(), start: None, second, ..config }
+            let second = config.second.map(|second| SecondMethod { data: DataFiles::default(), ..second });
+            TrainConfig { data: DataFiles::default(), set: String::new(), start: None, second, ..config }
         };
         let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run));
         if !is_same || outcome.best_epoch.is_none() {

@@ -325,7 +325,7 @@ impl PlannedRun {
         // Without shared settings that have no effect on this run: changing one must not train it again.
         let second = self.second.map(|RowSecond { method, weight }| SecondMethod {
             method,
-            data: second_data,
+            data: second_data.into(),
             from_unit: None,
             read_mode: config.read_mode,
             weight,

@@ -185,6 +185,9 @@ pub(super) fn first_lines_and_next(
 /// Games per batch.
 const BATCH: usize = 1024;
 
+/// Records of a mapped file that are released at once.
+const RELEASED_RECORDS: usize = 1 << 18;
+
 /// Reads the games of a file in batches.
 struct LineReader {
     format: GameFormat,
@@ -195,7 +198,12 @@ struct LineReader {
 
 enum GameFormat {
     Games(Games),
-    Records { file: Fsd, next: usize },
+    /// The records before `released` are no longer in memory.
+    Records {
+        file: Fsd,
+        next: usize,
+        released: usize,
+    },
     Samples(SampleGames),
 }
 
@@ -212,7 +220,7 @@ enum PackedGame<'a> {
 impl LineReader {
     fn open(path: &Path, limit: u64) -> Result<LineReader, MeasureError> {
         let format = match detect(path)? {
-            Format::Fsd => GameFormat::Records { file: Fsd::open(path)?, next: 0 },
+            Format::Fsd => GameFormat::Records { file: Fsd::open(path)?, next: 0, released: 0 },
             Format::Pgn => GameFormat::Games(games(path)?),
             format => GameFormat::Samples(SampleGames::open(path, format)?),
         };
@@ -233,7 +241,11 @@ impl LineReader {
                     }
                 }
             }
-            GameFormat::Records { file, next } => {
+            GameFormat::Records { file, next, released } => {
+                if *next - *released >= RELEASED_RECORDS {
+                    file.release(*released..*next);
+                    *released = *next;
+                }
                 let records = file.records();
                 while batch.len() < size && *next < records.len() {
                     let rest = &records[*next..];

@@ -12,7 +12,8 @@ use crate::train::{TrainError, TrainingRun, ValidatedSamples};
 /// # Errors
 /// When the run has no network, the data cannot be read or hold a damaged sample, or `stop` returns true.
 pub fn validation(run: &TrainingRun<'_>, stop: &dyn Fn() -> bool) -> Result<ValidationRecord, MeasureError> {
-    let data = Fsd::open(&run.config.data)?;
+    let several = || TrainError::Config("a run over several data files cannot be validated game by game".into());
+    let data = Fsd::open(run.config.data.only().ok_or_else(several)?)?;
     let mut tally = Tally::new();
     let mut problem = None;
     let validated = run.validate_each(stop, &mut |samples| {

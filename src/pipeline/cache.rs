@@ -45,6 +45,29 @@ pub fn open_or_build_with(
     open_or_build_all(&[WeightedInput { unit, ..WeightedInput::file(path) }], options, cache)
 }
 
+/// [`open_or_build_with`] and the default cache, but the checksums of a `.fsd` file are not checked: the caller reads it
+/// by [`Fsd::for_each_checked_chunk`] first.
+pub(crate) fn open_unchecked_or_build(
+    path: &Path,
+    unit: Option<ScoreUnit>,
+    options: &BuildOptions,
+) -> Result<Fsd, BuildError> {
+    let input = WeightedInput { unit, ..WeightedInput::file(path) };
+    match built_file(std::slice::from_ref(&input))? {
+        Some(path) => Ok(Fsd::open_for_unchecked(path, options.method)?),
+        None => open_or_build_all(&[input], options, None),
+    }
+}
+
+/// The `.fsd` file that was built for a method, if that is the only input.
+fn built_file(inputs: &[WeightedInput]) -> Result<Option<&Path>, DataError> {
+    let [WeightedInput { origin: InputPath::File(path), weight: 1.0, unit, .. }] = inputs else { return Ok(None) };
+    score_unit(path, None, *unit)?;
+    // A `.fsd` file that was not built for a method is a source like any other.
+    let is_built = detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any;
+    Ok(is_built.then_some(path))
+}
+
 /// [`open_or_build`] of several inputs together, which then are one data set; their units of scores are for files that
 /// do not record it. A `.fsd` file that was built for a method can only stand alone, with weight 1, and the options do
 /// not apply to it.
@@ -57,12 +80,8 @@ pub fn open_or_build_all(
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
     let method = options.method;
-    if let [WeightedInput { origin: InputPath::File(path), weight: 1.0, unit, .. }] = inputs {
-        score_unit(path, None, *unit)?;
-        // A `.fsd` file that was not built for a method is a source like any other.
-        if detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any {
-            return Ok(Fsd::open_for(path, method)?);
-        }
+    if let Some(path) = built_file(inputs)? {
+        return Ok(Fsd::open_for(path, method)?);
     }
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
     fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;

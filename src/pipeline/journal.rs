@@ -140,8 +140,8 @@ impl Journal {
         while self.next_line(rest, &mut line)? {
             finished += 1;
         }
-        let mut differences = Vec::new();
-        add_differences("", &found, head, &mut differences);
+        let changed = differences(&found, head).into_iter();
+        let differences = changed.map(|(name, was, is)| format!("{name} was {was}, is now {is}")).collect();
         Err(JournalError::OtherRun { path, items: self.items, finished, differences })
     }
 
@@ -228,13 +228,24 @@ fn is_file_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Adds a line for each value that differs, named by its path.
-fn add_differences(name: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
+/// The values that differ between two documents, each with its path in them.
+pub(super) fn differences<'a>(found: &'a Value, expected: &'a Value) -> Vec<(String, &'a Value, &'a Value)> {
+    let mut all = Vec::new();
+    add_differences("", found, expected, &mut all);
+    all
+}
+
+fn add_differences<'a>(
+    name: &str,
+    found: &'a Value,
+    expected: &'a Value,
+    differences: &mut Vec<(String, &'a Value, &'a Value)>,
+) {
     if found == expected {
         return;
     }
     let (Some(found_fields), Some(expected_fields)) = (found.as_object(), expected.as_object()) else {
-        differences.push(format!("{name} was {found}, is now {expected}"));
+        differences.push((name.to_owned(), found, expected));
         return;
     };
     let added = expected_fields.keys().filter(|key| !found_fields.contains_key(*key));

@@ -14,7 +14,7 @@ use super::error;
 use super::feature_set::FeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, UnitOrigin};
-use crate::data::{Method, ScoreUnit};
+use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
     LocalStream, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServiceError, Shard, prepare,
@@ -39,6 +39,13 @@ pub struct Batches {
     prepared: ProcessBound<Arc<PreparedStream>>,
 }
 
+/// A path, or a list of paths.
+#[derive(FromPyObject, IntoPyObject)]
+enum DataArgument {
+    One(PathBuf),
+    Several(Vec<PathBuf>),
+}
+
 /// The iterator of a `Batches` object: its threads make batches ahead. It belongs to the process that called `iter()`.
 #[pyclass(module = "fsbench")]
 pub struct BatchIterator {
@@ -52,7 +59,7 @@ impl Batches {
     #[pyo3(signature = (data = None, features = None, **options))]
     fn new(
         py: Python<'_>,
-        data: Option<PathBuf>,
+        data: Option<DataArgument>,
         features: Option<Bound<'_, PyAny>>,
         options: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Batches> {
@@ -61,8 +68,13 @@ impl Batches {
             None => return Err(PyTypeError::new_err("Batches needs features: a FeatureSet, or what names one")),
         };
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        let path = data.clone().map_or_else(sample_games, Ok)?;
-        let request = request(features.get().set.definition(), path, &options)?;
+        let files = match &data {
+            None => sample_games()?.into(),
+            Some(DataArgument::One(file)) => file.into(),
+            Some(DataArgument::Several(files)) => DataFiles::new(files.clone())
+                .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games".into()))?,
+        };
+        let request = request(features.get().set.definition(), files, &options)?;
         let notes = Arc::new(Notes::default());
         let prepared = prepared(py, &request, &notes)?;
         for note in notes.take() {
@@ -126,7 +138,7 @@ impl Batches {
 
     fn __repr__(&self) -> String {
         let set = self.features.get().set.name();
-        format!("Batches({}, {set}, batch_size={})", self.request.data.display(), self.request.batch_size)
+        format!("Batches({}, {set}, batch_size={})", self.request.data, self.request.batch_size)
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Py<PyDict>)> {
@@ -231,7 +243,7 @@ fn prepared(py: Python<'_>, request: &Request, notes: &Arc<Notes>) -> PyResult<P
 }
 
 /// The request of the keyword arguments.
-fn request(set: &str, data: PathBuf, options: &Bound<'_, PyDict>) -> PyResult<Request> {
+fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<Request> {
     let options = Options { dict: options.copy()? };
     let method = options.choice("method")?.unwrap_or(Method::Eval);
     let threads = options.take::<usize>("threads")?.unwrap_or_else(Request::available_threads);

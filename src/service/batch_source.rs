@@ -1,28 +1,19 @@
-//! The samples of a batch, from a mapped file or from a binpack that is decoded window by window.
+//! The samples of a batch, from mapped files or from binpacks that are decoded window by window.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::ServiceError;
 use super::binpack_batches::{BinpackBatches, WindowRange};
-use super::mapped_batches::{MappedBatch, MappedBatches, Paging};
+use super::mapped_batches::{MappedBatch, MappedBatches};
+use super::mapped_files::MappedFiles;
 use super::schedule::Schedule;
 use crate::cpu::prefetch;
-use crate::data::{Fsd, Record};
-
-impl Paging for Fsd {
-    fn fetch(&self, records: Range<usize>) {
-        self.prefetch(records);
-    }
-
-    fn release(&self, records: Range<usize>) {
-        self.release(records);
-    }
-}
+use crate::data::Record;
 
 /// The data of a stream.
 pub(super) enum BatchSource {
-    Mapped { file: Arc<Fsd>, batches: MappedBatches },
+    Mapped { files: Arc<MappedFiles>, batches: MappedBatches },
     Binpack(BinpackBatches),
 }
 
@@ -33,7 +24,7 @@ pub(super) struct BatchSamples<'a> {
 }
 
 enum Storage<'a> {
-    Mapped(&'a [Record], MappedBatch),
+    Mapped(&'a MappedFiles, MappedBatch),
     Decoded(Vec<WindowRange>),
 }
 
@@ -42,8 +33,8 @@ impl BatchSource {
     /// keeps only the last few.
     pub(super) fn with_empty_caches(&self) -> BatchSource {
         match self {
-            BatchSource::Mapped { file, batches } => {
-                BatchSource::Mapped { file: Arc::clone(file), batches: batches.with_empty_caches() }
+            BatchSource::Mapped { files, batches } => {
+                BatchSource::Mapped { files: Arc::clone(files), batches: batches.with_empty_caches() }
             }
             BatchSource::Binpack(batches) => BatchSource::Binpack(batches.with_empty_caches()),
         }
@@ -63,9 +54,9 @@ impl BatchSource {
         should_stop: &dyn Fn() -> bool,
     ) -> Result<Option<BatchSamples<'_>>, ServiceError> {
         Ok(match self {
-            BatchSource::Mapped { file, batches } => {
-                let batch = batches.batch(number, &**file);
-                Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(file.records(), batch) })
+            BatchSource::Mapped { files, batches } => {
+                let batch = batches.batch(number, &**files);
+                Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(files, batch) })
             }
             BatchSource::Binpack(batches) => {
                 let epoch = batches.schedule().epoch_of(number);
@@ -87,8 +78,8 @@ impl BatchSamples<'_> {
     /// Prefetches some of the batch's samples into the CPU's cache while others are encoded. In a mapped file they are
     /// scattered; a decoded window lies within a few megabytes, and needs no prefetch.
     pub(super) fn prefetch(&self, samples: Range<usize>) {
-        if let Storage::Mapped(records, batch) = &self.storage {
-            batch.for_each(samples, |index| prefetch(&records[index as usize]));
+        if let Storage::Mapped(files, batch) = &self.storage {
+            batch.for_each(samples, |index| prefetch(files.record(index)));
         }
     }
 
@@ -97,8 +88,8 @@ impl BatchSamples<'_> {
     pub(super) fn copy(&self, samples: Range<usize>, out: &mut Vec<Record>) {
         out.clear();
         match &self.storage {
-            Storage::Mapped(records, batch) => {
-                batch.for_each(samples, |index| out.push(records[index as usize].with_game(index)));
+            Storage::Mapped(files, batch) => {
+                batch.for_each(samples, |index| out.push(files.record(index).with_game(index)));
             }
             Storage::Decoded(ranges) => {
                 let mut preceding = 0;

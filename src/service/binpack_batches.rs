@@ -1,4 +1,4 @@
-//! The batches of a binpack that is served without building a data set. An epoch shuffles the file's segments, cuts
+//! The batches of binpacks that are served without building a data set. An epoch shuffles the files' segments, cuts
 //! that sequence into windows of some hundred thousand samples, and shuffles the samples of each window; the result
 //! depends on seed and data alone.
 //!
@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::{Request, ServiceError};
-use crate::data::formats::binpack::Segments;
+use crate::data::formats::binpack::{Segment, Segments};
 use crate::data::{Record, Split, SplitRule};
 
 const WINDOW_SAMPLES: u64 = 1 << 18;
@@ -27,8 +27,8 @@ type Location = u32;
 
 /// The batches of a stream over a binpack, numbered from 0 over all epochs.
 pub(super) struct BinpackBatches {
-    segments: Arc<Segments>,
-    /// The segments of the split that have usable samples, in the file's order.
+    segments: Arc<AllSegments>,
+    /// The segments of the split that have usable samples, in the files' order.
     eligible: Arc<[u32]>,
     schedule: Schedule,
     epochs: EpochCache,
@@ -36,6 +36,42 @@ pub(super) struct BinpackBatches {
     /// Buffers of dropped windows, reused for the next segments.
     spare: Mutex<Vec<Vec<Record>>>,
     window_samples: u64,
+}
+
+/// The segments of all files, numbered one file after another.
+struct AllSegments {
+    files: Vec<Segments>,
+    /// Number of each file's first segment.
+    first: Vec<usize>,
+    count: usize,
+}
+
+impl AllSegments {
+    fn new(files: Vec<Segments>) -> AllSegments {
+        let mut count = 0;
+        let mut add = |segments: &Segments| {
+            count += segments.segments().len();
+            count - segments.segments().len()
+        };
+        let first = files.iter().map(&mut add).collect();
+        AllSegments { files, first, count }
+    }
+
+    /// The file of a segment, and the segment's number in it.
+    fn locate(&self, segment: usize) -> (&Segments, usize) {
+        let file = self.first.partition_point(|first| *first <= segment) - 1;
+        (&self.files[file], segment - self.first[file])
+    }
+
+    fn get(&self, segment: usize) -> &Segment {
+        let (file, segment) = self.locate(segment);
+        &file.segments()[segment]
+    }
+
+    fn decode(&self, segment: usize, bytes: &mut Vec<u8>, records: &mut Vec<Record>) -> Result<(), ServiceError> {
+        let (file, segment) = self.locate(segment);
+        Ok(file.decode(segment, bytes, records)?)
+    }
 }
 
 /// A range of a decoded window's samples.
@@ -64,28 +100,29 @@ impl WindowRange {
 impl BinpackBatches {
     /// # Errors
     /// When the split has no samples, or a segment has too many.
-    pub(super) fn new(request: &Request, segments: Segments) -> Result<BinpackBatches, ServiceError> {
+    pub(super) fn new(request: &Request, segments: Vec<Segments>) -> Result<BinpackBatches, ServiceError> {
         let rule = SplitRule::new(request.split_seed, request.validation);
-        let all = segments.segments();
-        let eligible: Vec<u32> = (0..all.len() as u32)
-            .filter(|&segment| all[segment as usize].usable > 0 && rule.contains(segment, request.split))
+        let segments = AllSegments::new(segments);
+        let all = || segments.files.iter().flat_map(Segments::segments);
+        let eligible: Vec<u32> = (0..)
+            .zip(all())
+            .filter(|(number, segment)| segment.usable > 0 && rule.contains(*number, request.split))
+            .map(|(number, _)| number)
             .collect();
-        let samples: u64 = eligible.iter().map(|&segment| u64::from(all[segment as usize].usable)).sum();
+        let samples: u64 = eligible.iter().map(|&segment| u64::from(segments.get(segment as usize).usable)).sum();
         if samples == 0 && request.split != Split::All {
             return Err(ServiceError::Request(format!(
                 "none of the {} segments of {} falls into the requested split (validation share {}); change \
                  --validation, ask for --split all, or for --read built, which splits game by game",
-                all.len(),
-                segments.path().display(),
-                request.validation
+                segments.count, request.data, request.validation
             )));
         }
-        let largest = all.iter().map(|segment| segment.samples).max().unwrap_or(0);
+        let largest = all().map(|segment| segment.samples).max().unwrap_or(0);
         if largest >= 1 << SAMPLE_BITS {
             return Err(ServiceError::Request(format!(
                 "{} has {largest} consecutive samples of one game, more than a service can hold at once; ask for --read \
                  built",
-                segments.path().display()
+                request.data
             )));
         }
         Ok(BinpackBatches {
@@ -118,7 +155,7 @@ impl BinpackBatches {
 
     /// The number of samples of the split's segments that the method cannot use.
     pub(super) fn unusable(&self) -> usize {
-        let segments = self.eligible.iter().map(|&segment| self.segments.segments()[segment as usize]);
+        let segments = self.eligible.iter().map(|&segment| self.segments.get(segment as usize));
         segments.map(|segment| (segment.samples - segment.usable) as usize).sum()
     }
 
@@ -164,7 +201,7 @@ impl BinpackBatches {
     }
 
     fn usable(&self, segment: u32) -> u32 {
-        self.segments.segments()[segment as usize].usable
+        self.segments.get(segment as usize).usable
     }
 
     fn window(&self, epoch: u32, number: usize, segments: usize) -> Arc<BinpackWindow> {
@@ -302,7 +339,7 @@ mod tests {
             Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
         change(&mut request);
         let segments = Segments::scan(&path, UsableSamples::Eval(Needs::Any), 2, &|_, _| {}).expect("a good file");
-        let batches = BinpackBatches::new(&request, segments).expect("samples");
+        let batches = BinpackBatches::new(&request, vec![segments]).expect("samples");
         (BinpackBatches { window_samples: 6_000, ..batches }, records)
     }
 

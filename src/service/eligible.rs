@@ -1,13 +1,14 @@
-//! The records of a mapped file that make samples: those of the requested split that the method can use.
+//! The records of mapped files that make samples: those of the requested split that the method can use.
 
 use std::ops::Range;
 use std::thread;
 
+use super::mapped_files::{MappedFile, MappedFiles};
 use super::serve::worker_panicked;
 use super::{Request, ServiceError};
-use crate::data::{Fsd, Method, Needs, Record, Split, SplitRule};
+use crate::data::{Method, Needs, Record, Split, SplitRule};
 
-/// Records scanned at once; a multiple of 64.
+/// Records scanned at once.
 const SCAN_CHUNK: usize = 1 << 19;
 
 /// Whether a pqr stream must look for records without a second legal move.
@@ -65,42 +66,43 @@ impl EligibleRecords {
 /// The records of the split that make a sample, and the number of records of the split that do not.
 pub(super) fn eligible_records(
     request: &Request,
-    file: &Fsd,
-    triplet_check: TripletCheck,
+    files: &MappedFiles,
 ) -> Result<(EligibleRecords, usize), ServiceError> {
     let refused = |text: String| Err(ServiceError::Request(text));
-    let (data, records) = (request.data.display(), file.records().len());
-    if records > u32::MAX as usize {
-        return refused(format!("{data} has {records} samples; one service reads 2^32-1 at most"));
-    }
+    let (data, records) = (&request.data, files.len());
     let needs = request.needs.unwrap_or(Needs::Any);
     let mut split = SplitScan::new(request);
-    let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
-    let (mut in_split, mut scanned, mut unsound) = (0, 0, None);
-    file.for_each_chunk(SCAN_CHUNK, |chunk| {
-        let mut words = vec![0u64; chunk.len().div_ceil(64)];
-        for (number, record) in chunk.iter().enumerate() {
-            words[number / 64] |= u64::from(split.contains(record.game())) << (number % 64);
-            if !record.board().is_sound() {
-                unsound = unsound.or(Some(scanned + number));
+    let mut bits = BitList::with_capacity(records);
+    let mut in_split = 0;
+    for MappedFile { file, triplet_check, first_record, first_game } in files.files() {
+        let (mut scanned, mut unsound) = (0, None);
+        file.for_each_checked_chunk(SCAN_CHUNK, |chunk| {
+            let mut words = vec![0u64; chunk.len().div_ceil(64)];
+            for (number, record) in chunk.iter().enumerate() {
+                let game = first_game.wrapping_add(record.game());
+                words[number / 64] |= u64::from(split.contains(game)) << (number % 64);
+                if !record.board().is_sound() {
+                    unsound = unsound.or(Some(scanned + number));
+                }
             }
-        }
-        in_split += count_ones(&words);
-        match (request.method, triplet_check) {
-            (Method::Eval, _) => retain(chunk, &mut words, |_, record| Ok(needs.met_by(record)))?,
-            (Method::Pqr, TripletCheck::DoneByBuild) => {}
-            (Method::Pqr, TripletCheck::Needed) => {
-                retain_with_triplet(chunk, scanned as u32, &mut words, request.threads)?;
+            in_split += count_ones(&words);
+            match (request.method, triplet_check) {
+                (Method::Eval, _) => retain(chunk, &mut words, |_, record| Ok(needs.met_by(record)))?,
+                (Method::Pqr, TripletCheck::DoneByBuild) => {}
+                (Method::Pqr, TripletCheck::Needed) => {
+                    retain_with_triplet(chunk, first_record + scanned as u32, &mut words, request.threads)?;
+                }
             }
+            scanned += chunk.len();
+            bits.append(&words, chunk.len());
+            Ok::<(), ServiceError>(())
+        })?;
+        if let Some(index) = unsound {
+            return refused(format!(
+                "sample {index} of {} has a damaged board: a square holds an invalid piece; build the data anew",
+                file.path().display()
+            ));
         }
-        scanned += chunk.len();
-        bits.append(&mut words);
-        Ok::<(), ServiceError>(())
-    })?;
-    if let Some(index) = unsound {
-        return refused(format!(
-            "sample {index} of {data} has a damaged board: a square holds an invalid piece; build the data anew"
-        ));
     }
     if in_split == 0 {
         let share = request.validation;
@@ -113,7 +115,7 @@ pub(super) fn eligible_records(
             ),
         });
     }
-    let eligible = EligibleRecords::new(bits);
+    let eligible = EligibleRecords::new(bits.words);
     if eligible.count() == 0 {
         return refused(match request.method {
             Method::Eval => format!("none of the {in_split} samples of {data} has {}", needs.describe()),
@@ -122,6 +124,35 @@ pub(super) fn eligible_records(
     }
     let unusable = in_split - eligible.count() as usize;
     Ok((eligible, unusable))
+}
+
+/// Bits that grow at the end.
+struct BitList {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl BitList {
+    fn with_capacity(bits: usize) -> BitList {
+        BitList { words: Vec::with_capacity(bits.div_ceil(64)), length: 0 }
+    }
+
+    /// Appends the first `count` bits of `words`; the bits after them are 0.
+    fn append(&mut self, words: &[u64], count: usize) {
+        let shift = self.length % 64;
+        self.length += count;
+        if shift == 0 {
+            self.words.extend_from_slice(words);
+            return;
+        }
+        for word in words {
+            if let Some(last) = self.words.last_mut() {
+                *last |= word << shift;
+            }
+            self.words.push(word >> (64 - shift));
+        }
+        self.words.truncate(self.length.div_ceil(64));
+    }
 }
 
 /// Decides game by game whether records belong to the split; the records of a game are adjacent.

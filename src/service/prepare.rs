@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::{PreparedStream, ReadMode, Request, ServiceError, TripletCheck};
+use super::{MappedFiles, PreparedStream, ReadMode, Request, ServiceError, TripletCheck};
 use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::{FileUnit, score_unit};
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
-use crate::pipeline::{BuildOptions, Manifest, default_cache, open_or_build_with};
+use crate::pipeline::{BuildOptions, Manifest, default_cache, open_unchecked_or_build};
 
 /// Hears what the preparation of a request finds. Every method does nothing by default; `()` ignores all.
 pub trait PrepareObserver: Sync {
@@ -57,11 +57,11 @@ fn required(request: &Request) -> &'static str {
     }
 }
 
-/// The unit of the data's scores.
-fn unit(request: &Request, observer: &dyn PrepareObserver) -> Result<ScoreUnit, ServiceError> {
-    let known = score_unit(&request.data, None, request.from_unit)?;
+/// The unit of a file's scores.
+fn unit(request: &Request, data: &Path, observer: &dyn PrepareObserver) -> Result<ScoreUnit, ServiceError> {
+    let known = score_unit(data, None, request.from_unit)?;
     if request.method == Method::Eval {
-        observer.score_unit(&request.data, known);
+        observer.score_unit(data, known);
     }
     Ok(known.unit)
 }
@@ -73,20 +73,30 @@ fn prepare_binpack(
 ) -> Result<PreparedStream, ServiceError> {
     let cache = default_cache().ok();
     let usable = UsableSamples::for_method(request.method, request.needs.unwrap_or(Needs::Any));
-    let progress = |done, total| observer.scanned(done, total);
-    let segments = Segments::open(&request.data, usable, request.threads, cache.as_deref(), &progress);
+    let lengths = request.data.iter().map(|file| file.metadata().map_or(0, |metadata| metadata.len()));
+    let (total, mut scanned, mut samples) = (lengths.sum(), 0, 0);
+    let mut all = Vec::with_capacity(request.data.files().len());
+    for file in request.data.iter() {
+        let progress = |done, _| observer.scanned(scanned + done, total);
+        let segments = Segments::open(file, usable, request.threads, cache.as_deref(), &progress);
+        let segments =
+            segments.and_then(|segments| segments.following(samples)).inspect_err(|_| observer.scan_ended())?;
+        scanned += file.metadata().map_or(0, |metadata| metadata.len());
+        samples += segments.samples();
+        all.push(segments);
+    }
     observer.scan_ended();
-    let unit = unit(&request, observer)?;
-    PreparedStream::from_binpack(request, set, segments?, unit)
+    // Binpacks record no unit, so that of all is the same.
+    let units = request.data.iter().map(|file| unit(&request, file, observer)).collect::<Result<Vec<_>, _>>()?;
+    let unit = units.first().copied().unwrap_or(ScoreUnit::Centipawns);
+    PreparedStream::from_binpack(request, set, all, unit)
 }
 
 /// Refuses the options that filter samples when they are built; `reason` says why they would have no effect.
 fn refuse_filters(request: &Request, reason: &str) -> Result<(), ServiceError> {
     let given = [(request.min_ply.is_some(), "--min-ply"), (request.filter.is_some(), "--filter")];
     match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, option)) => {
-            Err(ServiceError::Request(format!("{option} has no effect: {} {reason}", request.data.display())))
-        }
+        Some((_, option)) => Err(ServiceError::Request(format!("{option} has no effect: {} {reason}", request.data))),
         None => Ok(()),
     }
 }
@@ -96,25 +106,28 @@ fn prepare_built(
     set: FeatureSet,
     observer: &dyn PrepareObserver,
 ) -> Result<PreparedStream, ServiceError> {
-    unit(&request, observer)?;
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
     let mut options = BuildOptions { needs, ..BuildOptions::new(request.method) };
     options.min_ply = request.min_ply.unwrap_or(options.min_ply);
     options.filter = request.filter.unwrap_or(options.filter);
-    let data = open_or_build_with(&request.data, request.from_unit, &options, None)?;
-    if data.path() == request.data {
-        refuse_filters(&request, "is built already; give the option to `dataset build`")?;
+    let mut files = Vec::with_capacity(request.data.files().len());
+    for path in request.data.iter() {
+        unit(&request, path, observer)?;
+        let data = open_unchecked_or_build(path, request.from_unit, &options)?;
+        if data.path() == path {
+            refuse_filters(&request, "is built already; give the option to `dataset build`")?;
+        }
+        let manifest = Manifest::of(&data);
+        // A training's second service, which validates, need not repeat the warnings.
+        if let Ok(manifest) = &manifest
+            && request.split != Split::Validation
+        {
+            observer.manifest(manifest);
+        }
+        let has_triplets = manifest.is_ok_and(|manifest| {
+            manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
+        });
+        files.push((data, if has_triplets { TripletCheck::DoneByBuild } else { TripletCheck::Needed }));
     }
-    let manifest = Manifest::of(&data);
-    // A training's second service, which validates, need not repeat the warnings.
-    if let Ok(manifest) = &manifest
-        && request.split != Split::Validation
-    {
-        observer.manifest(manifest);
-    }
-    let has_triplets = manifest.is_ok_and(|manifest| {
-        manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
-    });
-    let triplet_check = if has_triplets { TripletCheck::DoneByBuild } else { TripletCheck::Needed };
-    PreparedStream::new(request, set, data, triplet_check)
+    PreparedStream::new(request, set, MappedFiles::new(files)?)
 }

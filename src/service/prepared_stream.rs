@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::batch_source::BatchSource;
 use super::binpack_batches::BinpackBatches;
-use super::eligible::{TripletCheck, eligible_records};
+use super::eligible::eligible_records;
 use super::mapped_batches::MappedBatches;
+use super::mapped_files::MappedFiles;
 use super::protocol::SlotLayout;
 use super::{Array, Description, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Segments;
-use crate::data::{Fsd, Record, ScoreUnit};
+use crate::data::{Record, ScoreUnit};
 use crate::features::FeatureSet;
 
 /// Slots of at most this many bytes have room for the set's upper bound on active features; the room in larger slots is
@@ -32,34 +33,29 @@ pub struct PreparedStream {
 }
 
 impl PreparedStream {
-    /// A stream over a mapped `.fsd` file.
+    /// A stream over mapped `.fsd` files.
     ///
     /// # Errors
     /// When the request cannot be served: no samples, impossible sizes.
-    pub fn new(
-        request: Request,
-        set: FeatureSet,
-        file: Fsd,
-        triplet_check: TripletCheck,
-    ) -> Result<PreparedStream, ServiceError> {
+    pub fn new(request: Request, set: FeatureSet, files: MappedFiles) -> Result<PreparedStream, ServiceError> {
         check(&request)?;
-        let (eligible, unusable) = eligible_records(&request, &file, triplet_check)?;
-        let some = eligible.spread(ESTIMATE_RECORDS).map(|index| file.records()[index as usize].with_game(index));
+        let (eligible, unusable) = eligible_records(&request, &files)?;
+        let some = eligible.spread(ESTIMATE_RECORDS).map(|index| files.record(index).with_game(index));
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
-        let score_unit = file.header().score_unit;
+        let score_unit = files.score_unit();
         let schedule = request.schedule(eligible.count());
-        let source = BatchSource::Mapped { file: Arc::new(file), batches: MappedBatches::new(eligible, schedule) };
+        let source = BatchSource::Mapped { files: Arc::new(files), batches: MappedBatches::new(eligible, schedule) };
         Ok(PreparedStream { request, set: Arc::new(set), source, score_unit, layout, unusable })
     }
 
-    /// A stream over a binpack, decoded while it is served.
+    /// A stream over binpacks, decoded while they are served.
     ///
     /// # Errors
     /// As [`PreparedStream::new`].
     pub fn from_binpack(
         request: Request,
         set: FeatureSet,
-        segments: Segments,
+        segments: Vec<Segments>,
         score_unit: ScoreUnit,
     ) -> Result<PreparedStream, ServiceError> {
         check(&request)?;

@@ -1,14 +1,14 @@
 //! A consumer's request to a sample service.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Schedule;
 use super::{Layout, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
-use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
+use crate::data::{DataError, DataFiles, Method, Needs, ScoreUnit, Split};
 use crate::pipeline::build::Filter;
 use crate::units::Seed;
 
@@ -24,15 +24,25 @@ pub enum ReadMode {
 }
 
 impl ReadMode {
-    /// The mode in effect for this file: `Built`, unless it can be decoded while it is served. A compressed binpack can
-    /// only be read from its start, so its segments cannot be decoded in any order.
+    /// The mode in effect for these files: `Built`, unless they can be decoded while they are served. A compressed
+    /// binpack can only be read from its start, so its segments cannot be decoded in any order.
     ///
     /// # Errors
-    /// When the file cannot be read or its format is unknown.
-    pub fn in_effect(self, data: &Path) -> Result<ReadMode, DataError> {
-        match self {
-            ReadMode::Auto if detect(data)? == Format::Binpack && !is_compressed(data)? => Ok(ReadMode::Auto),
-            ReadMode::Auto | ReadMode::Built => Ok(ReadMode::Built),
+    /// When a file cannot be read, its format is unknown, or only some of the files can be decoded.
+    pub fn in_effect(self, data: &DataFiles) -> Result<ReadMode, DataError> {
+        let is_decoded = |file: &Path| Ok(detect(file)? == Format::Binpack && !is_compressed(file)?);
+        let decoded = match self {
+            ReadMode::Auto => data.iter().map(is_decoded).collect::<Result<Vec<bool>, DataError>>()?,
+            ReadMode::Built => Vec::new(),
+        };
+        match decoded.iter().position(|decoded| !decoded) {
+            Some(number) if decoded.contains(&true) => Err(DataError::Input {
+                input: data.files()[number].display().to_string(),
+                reason: "it cannot be decoded while it is served, as the binpacks beside it can; give --read built"
+                    .into(),
+            }),
+            None if self == ReadMode::Auto => Ok(ReadMode::Auto),
+            _ => Ok(ReadMode::Built),
         }
     }
 }
@@ -43,7 +53,8 @@ impl ReadMode {
 pub struct Request {
     /// A name, a path or an expression.
     pub set: String,
-    pub data: PathBuf,
+    /// Served one after the other, as one data set.
+    pub data: DataFiles,
     pub read_mode: ReadMode,
     pub method: Method,
     /// When the data are built, the first ply of a game that makes samples; `None` = the method's default.
@@ -93,7 +104,7 @@ impl Request {
 
     /// A request for one epoch of all data, with the command's defaults.
     #[must_use]
-    pub fn new(set: impl Into<String>, data: impl Into<PathBuf>, method: Method) -> Request {
+    pub fn new(set: impl Into<String>, data: impl Into<DataFiles>, method: Method) -> Request {
         let threads = Request::available_threads();
         Request {
             set: set.into(),
@@ -163,7 +174,9 @@ impl Request {
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
         let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
-        option("data", self.data.clone().into());
+        for file in self.data.iter() {
+            option("data", file.into());
+        }
         option("read", value_name(&self.read_mode));
         option("method", value_name(&self.method));
         if let Some(ply) = self.min_ply {

@@ -1,6 +1,6 @@
 //! Checkpoints: a run's complete state in one file, that is weights, Adam's moments and the run's progress.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::model::{Model, Sums};
 use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::formats::{UnitOrigin, score_unit};
-use crate::data::{Method, ScoreUnit};
+use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
 use crate::service::{Description, ReadMode};
@@ -263,8 +263,8 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
             config.start = None;
         }
         if data == DataMatch::Same {
-            config.data = PathBuf::new();
-            config.second.iter_mut().for_each(|second| second.data = PathBuf::new());
+            config.data = DataFiles::default();
+            config.second.iter_mut().for_each(|second| second.data = DataFiles::default());
         }
         as_json(&config)
     };
@@ -282,13 +282,14 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
 }
 
 /// Of data that cannot be decoded in training, both modes are the same.
-fn read_mode_in_effect(mode: ReadMode, data: &Path) -> ReadMode {
+fn read_mode_in_effect(mode: ReadMode, data: &DataFiles) -> ReadMode {
     mode.in_effect(data).unwrap_or(mode)
 }
 
 /// The unit of a run's scores if the data do not state it: centipawns before there was a choice.
-fn recorded_unit(method: Method, data: &Path, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
-    let unstated = || score_unit(data, None, None).is_ok_and(|known| known.origin == UnitOrigin::FormatDefault);
+fn recorded_unit(method: Method, data: &DataFiles, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
+    let is_default = |file| score_unit(file, None, None).is_ok_and(|known| known.origin == UnitOrigin::FormatDefault);
+    let unstated = || data.iter().any(is_default);
     match method {
         Method::Eval => recorded.or_else(|| unstated().then_some(ScoreUnit::Centipawns)),
         Method::Pqr => None,

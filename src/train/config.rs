@@ -2,13 +2,13 @@
 //! are the options of `fsbench train` (clap), the keys of an experiment's `[train]` (TOML) and what a run records
 //! (JSON).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
-use crate::data::{DataError, Method, ScoreUnit};
+use crate::data::{DataError, DataFiles, Method, ScoreUnit};
 use crate::net::Scheme;
 use crate::pipeline::build::Filter;
 use crate::service::{ReadMode, Request};
@@ -21,7 +21,7 @@ pub struct TrainConfig {
     #[arg(skip)]
     pub set: String,
     #[arg(skip)]
-    pub data: PathBuf,
+    pub data: DataFiles,
     /// eval: unit of the scores if the data do not record it: cp, or internal:PAWN with an engine's units per pawn
     /// [default: internal:208 for a binpack, else cp]
     // A run records the unit that it assumed. It is absent if the data recorded theirs, and in old runs, which assumed
@@ -162,7 +162,7 @@ pub enum DeviceChoice {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SecondMethod {
     pub method: Method,
-    pub data: PathBuf,
+    pub data: DataFiles,
     /// As [`TrainConfig::from_unit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
@@ -175,7 +175,7 @@ pub struct SecondMethod {
 #[derive(Copy, Clone, Debug)]
 pub struct MethodTask<'a> {
     pub method: Method,
-    pub data: &'a Path,
+    pub data: &'a DataFiles,
     pub from_unit: Option<ScoreUnit>,
     pub read_mode: ReadMode,
     pub weight: f64,
@@ -252,7 +252,7 @@ impl TrainConfig {
     #[must_use]
     pub fn new(
         set: impl Into<String>,
-        data: impl Into<PathBuf>,
+        data: impl Into<DataFiles>,
         method: Method,
         settings: TrainSettings,
     ) -> TrainConfig {
@@ -318,10 +318,14 @@ impl TrainConfig {
     /// # Errors
     /// If the data cannot be read, or state another unit than the requested one.
     pub fn with_score_units(&self) -> Result<TrainConfig, DataError> {
-        let determine = |method, data: &Path, from_unit: &mut Option<ScoreUnit>| {
+        let determine = |method, data: &DataFiles, from_unit: &mut Option<ScoreUnit>| {
             if method == Method::Eval {
-                let FileUnit { unit, origin } = score_unit(data, None, *from_unit)?;
-                *from_unit = (origin != UnitOrigin::File).then_some(unit);
+                let given = *from_unit;
+                *from_unit = None;
+                for file in data.iter() {
+                    let FileUnit { unit, origin } = score_unit(file, None, given)?;
+                    *from_unit = from_unit.or((origin != UnitOrigin::File).then_some(unit));
+                }
             }
             Ok::<(), DataError>(())
         };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::data::DataFiles;
 use crate::output::OutputError;
 
 /// Errors of training. [`TrainError::is_request`] tells a wrong request from failed work.
@@ -46,8 +47,8 @@ pub enum TrainError {
     Labels(String),
     #[error("the samples service sent a broken batch {batch}: {why}")]
     Batch { batch: u64, why: String },
-    #[error("the {split} split of {} holds no sample; {hint}", data.display())]
-    Empty { data: PathBuf, split: &'static str, hint: &'static str },
+    #[error("the {split} split of {data} holds no sample; {hint}")]
+    Empty { data: DataFiles, split: &'static str, hint: &'static str },
     /// Interrupted before there was a state worth saving; otherwise [`TrainError::Interrupted`].
     #[error("interrupted while the data were prepared; the same command begins again")]
     Stopped,

@@ -58,7 +58,7 @@ impl<'a> Objective<'a> {
         let training = BatchStream::training(program, config, task, served, start, stop)?;
         if training.description().batches_per_epoch == 0 {
             let hint = "it needs more games";
-            return Err(TrainError::Empty { data: task.data.into(), split: "training", hint });
+            return Err(TrainError::Empty { data: task.data.clone(), split: "training", hint });
         }
         Ok(Objective { task, training, config, validation: ValidationCache::default(), numbers: Vec::new() })
     }
@@ -97,7 +97,7 @@ impl<'a> Objective<'a> {
         let each = is_complete.then(|| KeptLosses { numbers: known_numbers.clone(), each });
         if sums.samples == 0 {
             let hint = "give a larger --validation or more games";
-            return Err(TrainError::Empty { data: task.data.into(), split: "validation", hint });
+            return Err(TrainError::Empty { data: task.data.clone(), split: "validation", hint });
         }
         let baseline = baseline.then(|| match task.method {
             Method::Eval => eval_baseline(&targets, &config.settings.eval_loss),

@@ -73,11 +73,13 @@ impl TrainConfig {
     }
 }
 
-/// A hash of the contents of each method's data.
+/// A hash of the contents of each file of each method's data.
 type ContentHashes = Vec<String>;
 
 fn content_hashes(config: &TrainConfig) -> Result<ContentHashes, TrainError> {
-    config.tasks().iter().map(|task| Ok(content_hash(task.data).map_err(ServiceError::from)?)).collect()
+    let tasks = config.tasks();
+    let files = tasks.iter().flat_map(|task| task.data.iter());
+    files.map(|file| Ok(content_hash(file).map_err(ServiceError::from)?)).collect()
 }
 
 fn compare_data(run_dir: &RunDir, hashes: &ContentHashes) -> Result<DataMatch, TrainError> {

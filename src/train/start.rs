@@ -30,8 +30,8 @@ impl PreparedRun {
         let config = run.config;
         let scheme = config.scheme()?;
         for task in config.tasks() {
-            if !task.data.exists() {
-                return Err(TrainError::Config(format!("there is no file {}", task.data.display())));
+            if let Some(missing) = task.data.iter().find(|file| !file.exists()) {
+                return Err(TrainError::Config(format!("there is no file {}", missing.display())));
             }
         }
         let in_run_dir = |start: &Path| Some(start.parent()?.canonicalize().ok()? == run.folder.canonicalize().ok()?);

@@ -72,6 +72,9 @@ fn documents_about_data() {
         &["dataset", "build", "scored.pgn", "--method", "eval", "--min-ply", "0", "--out", "a.fsd"],
     );
     check(&workspace, "dataset-build", &["dataset", "build", "games.pgn", "--method", "pqr", "--out", "b.fsd"]);
+    let shard = ["dataset", "build", "games.pgn", "--method", "pqr", "--shard", "0/1", "--out", "b.shard"];
+    check(&workspace, "dataset-shard", &shard);
+    check(&workspace, "dataset-build", &["dataset", "merge", "b.shard", "--out", "merged.fsd"]);
     check(&workspace, "dataset-convert", &["dataset", "convert", "scored.pgn", "c.binpack"]);
     check(&workspace, "dataset-convert", &["dataset", "convert", "b.fsd", "d.fsd"]);
     for file in ["scored.pgn", "a.fsd", "b.fsd", "c.binpack"] {

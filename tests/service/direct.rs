@@ -27,7 +27,8 @@ fn every_sample_is_served_once_per_epoch() {
     assert_eq!(records.len(), fixture.open().records().len());
     for name in ["half-ka-v2-hm", "half-kp", "compact", "piece-move"] {
         let set = FeatureSet::resolve(name).expect("a shipped set");
-        let batches = all_batches(&Request { set: name.into(), data: data.clone(), epochs: 2, ..fixture.request() });
+        let batches =
+            all_batches(&Request { set: name.into(), data: data.clone().into(), epochs: 2, ..fixture.request() });
         for batch in &batches {
             for (number, &index) in batch.sample_indices.iter().enumerate() {
                 let known = records[index as usize].unpack().expect("legal");
@@ -55,7 +56,7 @@ fn the_unit_of_scores_can_be_given() {
     for (from_unit, pawn) in
         [(None, 208), (Some(ScoreUnit::Centipawns), 100), (Some(ScoreUnit::Internal { pawn: 361 }), 361)]
     {
-        let request = Request { data: data.clone(), from_unit, ..fixture.request() };
+        let request = Request { data: data.clone().into(), from_unit, ..fixture.request() };
         for batch in all_batches(&request) {
             for (score, &index) in batch.scores.iter().zip(&batch.sample_indices) {
                 let known = f64::from(records[index as usize].score().expect("scored"));
@@ -88,7 +89,7 @@ fn samples_have_what_the_request_needs() {
     let reordered = samples(&binpack);
     for (data, known) in [(path, two_thirds_scored), (binpack, reordered)] {
         for needs in [Needs::Score, Needs::Result, Needs::Both, Needs::Any] {
-            let request = Request { data: data.clone(), needs: Some(needs), ..fixture.request() };
+            let request = Request { data: data.clone().into(), needs: Some(needs), ..fixture.request() };
             let mut indices = order(&all_batches(&request), 0);
             indices.sort_unstable();
             let expected: Vec<u32> =
@@ -102,7 +103,7 @@ fn samples_have_what_the_request_needs() {
 fn threads_slots_and_a_later_start_change_nothing() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
-        let request = Request { data: fixture.binpack(), layout, epochs: 2, ..fixture.request() };
+        let request = Request { data: fixture.binpack().into(), layout, epochs: 2, ..fixture.request() };
         let expected = all_batches(&Request { threads: 1, slots: 1, ..request.clone() });
         assert!(all_batches(&Request { threads: 3, slots: 5, ..request.clone() }) == expected);
         let start = expected.len() / 2 + 1;
@@ -119,10 +120,10 @@ fn damage_and_empty_splits_are_refused() {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("served"),
     };
-    let empty = Request { data: data.clone(), split: Split::Validation, validation: 0.0, ..fixture.request() };
+    let empty = Request { data: data.clone().into(), split: Split::Validation, validation: 0.0, ..fixture.request() };
     assert!(refusal(&empty).contains("--read built"), "{}", refusal(&empty));
     let bytes = std::fs::read(&data).expect("just written");
     std::fs::write(&data, &bytes[..bytes.len() - 3]).expect("writable");
-    let message = refusal(&Request { data, ..fixture.request() });
+    let message = refusal(&Request { data: data.into(), ..fixture.request() });
     assert!(message.contains("cut off"), "{message}");
 }

@@ -1,7 +1,7 @@
 //! Failures: killed processes, wrong bytes, missing shared memory.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn for_every_stream(mut check: impl FnMut(Request)) {
         let fixture = Fixture::new(method);
         for data in [fixture.path.clone(), fixture.binpack()] {
             for layout in [Layout::Csr, Layout::Bitset] {
-                check(Request { data: data.clone(), layout, epochs: 0, ..fixture.request() });
+                check(Request { data: data.clone().into(), layout, epochs: 0, ..fixture.request() });
             }
         }
     }
@@ -185,7 +185,7 @@ fn a_service_killed_before_its_first_line_is_an_error() {
     let fixture = Fixture::new(Method::Eval);
     let many = fixture.path.with_extension("pgn.zst");
     write_many_games(&many);
-    let request = Request { data: many, ..fixture.request() };
+    let request = Request { data: many.into(), ..fixture.request() };
     let cache = fixture.path.with_file_name("cache");
     let mut raw = RawService::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", cache));
     std::thread::sleep(Duration::from_millis(200));
@@ -211,7 +211,7 @@ fn consumer_process() {
     let method = if named(CONSUMER_METHOD) == "pqr" { Method::Pqr } else { Method::Eval };
     let layout = if named(CONSUMER_LAYOUT) == "bitset" { Layout::Bitset } else { Layout::Csr };
     let shm = if named(CONSUMER_SHM) == "named" { ShmNaming::Named } else { ShmNaming::Unnamed };
-    let request = Request { epochs: 0, batch_size: 100, layout, shm, ..Request::new("piece", data, method) };
+    let request = Request { epochs: 0, batch_size: 100, layout, shm, ..Request::new("piece", PathBuf::from(data), method) };
     let mut client = Client::spawn(program(), &request).expect("the service starts");
     println!("\nservice {}", client.process_id());
     client.next().expect("a batch");
@@ -426,7 +426,7 @@ fn every_array_is_aligned_and_inside_its_slot() {
     drop(raw.input);
 }
 
-fn check_refusal(request: &Request, exit: i32, message: &str) {
+pub fn check_refusal(request: &Request, exit: i32, message: &str) {
     let run = Command::new(program()).args(request.arguments()).stdin(Stdio::null()).output().expect("runs");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(errors.contains(message), "{errors}");

@@ -11,5 +11,6 @@ mod fixture;
 mod foreign;
 mod named;
 mod python;
+mod several;
 mod shards;
 use common::skip;

@@ -10,7 +10,7 @@ fn shards_are_disjoint_and_together_make_up_the_stream() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         for data in [fixture.path.clone(), fixture.binpack()] {
-            let request = Request { data, layout, epochs: 2, ..fixture.request() };
+            let request = Request { data: data.into(), layout, epochs: 2, ..fixture.request() };
             let whole = all_batches(&request);
             for of in [2, 3] {
                 let shard = |index| {

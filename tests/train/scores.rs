@@ -36,7 +36,7 @@ fn json(path: &Path) -> Value {
 fn a_run_records_its_unit_and_is_resumed_with_no_other() {
     let workspace = Workspace::new();
     let data = write_changed(&workspace, "games.binpack", Format::Binpack, |_, record| record);
-    let config = TrainConfig { data, ..workspace.config(Method::Eval) };
+    let config = TrainConfig { data: data.into(), ..workspace.config(Method::Eval) };
     let config = with(&config, |settings| settings.epochs = 2);
     let outcome = workspace.run(&config, "run", false, &mut Silent).expect("trained");
     assert_eq!(outcome.config.from_unit, Some(ScoreUnit::STOCKFISH));
@@ -67,7 +67,7 @@ fn results_alone_can_be_learned_from() {
     let workspace = Workspace::new();
     let pgn = fs::read_to_string(workspace.path("games.pgn")).expect("games");
     fs::write(workspace.path("plain.pgn"), pgn.replace("%eval", "%none")).expect("written");
-    let plain = TrainConfig { data: workspace.path("plain.pgn"), ..workspace.config(Method::Eval) };
+    let plain = TrainConfig { data: workspace.path("plain.pgn").into(), ..workspace.config(Method::Eval) };
     let config = |lambda| with(&plain, |settings| (settings.eval_loss.lambda, settings.epochs) = (lambda, 1));
     let outcome = workspace.run(&config(0.0), "results", false, &mut Silent).expect("trained on results");
     // All games are drawn.

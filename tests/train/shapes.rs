@@ -151,7 +151,7 @@ fn two_methods_are_learned_in_one_run() {
         let plain = workspace.config(Method::Eval);
         let second = SecondMethod {
             method: Method::Pqr,
-            data: workspace.data(Method::Pqr),
+            data: workspace.data(Method::Pqr).into(),
             from_unit: None,
             read_mode: plain.read_mode,
             weight,

@@ -35,7 +35,7 @@ fn losses_by_game_equal_a_direct_computation() {
     let (net, _) = load_float(&workspace.path("run").join(run_dir::BEST)).expect("the best network");
     let (set, scheme) = (FeatureSet::resolve("piece").expect("shipped"), config.scheme().expect("known"));
     let net = net.on_grid(&scheme);
-    let data = Fsd::open(&config.data).expect("samples");
+    let data = Fsd::open(config.data.only().expect("one file")).expect("samples");
     let mut games: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     let mut plies: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for record in data.records() {
@@ -95,7 +95,7 @@ fn validations_are_reproducible() {
     let run = TrainingRun { service: Some(Path::new(PROGRAM)), ..TrainingRun::new(&one_thread, &path) };
     assert_eq!(validation(&run, &|| false).expect("validated"), record);
     // Only a `.fsd` file knows the games of its samples.
-    let pgn = TrainConfig { data: workspace.path("games.pgn"), ..config };
+    let pgn = TrainConfig { data: workspace.path("games.pgn").into(), ..config };
     let run = TrainingRun { service: Some(Path::new(PROGRAM)), ..TrainingRun::new(&pgn, &path) };
     assert!(validation(&run, &|| false).expect_err("no samples").to_string().contains("games.pgn"));
 }

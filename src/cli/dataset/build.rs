@@ -12,11 +12,12 @@ use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::UnitOrigin;
 use crate::data::{DataError, InputPath, Method, ScoreUnit, formats};
-use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, input_unit};
+use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, ShardJob, build_shard, input_unit};
 use crate::pipeline::label::LabelSettings;
+use crate::pipeline::manifest::SourceFile;
 use crate::pipeline::uci::SearchLimit;
 use crate::pipeline::{self, BuildJob, Manifest, WeightedInput};
-use crate::units::Seed;
+use crate::units::{Seed, Shard};
 
 /// Build a .fsd file from games and samples
 ///
@@ -48,6 +49,10 @@ pub struct Arguments {
     filters: Filters,
     #[command(flatten)]
     labels: Labels,
+    /// Read every N-th input only, from input I on, and write a shard. Run all shards 0/N to (N-1)/N with otherwise the
+    /// same command, each with its own --out, then `fsbench dataset merge` makes the file that one build makes
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
@@ -60,7 +65,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scores by an engine")]
-struct Labels {
+pub(super) struct Labels {
     /// Have a UCI engine, by name or path, score the positions instead of taking the inputs' scores; an interrupted run
     /// resumes when the command is given again
     #[arg(long, value_name = "ENGINE", requires = "limit")]
@@ -79,7 +84,7 @@ struct Labels {
 }
 
 impl Labels {
-    fn job(&self) -> Result<Option<LabelJob>, Failure> {
+    pub(super) fn job(&self) -> Result<Option<LabelJob>, Failure> {
         let limit = match (self.depth, self.nodes, self.movetime) {
             (Some(depth), _, _) => SearchLimit::Depth(depth),
             (_, Some(nodes), _) => SearchLimit::Nodes(nodes),
@@ -102,28 +107,68 @@ impl Labels {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
-    check_output(arguments)?;
+    check_output(&arguments.out, arguments.force)?;
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
         input.format = arguments.from;
     }
     set_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
-    let command: Vec<String> = std::env::args().collect();
     let labels = arguments.labels.job()?;
+    if let Some(shard) = arguments.shard {
+        let output = &arguments.out;
+        let scores_later = labels.is_some();
+        return run_shard(&ShardJob { inputs: &inputs, output, options: &options, shard, scores_later }, arguments);
+    }
+    let command: Vec<String> = std::env::args().collect();
     let job =
         BuildJob { labels: labels.as_ref(), command: &command, ..BuildJob::new(&inputs, &arguments.out, &options) };
     let bar = bar(&inputs);
     let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
-    let manifest = built.map_err(failure)?;
-    if labels.is_some() {
-        warn_of_journal(&arguments.out);
+    print_built(&built.map_err(failure)?, &arguments.out, arguments.format)
+}
+
+/// Prints what a build or a merge made.
+pub(super) fn print_built(manifest: &Manifest, out: &Path, format: Format) -> Result<(), Failure> {
+    if manifest.labelling.is_some() {
+        warn_of_journal(out);
     }
-    warn_skipped(&manifest);
-    warn_without_plies(&manifest);
+    warn_skipped(&manifest.sources, manifest.labelling.is_none());
+    warn_without_plies(manifest);
+    match format {
+        Format::Text => outln!("{}", text(manifest, out))?,
+        Format::Json => print_json(&json(manifest, out))?,
+    }
+    Ok(())
+}
+
+fn run_shard(job: &ShardJob<'_>, arguments: &Arguments) -> Result<(), Failure> {
+    let own = job.inputs.iter().enumerate().filter(|(number, _)| job.shard.contains(*number));
+    let bar = bar(&own.map(|(_, input)| input.clone()).collect::<Vec<_>>());
+    let built = build_shard(job, &mut |done| show(&bar, done));
+    bar.finish_and_clear();
+    let summary = built.map_err(failure)?;
+    warn_skipped(&summary.sources, !job.scores_later);
+    if summary.sources.is_empty() {
+        note!("warning: shard {} holds no input: there are {}", job.shard, job.inputs.len());
+    }
+    let (shard, out) = (job.shard, job.output);
     match arguments.format {
-        Format::Text => outln!("{}", text(&manifest, &arguments.out))?,
-        Format::Json => print_json(&json(&manifest, &arguments.out))?,
+        Format::Text => outln!(
+            "{}: shard {shard} with {} samples of {} games from {} of {} inputs; merge all shards with `fsbench dataset \
+             merge`",
+            out.display(),
+            summary.samples,
+            summary.games,
+            summary.sources.len(),
+            job.inputs.len()
+        )?,
+        Format::Json => {
+            let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
+            document["shard"] = serde_json::json!(shard.to_string());
+            document["out"] = serde_json::json!(out);
+            print_json(&document)?;
+        }
     }
     Ok(())
 }
@@ -142,19 +187,18 @@ fn set_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(),
     Ok(())
 }
 
-fn check_output(arguments: &Arguments) -> Result<(), Failure> {
-    let out = &arguments.out;
+pub(super) fn check_output(out: &Path, force: bool) -> Result<(), Failure> {
     if out.file_name().is_none() {
         return Err(Failure::request(anyhow!("--out {} names no file", out.display())));
     }
-    if out.exists() && !arguments.force {
-        return Err(failure(DataError::Exists { path: out.clone() }));
+    if out.exists() && !force {
+        return Err(failure(DataError::Exists { path: out.into() }));
     }
     Ok(())
 }
 
 /// A bar over the bytes read where the inputs' sizes are known, else a spinner.
-fn bar(inputs: &[WeightedInput]) -> ProgressBar {
+pub(super) fn bar(inputs: &[WeightedInput]) -> ProgressBar {
     let length: Option<u64> = inputs.iter().map(|input: &WeightedInput| InputPath::length(&input.origin)).sum();
     match length {
         Some(length) => progress(Some(length), "{elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left; {msg}"),
@@ -162,7 +206,7 @@ fn bar(inputs: &[WeightedInput]) -> ProgressBar {
     }
 }
 
-fn show(bar: &ProgressBar, done: BuildProgress) {
+pub(super) fn show(bar: &ProgressBar, done: BuildProgress) {
     let counts = format!("{} games, {} samples", done.games, done.samples);
     let (position, message) = match done.phase {
         BuildPhase::Reading => (done.bytes, counts),
@@ -180,9 +224,10 @@ fn show(bar: &ProgressBar, done: BuildProgress) {
     bar.set_message(message);
 }
 
-fn warn_skipped(manifest: &Manifest) {
-    for source in &manifest.sources {
-        if let Some(unit) = source.score_unit.filter(|_| manifest.labelling.is_none()) {
+/// Warns about what was skipped; `with_units`: also names units of scores that were assumed.
+fn warn_skipped(sources: &[SourceFile], with_units: bool) {
+    for source in sources {
+        if let Some(unit) = source.score_unit.filter(|_| with_units) {
             note_assumed(Path::new(&source.path), unit);
         }
         if source.scores_cut > 0 {

@@ -6,6 +6,7 @@ mod engine;
 mod filters;
 mod generate;
 mod info;
+mod merge;
 mod stats;
 mod verify;
 
@@ -32,6 +33,7 @@ enum DatasetCommand {
     Convert(convert::Arguments),
     Generate(generate::Arguments),
     Info(info::Arguments),
+    Merge(merge::Arguments),
     Stats(stats::Arguments),
     Verify(verify::Arguments),
 }
@@ -42,6 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         DatasetCommand::Convert(arguments) => convert::run(arguments),
         DatasetCommand::Generate(arguments) => generate::run(arguments),
         DatasetCommand::Info(arguments) => info::run(arguments),
+        DatasetCommand::Merge(arguments) => merge::run(arguments),
         DatasetCommand::Stats(arguments) => stats::run(arguments),
         DatasetCommand::Verify(arguments) => verify::run(arguments),
     }

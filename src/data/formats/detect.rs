@@ -9,6 +9,9 @@ use crate::data::DataError;
 use crate::data::fsd::MAGIC;
 use crate::data::input::{Compression, Unpacked, check_text, head, unpacked};
 
+/// The first bytes of a shard of a build (`pipeline::build`), which can only be merged.
+pub(crate) const SHARD_MAGIC: &[u8; 8] = b"\x89FSH\r\n\x1a\n";
+
 /// Detects the format of the file at `path`.
 ///
 /// # Errors
@@ -24,6 +27,9 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     let head = head(&mut file).map_err(DataError::read(path))?;
     if head.as_slice() == MAGIC {
         return Ok(Format::Fsd);
+    }
+    if head.as_slice() == SHARD_MAGIC {
+        return Err(DataError::Unsupported { path: path.into(), what: "a shard of a build (see `dataset merge`)" });
     }
     if head.starts_with(binpack::MAGIC) {
         return Ok(Format::Binpack);

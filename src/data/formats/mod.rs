@@ -15,7 +15,7 @@ mod text;
 mod writer;
 
 pub(crate) use block_queue::decoders;
-pub(crate) use detect::format_by_name;
+pub(crate) use detect::{SHARD_MAGIC, format_by_name};
 pub(crate) use pgn::all_positions;
 pub(crate) use score_unit::{rescale_scores, resolve_unit};
 

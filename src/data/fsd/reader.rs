@@ -67,7 +67,15 @@ impl Fsd {
     /// # Errors
     /// As `open`, or when the file was built for another method.
     pub fn open_for(path: &Path, method: Method) -> Result<Fsd, DataError> {
-        let fsd = Fsd::open(path)?;
+        let fsd = Fsd::open_for_unchecked(path, method)?;
+        fsd.verify()?;
+        Ok(fsd)
+    }
+
+    /// As [`open_for`](Fsd::open_for), without checking the checksums, for readers that use
+    /// [`for_each_checked_chunk`](Fsd::for_each_checked_chunk) first.
+    pub(crate) fn open_for_unchecked(path: &Path, method: Method) -> Result<Fsd, DataError> {
+        let fsd = Fsd::open_unchecked(path)?;
         if fsd.header.purpose == method.into() {
             Ok(fsd)
         } else {
@@ -127,6 +135,31 @@ impl Fsd {
             at += bytes;
         }
         Ok(())
+    }
+
+    /// As [`for_each_chunk`](Fsd::for_each_chunk), and checks the checksums of a chunk before it is visited. A chunk holds
+    /// whole blocks, so it may be longer than `count`.
+    ///
+    /// # Errors
+    /// Those that `visit` returns, and the first damaged block.
+    pub(crate) fn for_each_checked_chunk<E: From<DataError>>(
+        &self,
+        count: usize,
+        mut visit: impl FnMut(&[Record]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let blocks = count.div_ceil(self.header.samples_per_block as usize).max(1);
+        let mut sums = self.map[self.records_end..].chunks(4 * blocks);
+        let mut first = 0;
+        self.for_each_chunk(blocks * self.header.samples_per_block as usize, |records| {
+            let sums = sums.next().unwrap_or(&[]).par_chunks_exact(4);
+            let bytes = bytemuck::cast_slice::<Record, u8>(records).par_chunks(self.block_bytes());
+            let is_bad = |(block, sum): (&[u8], &[u8])| is_damaged(block, sum);
+            if let Some(bad) = bytes.zip(sums).position_first(is_bad) {
+                return Err(self.damage_error(first + bad).into());
+            }
+            first += blocks;
+            visit(records)
+        })
     }
 
     /// Starts reading these records from the disk.

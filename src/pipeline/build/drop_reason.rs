@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::shard_file::take_u64;
+
 /// Why a position of a valid game is not a sample.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -150,6 +152,31 @@ impl BuildCounts {
         self.positions += other.positions;
         self.dropped.iter_mut().zip(other.dropped).for_each(|(sum, count)| *sum += count);
         self.dropped_games.iter_mut().zip(other.dropped_games).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Appends the counts to `bytes`: first those without a reason, then the number of reasons, each with its count.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.games.to_le_bytes());
+        bytes.extend(self.positions.to_le_bytes());
+        for counts in [&self.dropped[..], &self.dropped_games[..]] {
+            bytes.push(counts.iter().filter(|count| **count > 0).count() as u8);
+            for (reason, count) in (0u8..).zip(counts).filter(|(_, count)| **count > 0) {
+                bytes.push(reason);
+                bytes.extend(count.to_le_bytes());
+            }
+        }
+    }
+
+    /// Removes counts that [`write`](BuildCounts::write) wrote from the front; `None` where there are none.
+    pub fn read(bytes: &mut &[u8]) -> Option<BuildCounts> {
+        let mut counts = BuildCounts { games: take_u64(bytes)?, positions: take_u64(bytes)?, ..BuildCounts::default() };
+        for counts in [&mut counts.dropped[..], &mut counts.dropped_games[..]] {
+            for _ in 0..*bytes.split_off_first()? {
+                let reason = usize::from(*bytes.split_off_first()?);
+                *counts.get_mut(reason)? = take_u64(bytes)?;
+            }
+        }
+        Some(counts)
     }
 
     /// Dropped positions by reason, without the reasons that did not occur.

@@ -7,6 +7,7 @@
 //! that need all samples (`quantile`, `dedup`, `balance`, `shuffle`) are made in further passes over a temporary
 //! file, so that memory does not grow with the data.
 
+mod assembly;
 mod balance;
 mod buckets;
 mod dedup;
@@ -16,6 +17,9 @@ mod filter;
 mod options;
 mod quantile;
 mod sampler;
+mod shard;
+mod shard_error;
+mod shard_file;
 mod shuffle;
 mod source;
 mod temp_samples;
@@ -26,17 +30,18 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::inputs::WeightedInput;
-use super::label::{LabelError, LabelSettings, Labels};
+use super::label::{LabelError, LabelSettings};
 use super::manifest::{Manifest, SourceFile};
 use super::uci::Workers;
-use crate::data::{DataError, FsdWriter, Provenance, Record, ScoreUnit};
-use drop_reason::BuildCounts;
-use sampler::{SampleSink, Sampler};
+use crate::data::{DataError, ScoreUnit};
+use assembly::Assembly;
+use sampler::Sampler;
 use source::{SampleSource, read_ahead};
-use temp_samples::{TempSamples, TempSamplesWriter};
 
 pub use drop_reason::{DropReason, GameDropReason};
 pub use options::{Balance, BalanceBy, BuildOptions, Dedup, Filter, GameSplit, PerGame};
+pub use shard::{MergeJob, ShardJob, ShardSummary, build_shard, merge_shards};
+pub use shard_error::ShardError;
 pub use source::input_unit;
 pub use win_rate_model::result_probability;
 
@@ -98,6 +103,8 @@ pub enum BuildError {
     Data(#[from] DataError),
     #[error(transparent)]
     Label(#[from] LabelError),
+    #[error(transparent)]
+    Shard(#[from] ShardError),
 }
 
 impl BuildError {
@@ -107,6 +114,7 @@ impl BuildError {
         match self {
             BuildError::Data(error) => error.is_request(),
             BuildError::Label(error) => error.is_request(),
+            BuildError::Shard(error) => error.is_request(),
         }
     }
 }
@@ -117,41 +125,11 @@ impl BuildError {
 /// When an input cannot be read to its end, no sample is left, or the output cannot be written. No file is left behind
 /// then.
 pub fn build(job: &BuildJob<'_>, progress: &mut dyn FnMut(BuildProgress)) -> Result<Manifest, BuildError> {
-    let options = job.options;
-    let sink = match options.needs_all_samples() || job.labels.is_some() {
-        true => SampleSink::TempFile(TempSamplesWriter::create(job.output)?),
-        false => SampleSink::File(Box::new(FsdWriter::create(job.output)?)),
-    };
-    let mut sampler = Sampler::new(options, job.labels.is_some(), sink);
-    let (sources, mut score_unit) = read_inputs(job, &mut sampler, progress)?;
-    if job.labels.is_some() {
-        score_unit = ScoreUnit::Centipawns;
-    }
-    let Sampler { mut counts, samples: kept, sink, .. } = sampler;
-    let bytes = total_bytes(&sources);
-    let mut state = BuildProgress { phase: BuildPhase::Arranging, bytes, games: counts.games, samples: kept };
-    progress(state);
-    let (writer, labels) = match sink {
-        SampleSink::File(writer) => (*writer, None),
-        SampleSink::TempFile(writer) => {
-            let mut samples = drop_before_scoring(writer.finish()?, options, &mut counts)?;
-            let mut labels = None;
-            if let Some(label_job) = job.labels {
-                let mut report = |phase| progress(BuildProgress { phase, ..state });
-                let (scored, found) = engine_scores::score(samples, label_job, options, &mut counts, &mut report)?;
-                (samples, labels) = (scored, Some(found));
-            }
-            state.samples = samples.count();
-            progress(state);
-            (write_samples(samples, options, &mut counts, FsdWriter::create(job.output)?)?, labels)
-        }
-    };
-    let manifest = finish(job, writer, sources, score_unit, labels.as_ref(), &counts)?;
-    // The journal is removed last, so that a failure on the way loses no scores.
-    if let Some(labels) = labels {
-        labels.remove_journal();
-    }
-    Ok(manifest)
+    let BuildJob { output, options, labels, command, .. } = *job;
+    let assembly = Assembly { output, options, labels, command };
+    let mut sampler = assembly.sampler()?;
+    let (sources, score_unit) = read_inputs(job, &mut sampler, progress)?;
+    assembly.complete(sampler, sources, score_unit, progress)
 }
 
 fn total_bytes(sources: &[SourceFile]) -> u64 {
@@ -187,118 +165,4 @@ fn common_unit(inputs: &[WeightedInput]) -> Result<ScoreUnit, DataError> {
     let units = inputs.iter().map(|input| Ok(input_unit(input)?.unit)).collect::<Result<Vec<_>, DataError>>()?;
     let same = units.windows(2).all(|pair| pair[0] == pair[1]);
     Ok(units.first().copied().filter(|_| same).unwrap_or(ScoreUnit::Centipawns))
-}
-
-/// The passes over all samples that do not need their scores.
-fn drop_before_scoring(
-    mut samples: TempSamples,
-    options: &BuildOptions,
-    counts: &mut BuildCounts,
-) -> Result<TempSamples, DataError> {
-    if let Some(quantile) = options.min_moves_quantile {
-        samples = quantile::drop_below_quantile(samples, quantile, counts)?;
-    }
-    if let Some(dedup) = options.dedup {
-        samples = dedup::dedup(samples, dedup, counts)?;
-    }
-    Ok(samples)
-}
-
-/// Thins the samples, puts them in their final order and writes them.
-fn write_samples(
-    mut samples: TempSamples,
-    options: &BuildOptions,
-    counts: &mut BuildCounts,
-    mut writer: FsdWriter,
-) -> Result<FsdWriter, DataError> {
-    if options.balance.is_some() || options.samples.is_some() {
-        samples = balance::thin(samples, options.balance.as_ref(), options.samples, options.seed, counts)?;
-    }
-    let mut write = |records: &[Record]| {
-        let records: Vec<Record> = records.iter().map(|record| record.with_scratch(0)).collect();
-        writer.push_all(&records)
-    };
-    if options.shuffle {
-        shuffle::shuffled(samples, options.seed, write)?;
-    } else {
-        samples.for_each_block(|_, records| write(records))?;
-    }
-    Ok(writer)
-}
-
-fn finish(
-    job: &BuildJob<'_>,
-    writer: FsdWriter,
-    sources: Vec<SourceFile>,
-    score_unit: ScoreUnit,
-    labels: Option<&Labels>,
-    counts: &BuildCounts,
-) -> Result<Manifest, DataError> {
-    let options = job.options;
-    let names = || sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>().join(", ").into();
-    if counts.games == 0 {
-        return Err(DataError::NoGames { path: names(), skipped: describe_skipped(&sources) });
-    }
-    if writer.samples() == 0 {
-        return Err(DataError::NoSamples { path: names(), method: options.method, dropped: describe_dropped(counts) });
-    }
-    let mut hasher = blake3::Hasher::new();
-    for source in &sources {
-        let hash = blake3::Hash::from_hex(&source.blake3).map_err(|error| DataError::Manifest {
-            path: job.output.into(),
-            reason: format!("the hash of {}: {error}", source.path),
-        })?;
-        hasher.update(hash.as_bytes());
-    }
-    let manifest = Manifest {
-        fsbench: env!("CARGO_PKG_VERSION").into(),
-        command: job.command.to_vec(),
-        method: options.method.into(),
-        score_unit,
-        options: Some(options.clone()),
-        conversion: None,
-        labelling: labels.map(|labels| labels.labelling.clone()),
-        generated: None,
-        sources,
-        games: counts.games,
-        positions: counts.positions,
-        kept: writer.samples(),
-        dropped: counts.dropped(),
-        dropped_games: counts.dropped_games(),
-        samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
-    };
-    let data = writer.seal(Provenance {
-        purpose: options.method.into(),
-        score_unit,
-        seed: options.seed,
-        games: counts.games.min(u64::from(u32::MAX)) as u32,
-        sources: *hasher.finalize().as_bytes(),
-    })?;
-    // The manifest comes first, so that no data file exists without one.
-    manifest.seal(job.output)?.persist()?;
-    data.persist()?;
-    Ok(manifest)
-}
-
-fn describe_skipped(sources: &[SourceFile]) -> String {
-    let total: u64 = sources.iter().map(|source| source.skipped.total()).sum();
-    let first = sources.iter().find_map(|source| source.skipped.examples.first());
-    match first {
-        Some(first) => format!(" ({total} broken games; the first: {first})"),
-        None => String::new(),
-    }
-}
-
-fn describe_dropped(counts: &BuildCounts) -> String {
-    let positions = counts.dropped().into_iter().map(|(reason, count)| format!("{count} {}", reason.name()));
-    let games = counts.dropped_games().into_iter().map(|(reason, count)| format!("{count} games: {}", reason.name()));
-    let reasons: Vec<String> = positions.chain(games).collect();
-    if reasons.is_empty() {
-        return String::new();
-    }
-    let hint = match counts.dropped().contains_key(&DropReason::NoScore) {
-        true => "; to learn from results alone, give --needs result, and --lambda 0 to `train`",
-        false => "",
-    };
-    format!(" (dropped: {}){hint}", reasons.join(", "))
 }

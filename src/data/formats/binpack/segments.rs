@@ -178,6 +178,23 @@ impl Segments {
         Ok(Segments { path: path.into(), file, filter, segments, first_samples })
     }
 
+    /// The segments with their samples numbered after `samples` others.
+    ///
+    /// # Errors
+    /// When there are more than 2^32 − 1 samples together.
+    pub fn following(mut self, samples: u64) -> Result<Segments, DataError> {
+        match u32::try_from(samples) {
+            Ok(first) if samples + self.samples() <= u64::from(u32::MAX) => {
+                self.first_samples.iter_mut().for_each(|sample| *sample += first);
+                Ok(self)
+            }
+            _ => {
+                let reason = "it and the files before it hold more than 2^32 − 1 samples together; give fewer".into();
+                Err(DataError::Input { input: self.path.display().to_string(), reason })
+            }
+        }
+    }
+
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments

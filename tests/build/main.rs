@@ -1,9 +1,12 @@
-//! `dataset build`: several inputs, weights, standard input, filters, thinning and shuffling.
+//! `dataset build`: several inputs, weights, standard input, filters, thinning and shuffling; shards and their merge.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[path = "../common/mod.rs"]
 mod common;
 #[cfg(unix)]
+#[path = "../engines/mod.rs"]
 mod engines;
+mod shards;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""What large data take: time, memory and disk of every verb that reads them. Writes the tables of src/data/SIZES.md.
+
+    scripts/sizes.py scale   --data GAMES.binpack --folder BIG          # 50 million positions, extrapolated to a billion
+    scripts/sizes.py memory  --data GAMES.binpack --games GAMES.pgn.zst --folder BIG   # 2 GB of binpack, PGN and .fsd
+    scripts/sizes.py service --data GAMES.binpack --folder BIG --gigabytes 40          # larger than memory, in files
+    scripts/sizes.py table                                              # the document from the results
+
+The inputs are made by repeating the given files. Results are kept in FOLDER/sizes.json, so each part can be measured
+by itself; --only VERB measures one row again. FOLDER needs 10 GB (service: --gigabytes more). The peak of memory is the
+largest resident set of the process (`ru_maxrss`), pages of mapped files included.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "src/data/SIZES.md"
+BILLION = 1_000_000_000
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.program = shutil.which(arguments.program) or arguments.program
+        self.folder = pathlib.Path(arguments.folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.only = arguments.only
+        self.threads = arguments.threads
+        self.path = self.folder / "sizes.json"
+        self.results = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.environment = dict(os.environ, FSBENCH_CACHE=str(self.folder / "cache"), RAYON_NUM_THREADS=str(self.threads))
+
+    def run(self, command, limit=None, interrupt_at=None):
+        """Seconds, processor seconds, peak of memory in bytes and stdout of a command; `{}` in it is a scratch folder.
+
+        With `interrupt_at`, the command is interrupted after so many seconds.
+        """
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            words = [word.replace("{}", scratch) for word in shlex.split(command)]
+            with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+                start = time.monotonic()
+                process = subprocess.Popen([self.program, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
+                                           stderr=errors, env=self.environment)
+                parts = {}
+                reason = None
+                while True:
+                    pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                    if pid:
+                        break
+                    parts = peak_parts(process.pid) or parts
+                    elapsed = time.monotonic() - start
+                    if (limit and elapsed > limit) or (interrupt_at and elapsed > interrupt_at):
+                        reason = "limit" if limit and elapsed > limit else "interrupted"
+                        process.send_signal(2)
+                        limit = interrupt_at = None
+                    time.sleep(0.02)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                seconds = time.monotonic() - start
+                out.seek(0), errors.seek(0)
+                text, complaint = out.read().decode(), errors.read().decode(errors="replace")
+            if process.returncode != 0 and reason is None:
+                sys.exit(f"fsbench {command}: status {process.returncode}\n{complaint[-2000:]}")
+            written = sum(path.stat().st_size for path in pathlib.Path(scratch).rglob("*") if path.is_file())
+        del before
+        return {"command": command, "seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime,
+                "peak": usage.ru_maxrss * 1024, "written": written, **parts, "ended": reason or "done", "out": text}
+
+    def measure(self, part, name, command, **more):
+        if self.only and self.only not in name:
+            return None
+        print(f"{part}: {name}: fsbench {command}", file=sys.stderr)
+        found = self.run(command, **more)
+        out = found.pop("out")
+        self.results.setdefault(part, {})[name] = found
+        self.save()
+        print(f"  {found['seconds']:.1f} s, {found['peak'] / 1e6:.0f} MB", file=sys.stderr)
+        return out
+
+    def save(self):
+        self.results["machine"] = machine()
+        self.path.write_text(json.dumps(self.results, indent=1))
+
+    def repeated(self, name, sources, size):
+        """A file of at least `size` bytes that repeats `sources`, whose formats allow that."""
+        path = self.folder / name
+        if not path.exists() or path.stat().st_size < size:
+            with open(path, "wb") as out:
+                while out.tell() < size:
+                    for source in sources:
+                        with open(source, "rb") as file:
+                            shutil.copyfileobj(file, out, 1 << 20)
+        return path
+
+    def samples(self, name):
+        return json.loads(self.run(f"dataset info {name} --format json")["out"])["samples"]
+
+
+def peak_parts(pid):
+    """The largest sum of anonymous, file and shared memory seen, from /proc."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    found = dict(re.findall(r"(VmHWM|RssAnon|RssFile|RssShmem):\s+(\d+) kB", text))
+    if "RssAnon" not in found:
+        return None
+    return {name: int(value) * 1024 for name, value in found.items()}
+
+
+def machine():
+    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())
+    return {"cpu": cpu[1] if cpu else "?", "cores": os.cpu_count(), "memory": int(memory[1]) * 1024}
+
+
+def prepare_fsd(bench, sources):
+    """50 million positions as a binpack and as a .fsd file."""
+    one = bench.repeated("one.binpack", sources, 1)
+    per_copy = bench.samples(one)
+    copies = -(-50_000_000 // per_copy)
+    fifty = bench.repeated("fifty.binpack", [one], copies * one.stat().st_size)
+    fsd = bench.folder / "fifty.fsd"
+    if not fsd.exists():
+        bench.run(f"dataset convert {fifty} {fsd}")
+    eval_fsd = bench.folder / "fifty-eval.fsd"
+    if not eval_fsd.exists():
+        bench.run(f"dataset build {fsd} --method eval --min-ply 0 --out {eval_fsd}")
+    return fifty, fsd, eval_fsd, copies * per_copy
+
+
+def scale(bench, arguments):
+    fifty, fsd, eval_fsd, positions = prepare_fsd(bench, arguments.data)
+    bench.results["positions"] = positions
+    bench.results["bytes"] = {"binpack": fifty.stat().st_size, "fsd": fsd.stat().st_size}
+    build = "dataset build fifty.binpack --method eval --min-ply 0 --out {}/x.fsd"
+    bench.measure("scale", "build", build)
+    bench.measure("scale", "build, dedup and shuffle", f"{build} --dedup move --shuffle")
+    bench.measure("scale", "build, one of four shards", "dataset build fifty.binpack fifty.binpack fifty.binpack fifty.binpack "
+                  "--method eval --min-ply 0 --shard 1/4 --out {}/x.shard")
+    shard = bench.folder / "x.shard"
+    if not bench.only or bench.only in "merge":
+        bench.run(f"dataset build fifty.binpack --method eval --min-ply 0 --shard 0/1 --out {shard} --force")
+        bench.measure("scale", "merge", "dataset merge x.shard --out {}/x.fsd")
+        shard.unlink()
+    bench.measure("scale", "convert", "dataset convert fifty.binpack {}/x.fsd")
+    bench.measure("scale", "convert back", "dataset convert fifty.fsd {}/x.binpack")
+    if shutil.which("stockfish"):
+        label(bench)
+    service(bench, "scale", "service, first batch (.fsd)", ["fifty-eval.fsd"])
+    service(bench, "scale", "service, first batch (binpack)", ["fifty.binpack"])
+    bench.measure("scale", "train, one epoch (piece, 256, .fsd)",
+                  "train piece --data fifty-eval.fsd --l1 256 --batch-size 16384 --epochs 1 --out {}/net")
+
+
+def label(bench):
+    """Labels and games of an engine: rates over a few thousand, since an engine is slower than all else."""
+    name = "label, 1,000 nodes per position"
+    text = bench.measure("scale", name, "dataset build one.binpack --method eval --samples 20000 --engine stockfish "
+                         f"--nodes 1000 --concurrency {bench.threads} --out {{}}/x.fsd --format json")
+    if text:
+        bench.results["scale"][name]["positions"] = json.loads(text)["labelling"]["positions"]
+    name = "generate, 1,000 nodes per move"
+    text = bench.measure("scale", name, "dataset generate --engine stockfish --nodes 1000 --games 200 "
+                         f"--concurrency {bench.threads} --out {{}}/x.binpack --format json")
+    if text:
+        bench.results["scale"][name]["positions"] = json.loads(text)["positions"]
+    bench.save()
+
+
+def service(bench, part, name, files):
+    """Time to the first batch, rate, and peak of memory of a whole pass over the files by a consumer that only copies."""
+    if bench.only and bench.only not in name:
+        return
+    print(f"{part}: {name}", file=sys.stderr)
+    command = [bench.program, "samples-service", "piece", "--batch-size", "16384", "--threads", str(bench.threads)]
+    for file in files:
+        command += ["--data", str(file)]
+    start = time.monotonic()
+    process = subprocess.Popen(command, cwd=bench.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=bench.environment)
+    description = json.loads(process.stdout.readline())
+    first, batches, peak, at, rates = None, 0, {}, time.monotonic(), []
+    while (slot := process.stdout.read(1)[0]) < 254:
+        first = first or time.monotonic() - start
+        batches += 1
+        if batches % 200 == 0:
+            now, parts = time.monotonic(), peak_parts(process.pid) or {}
+            rates.append(200 * description["batch_size"] / (now - at))
+            at = now
+            peak = {key: max(value, peak.get(key, 0)) for key, value in parts.items()}
+        process.stdin.write(bytes([slot]))
+        process.stdin.flush()
+    seconds = time.monotonic() - start
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    rates.sort()
+    samples = description["samples_per_epoch"]
+    bench.results.setdefault(part, {})[name] = {
+        "command": " ".join(command[1:]), "seconds": seconds, "first": first, "cpu": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss * 1024, **peak, "samples": samples, "rate": samples / (seconds - first),
+        "median_rate": rates[len(rates) // 2] if rates else None, "slot_bytes": description["slots"] * description["slot_bytes"],
+        "bytes": sum((bench.folder / file).stat().st_size for file in files), "written": 0,
+    }
+    bench.save()
+    print(f"  {seconds:.1f} s, first batch after {first:.1f} s, {samples / (seconds - first) / 1e6:.2f} M/s, "
+          f"{usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+
+
+def service_large(bench, arguments):
+    """The same pass over one file of 50 million positions and over files that are larger than memory together."""
+    _, _, eval_fsd, _ = prepare_fsd(bench, arguments.data)
+    size = eval_fsd.stat().st_size
+    free = shutil.disk_usage(bench.folder).free
+    count = max(2, round(arguments.gigabytes * 1e9 / size))
+    if free < count * size + 5e9:
+        sys.exit(f"{bench.folder} has {free / 1e9:.0f} GB free; {count * size / 1e9:.0f} and 5 to spare are needed")
+    files = [bench.folder / f"large-{number}.fsd" for number in range(count)]
+    try:
+        for file in files:
+            shutil.copyfile(eval_fsd, file)
+        service(bench, "service", "small", [eval_fsd.name])
+        service(bench, "service", "large", [file.name for file in files])
+        service(bench, "service", "small again", [eval_fsd.name])
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def memory(bench, arguments):
+    """The peak of memory of every verb over 2 GB."""
+    fifty, fsd, eval_fsd, _ = prepare_fsd(bench, arguments.data)
+    size = int(arguments.gigabytes * 1e9) if arguments.gigabytes < 40 else 2_000_000_000
+    binpack = bench.repeated("two.binpack", [bench.folder / "one.binpack"], size)
+    pgn = bench.folder / "two.pgn"
+    if not pgn.exists() or pgn.stat().st_size < size:
+        one = bench.folder / "one.pgn"
+        with open(one, "wb") as out:
+            subprocess.run(["zstd", "-dc", str(pathlib.Path(arguments.games).resolve())], stdout=out, check=True)
+        bench.repeated("two.pgn", [one], size)
+    net = bench.folder / "net"
+    if not net.exists():
+        bench.run(f"train piece --data one.binpack --l1 64 --epochs 1 --epoch-samples 200000 --out {net}")
+    bench.results["memory_bytes"] = {"binpack": binpack.stat().st_size, "pgn": pgn.stat().st_size, "fsd": fsd.stat().st_size}
+    limit = arguments.limit
+    for kind, name, built in [("binpack", "two.binpack", "two.binpack"), ("PGN", "two.pgn", "two.pgn"), (".fsd", "fifty.fsd", "fifty-eval.fsd")]:
+        rows = {
+            "dataset info": f"dataset info {name}",
+            "dataset stats": f"dataset stats {name} --out {{}}/stats",
+            "dataset verify": f"dataset verify {name}",
+            "dataset convert": f"dataset convert {name} {{}}/x.fsd",
+            "dataset build": f"dataset build {name} --method eval --per-game 1 --out {{}}/x.fsd",
+            "dataset build, dedup, shuffle": f"dataset build {name} --method eval --per-game 8 --dedup position --shuffle --out {{}}/x.fsd",
+            "dataset build, shard": f"dataset build {name} --method eval --shard 0/1 --out {{}}/x.shard",
+            "select": f"select piece --top 8 --data {name} --out {{}}/x.idx",
+            "measure updates": f"measure updates piece --data {name}",
+            "measure activity": f"measure activity net --data {name}",
+            "measure error": f"measure error net --data {name}",
+            "measure speed": f"measure speed --net net --data {name}",
+            "measure loss": f"measure loss net --data {name}",
+            "measure importance": f"measure importance net --data {name}",
+            "samples-service": f"samples-service piece --data {built} --bench",
+            "train": f"train piece --data {built} --l1 32 --epochs 1 --epoch-samples 1000000 --out {{}}/net",
+        }
+        for verb, command in rows.items():
+            bench.measure("memory", f"{verb}|{kind}", command, limit=limit)
+
+
+def table(bench, arguments):
+    del arguments
+    text = DOCUMENT.read_text()
+    for part, rows in [("scale", scale_table), ("memory", memory_table), ("service", service_table)]:
+        if part in bench.results:
+            pattern = rf"(<!-- {part} -->\n).*?(<!-- end -->)"
+            text = re.sub(pattern, lambda found: found[1] + rows(bench.results) + found[2], text, flags=re.DOTALL)
+    DOCUMENT.write_text(text)
+
+
+def duration(seconds):
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.0f} days"
+
+
+def size(count):
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def scale_table(results):
+    positions, machine = results["positions"], results["machine"]
+    lines = [f"Measured over {positions / 1e6:.1f} million positions ({size(results['bytes']['binpack'])} as binpack, "
+             f"{size(results['bytes']['fsd'])} as `.fsd`) on {machine['cores']} cores of {machine['cpu']}.\n",
+             "", "| | measured: time | peak of memory | output | a billion: time | output |", "|---|---|---|---|---|---|"]
+    for name, row in results["scale"].items():
+        count = row.get("positions") or row.get("samples") or positions
+        factor = BILLION / count
+        first = f" (first batch after {duration(row['first'])})" if "first" in row else ""
+        many = f" for {count:,}" if count != positions and "positions" in row else ""
+        lines.append(f"| {name} | {duration(row['seconds'])}{many}{first} | {size(row['peak'])} | "
+                     f"{size(row['written']) if row['written'] else '–'} | {duration(row['seconds'] * factor)} | "
+                     f"{size(row['written'] * factor) if row['written'] else '–'} |")
+    return "\n".join(lines) + "\n"
+
+
+def memory_table(results):
+    kinds = ["binpack", "PGN", ".fsd"]
+    sizes = results["memory_bytes"]
+    lines = [f"Peak of memory over a binpack of {size(sizes['binpack'])}, PGN of {size(sizes['pgn'])} and a `.fsd` file of "
+             f"{size(sizes['fsd'])}.\n", "", "| | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
+    for verb in dict.fromkeys(name.split("|")[0] for name in results["memory"]):
+        cells = []
+        for kind in kinds:
+            row = results["memory"].get(f"{verb}|{kind}")
+            mark = "" if row is None or row["ended"] == "done" else "\\*"
+            cells.append("–" if row is None else f"{size(row['peak'])}{mark}")
+        lines.append(f"| `{verb}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def service_table(results):
+    lines = ["| | files | samples | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
+             "|---|---|---|---|---|---|---|"]
+    for name, row in results["service"].items():
+        parts = ", ".join(size(row[key]) for key in ("RssAnon", "RssFile", "RssShmem"))
+        lines.append(f"| {name} | {size(row['bytes'])} | {row['samples'] / 1e6:.0f} million | {duration(row['first'])} | "
+                     f"{row['rate'] / 1e6:.2f} million | {size(row['peak'])} | {parts} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["scale", "memory", "service", "table"])
+    parser.add_argument("--program", default="fsbench", help="the program (default: fsbench in PATH)")
+    parser.add_argument("--folder", default="sizes", help="folder for the data and the results")
+    parser.add_argument("--data", nargs="+", default=[], help="binpacks that are repeated")
+    parser.add_argument("--games", help="PGN, compressed by zstd, that is repeated")
+    parser.add_argument("--gigabytes", type=float, default=40, help="size of the files of `service`")
+    parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by *)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--only", help="only rows whose name contains this")
+    arguments = parser.parse_args()
+    arguments.data = [str(pathlib.Path(path).resolve()) for path in arguments.data]
+    parts = {"scale": scale, "memory": memory, "service": service_large, "table": table}
+    parts[arguments.part](Bench(arguments), arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+//! `fsbench dataset merge`: makes a `.fsd` file of the shards of a build.
+
+use std::path::PathBuf;
+
+use super::build::{Labels, bar, check_output, print_built, show};
+use super::{Threads, failure};
+use crate::cli::{Failure, Format};
+use crate::pipeline::WeightedInput;
+use crate::pipeline::build::{MergeJob, merge_shards};
+
+/// Make the .fsd file of a build from its shards
+///
+/// The file is that of one build of all inputs, byte for byte; its manifest differs in the command only. An interrupted
+/// merge leaves nothing behind, but for the journal of an engine's scores, from which it resumes.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// All shards of a build (`fsbench dataset build … --shard I/N`), in any order
+    #[arg(required = true, value_name = "SHARD")]
+    shards: Vec<PathBuf>,
+    /// The file to write; its manifest is written beside it as FILE.json
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    labels: Labels,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+    /// How to print the summary
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
+    let Arguments { shards, out: output, .. } = arguments;
+    check_output(output, arguments.force)?;
+    let labels = arguments.labels.job()?;
+    let command: Vec<String> = std::env::args().collect();
+    let bar = bar(&shards.iter().map(|path| WeightedInput::file(path)).collect::<Vec<_>>());
+    let job = MergeJob { shards, output, labels: labels.as_ref(), command: &command };
+    let merged = merge_shards(&job, &mut |done| show(&bar, done));
+    bar.finish_and_clear();
+    print_built(&merged.map_err(failure)?, output, arguments.format)
+}

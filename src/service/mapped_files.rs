@@ -1,0 +1,112 @@
+//! Several mapped `.fsd` files as one sequence of records and games: the samples, batches and splits are those of one
+//! file that holds the records of all, one file after another.
+
+use std::ops::Range;
+
+use super::mapped_batches::Paging;
+use super::{ServiceError, TripletCheck};
+use crate::data::{Fsd, Record, ScoreUnit};
+
+/// Mapped files in the order of their records.
+#[derive(Debug)]
+pub struct MappedFiles {
+    files: Vec<MappedFile>,
+    records: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct MappedFile {
+    pub(super) file: Fsd,
+    pub(super) triplet_check: TripletCheck,
+    /// Records of the files before.
+    pub(super) first_record: u32,
+    /// Games of the files before.
+    pub(super) first_game: u32,
+}
+
+impl MappedFiles {
+    /// # Errors
+    /// When there is no file, the files' scores have different units, or there are 2^32 records or games.
+    pub fn new(files: Vec<(Fsd, TripletCheck)>) -> Result<MappedFiles, ServiceError> {
+        let refused = |text: String| Err(ServiceError::Request(text));
+        let Some(unit) = files.first().map(|(file, _)| file.header().score_unit) else {
+            return refused("there is no data file".into());
+        };
+        let mut mapped = Vec::with_capacity(files.len());
+        let (mut records, mut games) = (0u64, 0u64);
+        for (file, triplet_check) in files {
+            if file.header().score_unit != unit {
+                return refused(format!(
+                    "{} has scores in another unit than the files before it; convert it (`dataset convert --to-unit`), or \
+                     make one file of all (`dataset build`)",
+                    file.path().display()
+                ));
+            }
+            let (first_record, first_game) = (records as u32, games as u32);
+            records += file.records().len() as u64;
+            games += u64::from(file.header().games);
+            if records > u64::from(u32::MAX) || games > u64::from(u32::MAX) {
+                return refused(format!(
+                    "the data have {records} samples of {games} games up to {}; one service reads 2^32-1 of either at most",
+                    file.path().display()
+                ));
+            }
+            mapped.push(MappedFile { file, triplet_check, first_record, first_game });
+        }
+        Ok(MappedFiles { files: mapped, records: records as u32 })
+    }
+
+    pub(super) fn files(&self) -> &[MappedFile] {
+        &self.files
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records as usize
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    #[must_use]
+    pub fn score_unit(&self) -> ScoreUnit {
+        self.files[0].file.header().score_unit
+    }
+
+    /// The record with this number.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    #[must_use]
+    pub fn record(&self, number: u32) -> &Record {
+        let file = match &self.files[..] {
+            [only] => only,
+            files => &files[files.partition_point(|file| file.first_record <= number) - 1],
+        };
+        &file.file.records()[(number - file.first_record) as usize]
+    }
+
+    /// Visits each file that holds some of the records, with their range in it.
+    fn for_each_file(&self, records: &Range<usize>, mut visit: impl FnMut(&Fsd, Range<usize>)) {
+        for MappedFile { file, first_record, .. } in &self.files {
+            let in_file = |record: usize| record.saturating_sub(*first_record as usize).min(file.records().len());
+            let range = in_file(records.start)..in_file(records.end);
+            if !range.is_empty() {
+                visit(file, range);
+            }
+        }
+    }
+}
+
+impl Paging for MappedFiles {
+    fn fetch(&self, records: Range<usize>) {
+        self.for_each_file(&records, |file, range| file.prefetch(range));
+    }
+
+    fn release(&self, records: Range<usize>) {
+        self.for_each_file(&records, |file, range| file.release(range));
+    }
+}

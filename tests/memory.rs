@@ -1,0 +1,198 @@
+//! The memory of a verb does not grow with its input: the peak over a large file is that over a small one, give or take
+//! buffers that the small one does not fill. `src/data/SIZES.md` has the peaks over 2 GB.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fsbench::chess::Chess;
+use fsbench::data::formats::{Format, SampleWriter};
+use fsbench::data::{GameResult, Provenance, Purpose, Record, ScoreUnit};
+use fsbench::units::{Ply, Seed};
+use shakmaty::Position;
+use tempfile::TempDir;
+
+/// Samples of the small files.
+const SMALL: usize = 800_000;
+/// Samples of the large files: 128 MB as `.fsd`.
+const LARGE: usize = 4 * SMALL;
+/// The peak may grow by this; a verb that held the large file would need 96 MB more.
+const GROWTH: u64 = 48 << 20;
+
+/// Samples of random games, with scores and results.
+fn games() -> Vec<Vec<Record>> {
+    let game = |number| {
+        let mut position = Chess::default();
+        let mut records = Vec::new();
+        for (ply, mv) in (0..).zip(common::random_game(number, 100)) {
+            let score = Some((number as i16 * 37 + ply * 11) % 400);
+            let result = Some(if ply % 2 == 0 { GameResult::Win } else { GameResult::Loss });
+            records.push(Record::of(&position, 0, Ply(ply as u16), Some(mv), score, result).unwrap());
+            position.play_unchecked(mv);
+        }
+        records
+    };
+    (0..40).map(game).collect()
+}
+
+/// Writes the games over and over, to at least this many samples.
+fn write(path: &Path, format: Format, games: &[Vec<Record>], samples: usize) {
+    let mut writer = SampleWriter::create(path, format, true).unwrap();
+    let (mut written, mut numbers) = (0, 0u32..);
+    while written < samples {
+        for game in games {
+            let number = numbers.next().unwrap();
+            writer.push(&game.iter().map(|record| record.with_game(number)).collect::<Vec<_>>()).unwrap();
+            written += game.len();
+        }
+    }
+    let (purpose, score_unit) = (Purpose::Eval, ScoreUnit::Centipawns);
+    let games = numbers.start;
+    writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games, sources: [0; 32] }).unwrap();
+}
+
+fn command(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(arguments.split(' ')).current_dir(folder).env("RAYON_NUM_THREADS", "2");
+    command.env("FSBENCH_CACHE", folder.join("cache")).env("MALLOC_ARENA_MAX", "2");
+    command
+}
+
+/// The largest resident memory of a process so far, in bytes; `None` once it has ended.
+fn peak(process: &Child) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+/// Runs a command to its end and returns its peak of memory, as of a millisecond before.
+fn peak_of(folder: &Path, arguments: &str) -> u64 {
+    let mut process = command(folder, arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let mut highest = 0;
+    loop {
+        highest = peak(&process).unwrap_or(0).max(highest);
+        if let Some(status) = process.try_wait().unwrap() {
+            assert!(status.success(), "{arguments}");
+            return highest;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Compares the peaks of commands over `small.EXT` and `large.EXT`; FILE in a command stands for the input.
+fn check(folder: &Path, extension: &str, commands: &[&str]) {
+    let mut grown = Vec::new();
+    for arguments in commands {
+        let of = |size: &str| peak_of(folder, &arguments.replace("FILE", &format!("{size}.{extension}")));
+        let (small, large) = (of("small"), of("large"));
+        println!("{arguments} over {extension}: {} MB, {} MB", small >> 20, large >> 20);
+        if large > small + GROWTH {
+            grown.push(format!("{arguments} over {extension}: {} MB, {} MB", small >> 20, large >> 20));
+        }
+    }
+    assert!(grown.is_empty(), "memory grows with the input:\n{}", grown.join("\n"));
+}
+
+fn files(format: Format, extension: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let games = games();
+    for (name, samples) in [("small", SMALL), ("large", LARGE)] {
+        write(&folder.path().join(format!("{name}.{extension}")), format, &games, samples);
+    }
+    folder
+}
+
+#[test]
+fn memory_does_not_grow_with_fsd_files() {
+    let folder = files(Format::Fsd, "fsd");
+    check(
+        folder.path(),
+        "fsd",
+        &[
+            "dataset info FILE",
+            "dataset verify FILE",
+            "dataset stats FILE --out stats --force",
+            "dataset convert FILE x.binpack --force",
+            "dataset build FILE --method eval --per-game 1 --out x.fsd --force",
+            "dataset build FILE --method eval --dedup move --shuffle --out x.fsd --force",
+            "dataset build FILE --method eval --shard 0/1 --out x.shard --force",
+            "dataset merge x.shard --out x.fsd --force",
+            "select compact --top 8 --data FILE --out x.idx --force",
+            "measure updates compact --data FILE",
+            "train compact --data FILE --l1 8 --hidden 8 --batch-size 16384 --epochs 1 --threads 2 --out net --force",
+        ],
+    );
+}
+
+#[test]
+fn memory_does_not_grow_with_binpacks() {
+    let folder = files(Format::Binpack, "binpack");
+    let commands = ["dataset info FILE", "dataset convert FILE x.fsd --force", "measure updates compact --data FILE"];
+    check(folder.path(), "binpack", &commands);
+}
+
+#[test]
+fn memory_does_not_grow_with_games() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = common::pgn(&(0..40).map(|game| common::random_game(game, 100)).collect::<Vec<_>>());
+    for (name, bytes) in [("small", 24 << 20), ("large", 96 << 20)] {
+        let mut file = fs::File::create(folder.path().join(format!("{name}.pgn"))).unwrap();
+        (0..bytes / games.len()).for_each(|_| file.write_all(games.as_bytes()).unwrap());
+    }
+    check(folder.path(), "pgn", &["dataset build FILE --method pqr --per-game 1 --out x.fsd --force"]);
+}
+
+/// Serves every sample of files that are mapped, and returns the service's peak of memory.
+fn peak_of_service(folder: &Path, files: &[PathBuf]) -> u64 {
+    let mut serve = command(folder, "samples-service file(K) --batch-size 16384 --threads 2");
+    for file in files {
+        serve.arg("--data").arg(file);
+    }
+    let mut process = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+    let mut byte = [0];
+    while byte != *b"\n" {
+        output.read_exact(&mut byte).unwrap();
+    }
+    let mut batches = 0;
+    let mut highest = 0;
+    loop {
+        output.read_exact(&mut byte).unwrap();
+        match byte[0] {
+            255 => break,
+            254 => panic!("the service failed"),
+            _ => {}
+        }
+        batches += 1;
+        highest = peak(&process).unwrap_or(0).max(highest);
+        input.write_all(&byte).unwrap();
+    }
+    assert!(batches > 100);
+    drop(input);
+    assert!(process.wait().unwrap().success());
+    highest
+}
+
+/// Mapped files count as resident memory page by page, so that several names of one file do as well as several files.
+#[test]
+fn files_are_served_in_bounded_memory() {
+    const FILES: usize = 4;
+    /// Three windows of 2^20 samples, the program, and what the kernel maps ahead.
+    const BOUND: u64 = 280 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |number| folder.path().join(format!("{number}.fsd"));
+    write(&path(0), Format::Fsd, &games(), LARGE);
+    (1..FILES).for_each(|number| fs::hard_link(path(0), path(number)).unwrap());
+    let files: Vec<PathBuf> = (0..FILES).map(path).collect();
+    let bytes = FILES as u64 * path(0).metadata().unwrap().len();
+    assert!(bytes > BOUND * 3 / 2, "the files are too small to show anything");
+    let peak = peak_of_service(folder.path(), &files);
+    println!("{} MB of memory for {} MB of samples", peak >> 20, bytes >> 20);
+    assert!(peak < BOUND, "{} MB of memory for {} MB of samples", peak >> 20, bytes >> 20);
+}
