@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets (fuzz/) and runs them by turns until each has had its CPU time, then prints a table: CPU-minutes
 # and executions over all runs, edges covered, size of the corpus, findings. Needs a nightly toolchain and cargo-fuzz. An
-# input may take one second of CPU time and 256 MB beyond its length. What takes more, and every panic, is a finding, kept
+# input may take one second of CPU time (a definition five) and 256 MB beyond its length. What takes more, and every panic, is a finding, kept
 # in the cache's folder fuzz/artifacts. A target with a finding rests until the file is removed.
 #
 # The corpus, which begins with fuzz/seeds, and the sums stay in the cache, so a later run goes on.
