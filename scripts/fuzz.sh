@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets (fuzz/) and runs them by turns until each has had its CPU time, then prints a table: CPU-minutes
 # and executions over all runs, edges covered, size of the corpus, findings. Needs a nightly toolchain and cargo-fuzz. An
-# input may take one second of CPU time and 256 MB beyond its length. What takes more, and every panic, is a finding, kept
+# input may take one second of CPU time (a definition five) and 256 MB beyond its length. What takes more, and every panic, is a finding, kept
 # in the cache's folder fuzz/artifacts. A target with a finding rests until the file is removed.
 #
 # The corpus, which begins with fuzz/seeds, and the sums stay in the cache, so a later run goes on.
@@ -93,7 +93,7 @@ fuzz() { # TARGET
     time FSBENCH_FUZZ_TARGET=$target TMPDIR=$scratch ASAN_OPTIONS=detect_leaks=0 RAYON_NUM_THREADS=1 \
       nice -n 19 "$build/$host/release/any" "$corpus" "fuzz/seeds/$target" -max_total_time="$turn" -timeout=60 \
       -rss_limit_mb=2048 -malloc_limit_mb=256 -max_len="${most[$target]}" -artifact_prefix="$cache/artifacts/$target/" \
-      -print_final_stats=1 -verbosity=1 >"$log" 2>&1
+      -report_slow_units=3600 -print_final_stats=1 -verbosity=1 >"$log" 2>&1
   } 2>&1) || true
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
   # A finding ends the run without statistics.

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Runs the library's unit tests, except the trainer's, under AddressSanitizer, which finds reads and writes outside
+# Runs the library's unit tests under AddressSanitizer, which finds reads and writes outside
 # allocated memory, or with --thread under ThreadSanitizer, which finds unsynchronised accesses. Needs a nightly
 # toolchain. Builds into its own folder in the cache; the first build takes minutes.
 #
 #   scripts/sanitize.sh [TEST…]            run only the tests whose name contains one of these words
 #   scripts/sanitize.sh --thread [TEST…]   ThreadSanitizer; by default over the service's tests
+#   FSBENCH_SANITIZE_FEATURES              cargo features, such as "report" (search, matches, experiments, reports; polars takes
+#                                          long to build) [default: none: engine, features, formats, service and networks]
 #   FSBENCH_CACHE                          the cache, as for setup.sh
 #   CARGO_TARGET_DIR                       another build folder
 #
@@ -52,7 +54,7 @@ if [ "$sanitizer" = thread ]; then
   # The flag accepts a standard library that was built without the sanitizer.
   export RUSTFLAGS='-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer'
   [ $# -gt 0 ] || set -- service::
-  cargo +nightly test --release --target "$host" --no-default-features --lib -- "$@" || exit 1
+  cargo +nightly test --release --target "$host" --no-default-features --features "${FSBENCH_SANITIZE_FEATURES:-}" --lib -- "$@" || exit 1
   echo "sanitize: no finding"
   exit
 fi
@@ -62,7 +64,7 @@ flags='["-Zsanitizer=address", "-Zub-checks=yes"]'
 # A finding ends the run. Leaks are not reported: a test leaks on purpose what a killed process would leave behind.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1}
 # With --target, build scripts and macros are built without the sanitizer.
-cargo +nightly test --release --target "$host" --no-default-features --features report --lib \
+cargo +nightly test --release --target "$host" --no-default-features --features "${FSBENCH_SANITIZE_FEATURES:-}" --lib \
   -Zprofile-rustflags --config "profile.release.package.fsbench.rustflags=$flags" \
   --config 'profile.release.package."*".opt-level=1' -- "$@" || exit 1
 echo "sanitize: no finding"

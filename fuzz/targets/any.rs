@@ -14,7 +14,7 @@ static CHECK: LazyLock<Check> = LazyLock::new(|| {
     found.unwrap_or_else(|| panic!("there is no target {} in this build", *TARGET)).1
 });
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(bytes, *CHECK));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(&TARGET, bytes, *CHECK));
 
 libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     if seed % 2 == 0 || !is_text(&TARGET) {

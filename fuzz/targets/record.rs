@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(bytes, fsbench_fuzz::checks::record));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded("record", bytes, fsbench_fuzz::checks::record));

@@ -27,7 +27,7 @@ fn kill(case: &Case, inputs: &Path) {
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
         files(&folder)
     };
-    let undisturbed = Undisturbed::new(files(inputs), clean(), &clean());
+    let undisturbed = Undisturbed::new(files(inputs), clean(), &clean()).with_stable_files();
 
     let mut rng = Seed(17).stream(&case.arguments, 0);
     let (mut kills, mut is_begun) = (0, false);

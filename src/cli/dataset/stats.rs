@@ -68,7 +68,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 const DOCUMENT: &str = "stats.json";
 
 fn write(stats: &DatasetStats, folder: &Path) -> Result<(), Failure> {
-    write_json(&folder.join(DOCUMENT), stats).map_err(Failure::work)?;
     for figure in dataset_figures(stats) {
         let path = folder.join(figure.name());
         let svg = figure.svg().map_err(Failure::work)?;
@@ -77,7 +76,8 @@ fn write(stats: &DatasetStats, folder: &Path) -> Result<(), Failure> {
             .and_then(|()| write_atomically(&path.with_extension("png"), &png));
         written.with_context(|| format!("the plot '{}'", figure.title())).map_err(Failure::Work)?;
     }
-    Ok(())
+    // Last: a folder with the document is complete, and is replaced only with --force.
+    write_json(&folder.join(DOCUMENT), stats).map_err(Failure::work)
 }
 
 fn text(stats: &DatasetStats) -> String {
