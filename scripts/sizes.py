@@ -12,13 +12,15 @@ largest resident set of the process (`ru_maxrss`), pages of mapped files include
 """
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import re
-import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,16 +38,26 @@ class Bench:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.only = arguments.only
         self.threads = arguments.threads
+        self.lock = arguments.lock
         self.path = self.folder / "sizes.json"
         self.results = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.environment = dict(os.environ, FSBENCH_CACHE=str(self.folder / "cache"), RAYON_NUM_THREADS=str(self.threads))
 
-    def run(self, command, limit=None, interrupt_at=None):
+    @contextlib.contextmanager
+    def quiet(self):
+        """Holds the lock file, if there is one, so that measurements of others wait meanwhile."""
+        if self.lock is None:
+            yield
+            return
+        with open(self.lock, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def run(self, command, limit=None):
         """Seconds, processor seconds, peak of memory in bytes and stdout of a command; `{}` in it is a scratch folder.
 
-        With `interrupt_at`, the command is interrupted after so many seconds.
+        The command is interrupted after `limit` seconds.
         """
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             words = [word.replace("{}", scratch) for word in shlex.split(command)]
             with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
@@ -59,11 +71,9 @@ class Bench:
                     if pid:
                         break
                     parts = peak_parts(process.pid) or parts
-                    elapsed = time.monotonic() - start
-                    if (limit and elapsed > limit) or (interrupt_at and elapsed > interrupt_at):
-                        reason = "limit" if limit and elapsed > limit else "interrupted"
-                        process.send_signal(2)
-                        limit = interrupt_at = None
+                    if limit and time.monotonic() - start > limit:
+                        reason, limit = "interrupted", None
+                        process.send_signal(signal.SIGINT)
                     time.sleep(0.02)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 seconds = time.monotonic() - start
@@ -72,7 +82,6 @@ class Bench:
             if process.returncode != 0 and reason is None:
                 sys.exit(f"fsbench {command}: status {process.returncode}\n{complaint[-2000:]}")
             written = sum(path.stat().st_size for path in pathlib.Path(scratch).rglob("*") if path.is_file())
-        del before
         return {"command": command, "seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime,
                 "peak": usage.ru_maxrss * 1024, "written": written, **parts, "ended": reason or "done", "out": text}
 
@@ -178,20 +187,48 @@ def label(bench):
     bench.save()
 
 
-def service(bench, part, name, files):
-    """Time to the first batch, rate, and peak of memory of a whole pass over the files by a consumer that only copies."""
+def service(bench, part, name, files, samples=None):
+    """Time to the first batch, rate, and peak of memory of a pass over the files by a consumer that takes no time.
+
+    With `samples`, the pass ends after so many, which come from all files.
+    """
     if bench.only and bench.only not in name:
         return
     print(f"{part}: {name}", file=sys.stderr)
     command = [bench.program, "samples-service", "piece", "--batch-size", "16384", "--threads", str(bench.threads)]
     for file in files:
         command += ["--data", str(file)]
+    if samples:
+        command += ["--epoch-samples", str(samples)]
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=bench.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=bench.environment)
     description = json.loads(process.stdout.readline())
-    first, batches, peak, at, rates = None, 0, {}, time.monotonic(), []
-    while (slot := process.stdout.read(1)[0]) < 254:
-        first = first or time.monotonic() - start
+    slot = process.stdout.read(1)[0]
+    first = time.monotonic() - start
+    with bench.quiet():
+        served, seconds, rates, peak = consume(process, slot, description)
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or served != description["samples_per_epoch"]:
+        sys.exit(f"the service ended with status {process.returncode} after {served} samples")
+    rates.sort()
+    bench.results.setdefault(part, {})[name] = {
+        "command": " ".join(command[1:4]), "seconds": first + seconds, "first": first,
+        "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024, **peak, "samples": served,
+        "rate": served / seconds, "median_rate": rates[len(rates) // 2] if rates else None,
+        "bytes": sum((bench.folder / file).stat().st_size for file in files), "written": 0,
+    }
+    bench.save()
+    print(f"  first batch after {first:.1f} s, then {seconds:.1f} s, {served / seconds / 1e6:.2f} M/s, "
+          f"{usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+
+
+def consume(process, slot, description):
+    """Takes all batches; returns the samples, seconds, samples per second of every 200 batches, and peaks of memory."""
+    batches, start, rates, peak = 0, time.monotonic(), [], {}
+    at = start
+    while slot < 254:
         batches += 1
         if batches % 200 == 0:
             now, parts = time.monotonic(), peak_parts(process.pid) or {}
@@ -200,25 +237,14 @@ def service(bench, part, name, files):
             peak = {key: max(value, peak.get(key, 0)) for key, value in parts.items()}
         process.stdin.write(bytes([slot]))
         process.stdin.flush()
+        slot = process.stdout.read(1)[0]
     seconds = time.monotonic() - start
-    process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    rates.sort()
-    samples = description["samples_per_epoch"]
-    bench.results.setdefault(part, {})[name] = {
-        "command": " ".join(command[1:]), "seconds": seconds, "first": first, "cpu": usage.ru_utime + usage.ru_stime,
-        "peak": usage.ru_maxrss * 1024, **peak, "samples": samples, "rate": samples / (seconds - first),
-        "median_rate": rates[len(rates) // 2] if rates else None, "slot_bytes": description["slots"] * description["slot_bytes"],
-        "bytes": sum((bench.folder / file).stat().st_size for file in files), "written": 0,
-    }
-    bench.save()
-    print(f"  {seconds:.1f} s, first batch after {first:.1f} s, {samples / (seconds - first) / 1e6:.2f} M/s, "
-          f"{usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+    complete = slot == 255 and batches == description["batches_per_epoch"]
+    return description["samples_per_epoch"] if complete else batches, seconds, rates, peak
 
 
 def service_large(bench, arguments):
-    """The same pass over one file of 50 million positions and over files that are larger than memory together."""
+    """As many samples of one file of 50 million positions, and of files that are larger than memory together."""
     _, _, eval_fsd, _ = prepare_fsd(bench, arguments.data)
     size = eval_fsd.stat().st_size
     free = shutil.disk_usage(bench.folder).free
@@ -230,7 +256,8 @@ def service_large(bench, arguments):
         for file in files:
             shutil.copyfile(eval_fsd, file)
         service(bench, "service", "small", [eval_fsd.name])
-        service(bench, "service", "large", [file.name for file in files])
+        samples = bench.results["service"]["small"]["samples"]
+        service(bench, "service", "large", [file.name for file in files], samples)
         service(bench, "service", "small again", [eval_fsd.name])
     finally:
         for file in files:
@@ -253,7 +280,8 @@ def memory(bench, arguments):
         bench.run(f"train piece --data one.binpack --l1 64 --epochs 1 --epoch-samples 200000 --out {net}")
     bench.results["memory_bytes"] = {"binpack": binpack.stat().st_size, "pgn": pgn.stat().st_size, "fsd": fsd.stat().st_size}
     limit = arguments.limit
-    for kind, name, built in [("binpack", "two.binpack", "two.binpack"), ("PGN", "two.pgn", "two.pgn"), (".fsd", "fifty.fsd", "fifty-eval.fsd")]:
+    inputs = [(".fsd", "fifty.fsd", "fifty-eval.fsd"), ("binpack", "two.binpack", "two.binpack"), ("PGN", "two.pgn", None)]
+    for kind, name, built in inputs:
         rows = {
             "dataset info": f"dataset info {name}",
             "dataset stats": f"dataset stats {name} --out {{}}/stats",
@@ -269,9 +297,11 @@ def memory(bench, arguments):
             "measure speed": f"measure speed --net net --data {name}",
             "measure loss": f"measure loss net --data {name}",
             "measure importance": f"measure importance net --data {name}",
-            "samples-service": f"samples-service piece --data {built} --bench",
-            "train": f"train piece --data {built} --l1 32 --epochs 1 --epoch-samples 1000000 --out {{}}/net",
         }
+        if built:
+            # PGN is built first: as `dataset build`, then as `.fsd`.
+            rows["samples-service"] = f"samples-service piece --data {built} --bench"
+            rows["train"] = f"train piece --data {built} --l1 32 --epochs 1 --epoch-samples 4000000 --out {{}}/net"
         for verb, command in rows.items():
             bench.measure("memory", f"{verb}|{kind}", command, limit=limit)
 
@@ -300,14 +330,15 @@ def scale_table(results):
     positions, machine = results["positions"], results["machine"]
     lines = [f"Measured over {positions / 1e6:.1f} million positions ({size(results['bytes']['binpack'])} as binpack, "
              f"{size(results['bytes']['fsd'])} as `.fsd`) on {machine['cores']} cores of {machine['cpu']}.\n",
-             "", "| | measured: time | peak of memory | output | a billion: time | output |", "|---|---|---|---|---|---|"]
+             "", "| | time | processor time | peak of memory | output | a billion: processor time | output |",
+             "|---|---|---|---|---|---|---|"]
     for name, row in results["scale"].items():
         count = row.get("positions") or row.get("samples") or positions
         factor = BILLION / count
         first = f" (first batch after {duration(row['first'])})" if "first" in row else ""
         many = f" for {count:,}" if count != positions and "positions" in row else ""
-        lines.append(f"| {name} | {duration(row['seconds'])}{many}{first} | {size(row['peak'])} | "
-                     f"{size(row['written']) if row['written'] else '–'} | {duration(row['seconds'] * factor)} | "
+        lines.append(f"| {name} | {duration(row['seconds'])}{many}{first} | {duration(row['cpu'])} | {size(row['peak'])} | "
+                     f"{size(row['written']) if row['written'] else '–'} | {duration(row['cpu'] * factor)} | "
                      f"{size(row['written'] * factor) if row['written'] else '–'} |")
     return "\n".join(lines) + "\n"
 
@@ -347,6 +378,7 @@ def main():
     parser.add_argument("--gigabytes", type=float, default=40, help="size of the files of `service`")
     parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by *)")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--lock", help="a file that is locked while rates are measured")
     parser.add_argument("--only", help="only rows whose name contains this")
     arguments = parser.parse_args()
     arguments.data = [str(pathlib.Path(path).resolve()) for path in arguments.data]
