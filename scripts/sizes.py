@@ -183,7 +183,7 @@ def label(bench):
     text = bench.measure("scale", name, "dataset generate --engine stockfish --nodes 1000 --games 200 "
                          f"--concurrency {bench.threads} --out {{}}/x.binpack --format json")
     if text:
-        bench.results["scale"][name]["positions"] = json.loads(text)["positions"]
+        bench.results["scale"][name]["positions"] = json.loads(text)["plies"]
     bench.save()
 
 
