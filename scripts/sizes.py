@@ -247,14 +247,18 @@ def service_large(bench, arguments):
     """As many samples of one file of 50 million positions, and of files that are larger than memory together."""
     _, _, eval_fsd, _ = prepare_fsd(bench, arguments.data)
     size = eval_fsd.stat().st_size
-    free = shutil.disk_usage(bench.folder).free
     count = max(2, round(arguments.gigabytes * 1e9 / size))
-    if free < count * size + 5e9:
-        sys.exit(f"{bench.folder} has {free / 1e9:.0f} GB free; {count * size / 1e9:.0f} and 5 to spare are needed")
+    distinct = min(count, arguments.distinct or count)
     files = [bench.folder / f"large-{number}.fsd" for number in range(count)]
+    bench.results["service_distinct"] = distinct * size
     try:
-        for file in files:
-            shutil.copyfile(eval_fsd, file)
+        for number, file in enumerate(files):
+            if number >= distinct:
+                file.hardlink_to(files[number % distinct])
+            elif not file.exists() or file.stat().st_size != size:
+                if shutil.disk_usage(bench.folder).free < size + 5e9:
+                    sys.exit(f"{bench.folder} is too full for {distinct * size / 1e9:.0f} GB; see --distinct")
+                shutil.copyfile(eval_fsd, file)
         service(bench, "service", "small", [eval_fsd.name])
         samples = bench.results["service"]["small"]["samples"]
         service(bench, "service", "large", [file.name for file in files], samples)
@@ -359,7 +363,9 @@ def memory_table(results):
 
 
 def service_table(results):
-    lines = ["| | files | samples | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
+    lines = [f"{size(results['service_distinct'])} of the large files are distinct; the others are further names of these. "
+             f"The machine has {size(results['machine']['memory'])} of memory.\n", "",
+             "| | files | samples served | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
              "|---|---|---|---|---|---|---|"]
     for name, row in results["service"].items():
         parts = ", ".join(size(row[key]) for key in ("RssAnon", "RssFile", "RssShmem"))
@@ -376,6 +382,7 @@ def main():
     parser.add_argument("--data", nargs="+", default=[], help="binpacks that are repeated")
     parser.add_argument("--games", help="PGN, compressed by zstd, that is repeated")
     parser.add_argument("--gigabytes", type=float, default=40, help="size of the files of `service`")
+    parser.add_argument("--distinct", type=int, help="service: distinct files; the others are further names of these")
     parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by *)")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--lock", help="a file that is locked while rates are measured")
