@@ -125,7 +125,7 @@ fn memory_does_not_grow_with_fsd_files() {
             "dataset merge x.shard --out x.fsd --force",
             "select compact --top 8 --data FILE --out x.idx --force",
             "measure updates compact --data FILE",
-            "train compact --data FILE --l1 8 --hidden 8 --batch-size 16384 --epochs 1 --threads 2 --out net --force",
+            "train compact --data FILE --l1 8 --hidden 8 --batch-size 16384 --epochs 1 --validation 0.01 --threads 2 --out net --force",
         ],
     );
 }
