@@ -6,8 +6,8 @@
     scripts/sizes.py service --data GAMES.binpack --folder BIG --gigabytes 40          # larger than memory, in files
     scripts/sizes.py table                                              # the document from the results
 
-The inputs are made by repeating the given files. Results are kept in FOLDER/sizes.json, so each part can be measured
-by itself; --only VERB measures one row again. FOLDER needs 10 GB (service: --gigabytes more). The peak of memory is the
+The inputs are made by repeating the given files. Results are kept in FOLDER/sizes.json: rows that are there are not
+measured again, unless --only names them. FOLDER needs 10 GB (service: --gigabytes more). The peak of memory is the
 largest resident set of the process (`ru_maxrss`), pages of mapped files included.
 """
 
@@ -73,7 +73,7 @@ class Bench:
                     parts = peak_parts(process.pid) or parts
                     if limit and time.monotonic() - start > limit:
                         reason, limit = "interrupted", None
-                        process.send_signal(signal.SIGINT)
+                        process.send_signal(signal.SIGTERM)
                     time.sleep(0.02)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 seconds = time.monotonic() - start
@@ -86,7 +86,7 @@ class Bench:
                 "peak": usage.ru_maxrss * 1024, "written": written, **parts, "ended": reason or "done", "out": text}
 
     def measure(self, part, name, command, **more):
-        if self.only and self.only not in name:
+        if not self.wants(part, name):
             return None
         print(f"{part}: {name}: fsbench {command}", file=sys.stderr)
         found = self.run(command, **more)
@@ -95,6 +95,10 @@ class Bench:
         self.save()
         print(f"  {found['seconds']:.1f} s, {found['peak'] / 1e6:.0f} MB", file=sys.stderr)
         return out
+
+    def wants(self, part, name):
+        """Whether a row is to be measured: one named by --only, or one without a result."""
+        return self.only in name if self.only else name not in self.results.get(part, {})
 
     def save(self):
         self.results["machine"] = machine()
@@ -192,7 +196,7 @@ def service(bench, part, name, files, samples=None):
 
     With `samples`, the pass ends after so many, which come from all files.
     """
-    if bench.only and bench.only not in name:
+    if not bench.wants(part, name):
         return
     print(f"{part}: {name}", file=sys.stderr)
     command = [bench.program, "samples-service", "piece", "--batch-size", "16384", "--threads", str(bench.threads)]
