@@ -6,19 +6,21 @@
     scripts/sizes.py service --data GAMES.binpack --folder BIG --gigabytes 40          # larger than memory, in files
     scripts/sizes.py table                                              # the document from the results
 
-The inputs are made by repeating the given files. Results are kept in FOLDER/sizes.json, so each part can be measured
-by itself; --only VERB measures one row again. FOLDER needs 10 GB (service: --gigabytes more). The peak of memory is the
+The inputs are made by repeating the given files. Results are kept in FOLDER/sizes.json: rows that are there are not
+measured again, unless --only names them. FOLDER needs 10 GB (service: --gigabytes more). The peak of memory is the
 largest resident set of the process (`ru_maxrss`), pages of mapped files included.
 """
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import re
-import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,16 +38,26 @@ class Bench:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.only = arguments.only
         self.threads = arguments.threads
+        self.lock = arguments.lock
         self.path = self.folder / "sizes.json"
         self.results = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.environment = dict(os.environ, FSBENCH_CACHE=str(self.folder / "cache"), RAYON_NUM_THREADS=str(self.threads))
 
-    def run(self, command, limit=None, interrupt_at=None):
+    @contextlib.contextmanager
+    def quiet(self):
+        """Holds the lock file, if there is one, so that measurements of others wait meanwhile."""
+        if self.lock is None:
+            yield
+            return
+        with open(self.lock, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def run(self, command, limit=None):
         """Seconds, processor seconds, peak of memory in bytes and stdout of a command; `{}` in it is a scratch folder.
 
-        With `interrupt_at`, the command is interrupted after so many seconds.
+        The command is interrupted after `limit` seconds.
         """
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             words = [word.replace("{}", scratch) for word in shlex.split(command)]
             with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
@@ -59,11 +71,9 @@ class Bench:
                     if pid:
                         break
                     parts = peak_parts(process.pid) or parts
-                    elapsed = time.monotonic() - start
-                    if (limit and elapsed > limit) or (interrupt_at and elapsed > interrupt_at):
-                        reason = "limit" if limit and elapsed > limit else "interrupted"
-                        process.send_signal(2)
-                        limit = interrupt_at = None
+                    if limit and time.monotonic() - start > limit:
+                        reason, limit = "interrupted", None
+                        process.send_signal(signal.SIGTERM)
                     time.sleep(0.02)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 seconds = time.monotonic() - start
@@ -72,12 +82,11 @@ class Bench:
             if process.returncode != 0 and reason is None:
                 sys.exit(f"fsbench {command}: status {process.returncode}\n{complaint[-2000:]}")
             written = sum(path.stat().st_size for path in pathlib.Path(scratch).rglob("*") if path.is_file())
-        del before
         return {"command": command, "seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime,
                 "peak": usage.ru_maxrss * 1024, "written": written, **parts, "ended": reason or "done", "out": text}
 
     def measure(self, part, name, command, **more):
-        if self.only and self.only not in name:
+        if not self.wants(part, name):
             return None
         print(f"{part}: {name}: fsbench {command}", file=sys.stderr)
         found = self.run(command, **more)
@@ -86,6 +95,10 @@ class Bench:
         self.save()
         print(f"  {found['seconds']:.1f} s, {found['peak'] / 1e6:.0f} MB", file=sys.stderr)
         return out
+
+    def wants(self, part, name):
+        """Whether a row is to be measured: one named by --only, or one without a result."""
+        return self.only in name if self.only else name not in self.results.get(part, {})
 
     def save(self):
         self.results["machine"] = machine()
@@ -174,24 +187,52 @@ def label(bench):
     text = bench.measure("scale", name, "dataset generate --engine stockfish --nodes 1000 --games 200 "
                          f"--concurrency {bench.threads} --out {{}}/x.binpack --format json")
     if text:
-        bench.results["scale"][name]["positions"] = json.loads(text)["positions"]
+        bench.results["scale"][name]["positions"] = json.loads(text)["plies"]
     bench.save()
 
 
-def service(bench, part, name, files):
-    """Time to the first batch, rate, and peak of memory of a whole pass over the files by a consumer that only copies."""
-    if bench.only and bench.only not in name:
+def service(bench, part, name, files, samples=None):
+    """Time to the first batch, rate, and peak of memory of a pass over the files by a consumer that takes no time.
+
+    With `samples`, the pass ends after so many, which come from all files.
+    """
+    if not bench.wants(part, name):
         return
     print(f"{part}: {name}", file=sys.stderr)
     command = [bench.program, "samples-service", "piece", "--batch-size", "16384", "--threads", str(bench.threads)]
     for file in files:
         command += ["--data", str(file)]
+    if samples:
+        command += ["--epoch-samples", str(samples)]
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=bench.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=bench.environment)
     description = json.loads(process.stdout.readline())
-    first, batches, peak, at, rates = None, 0, {}, time.monotonic(), []
-    while (slot := process.stdout.read(1)[0]) < 254:
-        first = first or time.monotonic() - start
+    slot = process.stdout.read(1)[0]
+    first = time.monotonic() - start
+    with bench.quiet():
+        served, seconds, rates, peak = consume(process, slot, description)
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or served != description["samples_per_epoch"]:
+        sys.exit(f"the service ended with status {process.returncode} after {served} samples")
+    rates.sort()
+    bench.results.setdefault(part, {})[name] = {
+        "command": " ".join(command[1:4]), "seconds": first + seconds, "first": first,
+        "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024, **peak, "samples": served,
+        "rate": served / seconds, "median_rate": rates[len(rates) // 2] if rates else None,
+        "bytes": sum((bench.folder / file).stat().st_size for file in files), "written": 0,
+    }
+    bench.save()
+    print(f"  first batch after {first:.1f} s, then {seconds:.1f} s, {served / seconds / 1e6:.2f} M/s, "
+          f"{usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+
+
+def consume(process, slot, description):
+    """Takes all batches; returns the samples, seconds, samples per second of every 200 batches, and peaks of memory."""
+    batches, start, rates, peak = 0, time.monotonic(), [], {}
+    at = start
+    while slot < 254:
         batches += 1
         if batches % 200 == 0:
             now, parts = time.monotonic(), peak_parts(process.pid) or {}
@@ -200,37 +241,31 @@ def service(bench, part, name, files):
             peak = {key: max(value, peak.get(key, 0)) for key, value in parts.items()}
         process.stdin.write(bytes([slot]))
         process.stdin.flush()
+        slot = process.stdout.read(1)[0]
     seconds = time.monotonic() - start
-    process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    rates.sort()
-    samples = description["samples_per_epoch"]
-    bench.results.setdefault(part, {})[name] = {
-        "command": " ".join(command[1:]), "seconds": seconds, "first": first, "cpu": usage.ru_utime + usage.ru_stime,
-        "peak": usage.ru_maxrss * 1024, **peak, "samples": samples, "rate": samples / (seconds - first),
-        "median_rate": rates[len(rates) // 2] if rates else None, "slot_bytes": description["slots"] * description["slot_bytes"],
-        "bytes": sum((bench.folder / file).stat().st_size for file in files), "written": 0,
-    }
-    bench.save()
-    print(f"  {seconds:.1f} s, first batch after {first:.1f} s, {samples / (seconds - first) / 1e6:.2f} M/s, "
-          f"{usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+    complete = slot == 255 and batches == description["batches_per_epoch"]
+    return description["samples_per_epoch"] if complete else batches, seconds, rates, peak
 
 
 def service_large(bench, arguments):
-    """The same pass over one file of 50 million positions and over files that are larger than memory together."""
+    """As many samples of one file of 50 million positions, and of files that are larger than memory together."""
     _, _, eval_fsd, _ = prepare_fsd(bench, arguments.data)
     size = eval_fsd.stat().st_size
-    free = shutil.disk_usage(bench.folder).free
     count = max(2, round(arguments.gigabytes * 1e9 / size))
-    if free < count * size + 5e9:
-        sys.exit(f"{bench.folder} has {free / 1e9:.0f} GB free; {count * size / 1e9:.0f} and 5 to spare are needed")
+    distinct = min(count, arguments.distinct or count)
     files = [bench.folder / f"large-{number}.fsd" for number in range(count)]
+    bench.results["service_distinct"] = distinct * size
     try:
-        for file in files:
-            shutil.copyfile(eval_fsd, file)
+        for number, file in enumerate(files):
+            if number >= distinct:
+                file.hardlink_to(files[number % distinct])
+            elif not file.exists() or file.stat().st_size != size:
+                if shutil.disk_usage(bench.folder).free < size + 5e9:
+                    sys.exit(f"{bench.folder} is too full for {distinct * size / 1e9:.0f} GB; see --distinct")
+                shutil.copyfile(eval_fsd, file)
         service(bench, "service", "small", [eval_fsd.name])
-        service(bench, "service", "large", [file.name for file in files])
+        samples = bench.results["service"]["small"]["samples"]
+        service(bench, "service", "large", [file.name for file in files], samples)
         service(bench, "service", "small again", [eval_fsd.name])
     finally:
         for file in files:
@@ -253,7 +288,8 @@ def memory(bench, arguments):
         bench.run(f"train piece --data one.binpack --l1 64 --epochs 1 --epoch-samples 200000 --out {net}")
     bench.results["memory_bytes"] = {"binpack": binpack.stat().st_size, "pgn": pgn.stat().st_size, "fsd": fsd.stat().st_size}
     limit = arguments.limit
-    for kind, name, built in [("binpack", "two.binpack", "two.binpack"), ("PGN", "two.pgn", "two.pgn"), (".fsd", "fifty.fsd", "fifty-eval.fsd")]:
+    inputs = [(".fsd", "fifty.fsd", "fifty-eval.fsd"), ("binpack", "two.binpack", "two.binpack"), ("PGN", "two.pgn", None)]
+    for kind, name, built in inputs:
         rows = {
             "dataset info": f"dataset info {name}",
             "dataset stats": f"dataset stats {name} --out {{}}/stats",
@@ -264,14 +300,16 @@ def memory(bench, arguments):
             "dataset build, shard": f"dataset build {name} --method eval --shard 0/1 --out {{}}/x.shard",
             "select": f"select piece --top 8 --data {name} --out {{}}/x.idx",
             "measure updates": f"measure updates piece --data {name}",
-            "measure activity": f"measure activity net --data {name}",
-            "measure error": f"measure error net --data {name}",
+            "measure activity": f"measure activity --net net --data {name}",
+            "measure error": f"measure error --net net --checkpoint net/checkpoint.safetensors --data {name}",
             "measure speed": f"measure speed --net net --data {name}",
             "measure loss": f"measure loss net --data {name}",
             "measure importance": f"measure importance net --data {name}",
-            "samples-service": f"samples-service piece --data {built} --bench",
-            "train": f"train piece --data {built} --l1 32 --epochs 1 --epoch-samples 1000000 --out {{}}/net",
         }
+        if built:
+            # PGN is built first: as `dataset build`, then as `.fsd`.
+            rows["samples-service"] = f"samples-service piece --data {built} --bench"
+            rows["train"] = f"train piece --data {built} --l1 32 --epochs 1 --epoch-samples 4000000 --out {{}}/net"
         for verb, command in rows.items():
             bench.measure("memory", f"{verb}|{kind}", command, limit=limit)
 
@@ -300,14 +338,15 @@ def scale_table(results):
     positions, machine = results["positions"], results["machine"]
     lines = [f"Measured over {positions / 1e6:.1f} million positions ({size(results['bytes']['binpack'])} as binpack, "
              f"{size(results['bytes']['fsd'])} as `.fsd`) on {machine['cores']} cores of {machine['cpu']}.\n",
-             "", "| | measured: time | peak of memory | output | a billion: time | output |", "|---|---|---|---|---|---|"]
+             "", "| | time | processor time | peak of memory | output | a billion: processor time | output |",
+             "|---|---|---|---|---|---|---|"]
     for name, row in results["scale"].items():
         count = row.get("positions") or row.get("samples") or positions
         factor = BILLION / count
         first = f" (first batch after {duration(row['first'])})" if "first" in row else ""
         many = f" for {count:,}" if count != positions and "positions" in row else ""
-        lines.append(f"| {name} | {duration(row['seconds'])}{many}{first} | {size(row['peak'])} | "
-                     f"{size(row['written']) if row['written'] else '–'} | {duration(row['seconds'] * factor)} | "
+        lines.append(f"| {name} | {duration(row['seconds'])}{many}{first} | {duration(row['cpu'])} | {size(row['peak'])} | "
+                     f"{size(row['written']) if row['written'] else '–'} | {duration(row['cpu'] * factor)} | "
                      f"{size(row['written'] * factor) if row['written'] else '–'} |")
     return "\n".join(lines) + "\n"
 
@@ -328,7 +367,9 @@ def memory_table(results):
 
 
 def service_table(results):
-    lines = ["| | files | samples | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
+    lines = [f"{size(results['service_distinct'])} of the large files are distinct; the others are further names of these. "
+             f"The machine has {size(results['machine']['memory'])} of memory.\n", "",
+             "| | files | samples served | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
              "|---|---|---|---|---|---|---|"]
     for name, row in results["service"].items():
         parts = ", ".join(size(row[key]) for key in ("RssAnon", "RssFile", "RssShmem"))
@@ -345,8 +386,10 @@ def main():
     parser.add_argument("--data", nargs="+", default=[], help="binpacks that are repeated")
     parser.add_argument("--games", help="PGN, compressed by zstd, that is repeated")
     parser.add_argument("--gigabytes", type=float, default=40, help="size of the files of `service`")
+    parser.add_argument("--distinct", type=int, help="service: distinct files; the others are further names of these")
     parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by *)")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--lock", help="a file that is locked while rates are measured")
     parser.add_argument("--only", help="only rows whose name contains this")
     arguments = parser.parse_args()
     arguments.data = [str(pathlib.Path(path).resolve()) for path in arguments.data]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ServiceError;
 use super::binpack_batches::{BinpackBatches, WindowRange};
 use super::mapped_batches::{MappedBatch, MappedBatches};
-use super::mapped_files::MappedFiles;
+use super::mapped_files::{MappedFiles, MappedRecords};
 use super::schedule::Schedule;
 use crate::cpu::prefetch;
 use crate::data::Record;
@@ -24,7 +24,7 @@ pub(super) struct BatchSamples<'a> {
 }
 
 enum Storage<'a> {
-    Mapped(&'a MappedFiles, MappedBatch),
+    Mapped(MappedRecords<'a>, MappedBatch),
     Decoded(Vec<WindowRange>),
 }
 
@@ -56,7 +56,7 @@ impl BatchSource {
         Ok(match self {
             BatchSource::Mapped { files, batches } => {
                 let batch = batches.batch(number, &**files);
-                Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(files, batch) })
+                Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(files.records(), batch) })
             }
             BatchSource::Binpack(batches) => {
                 let epoch = batches.schedule().epoch_of(number);
@@ -78,8 +78,8 @@ impl BatchSamples<'_> {
     /// Prefetches some of the batch's samples into the CPU's cache while others are encoded. In a mapped file they are
     /// scattered; a decoded window lies within a few megabytes, and needs no prefetch.
     pub(super) fn prefetch(&self, samples: Range<usize>) {
-        if let Storage::Mapped(files, batch) = &self.storage {
-            batch.for_each(samples, |index| prefetch(files.record(index)));
+        if let Storage::Mapped(records, batch) = &self.storage {
+            batch.for_each(samples, |index| prefetch(records.get(index)));
         }
     }
 
@@ -88,8 +88,8 @@ impl BatchSamples<'_> {
     pub(super) fn copy(&self, samples: Range<usize>, out: &mut Vec<Record>) {
         out.clear();
         match &self.storage {
-            Storage::Mapped(files, batch) => {
-                batch.for_each(samples, |index| out.push(files.record(index).with_game(index)));
+            Storage::Mapped(records, batch) => {
+                batch.for_each(samples, |index| out.push(records.get(index).with_game(index)));
             }
             Storage::Decoded(ranges) => {
                 let mut preceding = 0;

@@ -228,3 +228,25 @@ fn retain_with_triplet(records: &[Record], first: u32, words: &mut [u64], thread
         workers.into_iter().try_for_each(|worker| worker.join().map_err(|panic| worker_panicked(&*panic))?)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_appended_at_any_place() {
+        let bits: Vec<bool> = (0..1000u64).map(|bit| bit.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1).collect();
+        let mut list = BitList::with_capacity(bits.len());
+        let mut rest = &bits[..];
+        for count in [1, 63, 64, 65, 128, 7, 200, 0, 472] {
+            let (next, after) = rest.split_at(count);
+            let mut words = vec![0u64; count.div_ceil(64)];
+            next.iter().enumerate().for_each(|(bit, set)| words[bit / 64] |= u64::from(*set) << (bit % 64));
+            list.append(&words, count);
+            rest = after;
+        }
+        assert!(rest.is_empty() && list.words.len() == bits.len().div_ceil(64));
+        let found = (0..bits.len()).map(|bit| list.words[bit / 64] >> (bit % 64) & 1 == 1);
+        assert!(found.eq(bits.iter().copied()));
+    }
+}

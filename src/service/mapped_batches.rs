@@ -15,9 +15,10 @@ use super::shuffle::{bucket_shuffle, fisher_yates};
 /// Records per block.
 const BLOCK: usize = 4_096;
 const WINDOW_SAMPLES: u64 = 1 << 20;
-/// Cached windows besides those that workers hold: the current one, the one before (for slow workers) and the one
-/// after.
-const CACHED_WINDOWS: usize = 3;
+/// Cached windows besides those that workers hold: the current one and the one after.
+const CACHED_WINDOWS: usize = 2;
+/// Windows after the newest that the system is asked to read from the disk already.
+const FETCHED_AHEAD: usize = 2;
 
 /// Hints to a mapped file about the records it will need and those it can release.
 pub trait Paging {
@@ -31,9 +32,23 @@ pub struct MappedBatches {
     samples_per_block: Arc<[u32]>,
     schedule: Schedule,
     epochs: EpochCache,
-    windows: Mutex<Vec<Arc<MappedWindow>>>,
+    windows: Mutex<Windows>,
     window_samples: u64,
 }
+
+/// The windows in use.
+#[derive(Default)]
+struct Windows {
+    cached: Vec<Arc<MappedWindow>>,
+    /// No longer cached, but perhaps still read by slow workers. What they read is in memory again, so the records are
+    /// released when the last worker is done.
+    retired: Vec<Arc<MappedWindow>>,
+    /// Keys of the windows that were fetched and not released.
+    fetched: Vec<WindowKey>,
+}
+
+/// Epoch, and index in it.
+type WindowKey = (u32, usize);
 
 /// Blocks whose samples are shuffled together.
 struct MappedWindow {
@@ -77,7 +92,7 @@ impl MappedBatches {
             samples_per_block: eligible.count_per_block(BLOCK).collect(),
             schedule,
             epochs: EpochCache::default(),
-            windows: Mutex::new(Vec::new()),
+            windows: Mutex::default(),
             window_samples: WINDOW_SAMPLES,
             eligible: Arc::new(eligible),
         }
@@ -91,7 +106,7 @@ impl MappedBatches {
             samples_per_block: Arc::clone(&self.samples_per_block),
             schedule: self.schedule,
             epochs: EpochCache::default(),
-            windows: Mutex::new(Vec::new()),
+            windows: Mutex::default(),
             window_samples: self.window_samples,
         }
     }
@@ -120,7 +135,7 @@ impl MappedBatches {
     /// Once half of a window has been delivered, one worker prepares the next while the others go on.
     fn prepare_next(&self, epoch: &Arc<EpochWindows>, current: usize, delivered: u64, paging: &impl Paging) {
         let half_delivered = |window: &WindowSpan| window.first_sample + window.samples / 2 <= delivered;
-        let starts_in_epoch = |window: &WindowSpan| window.first_sample < self.schedule.epoch_samples;
+        let starts_in_epoch = |window: &WindowSpan| self.starts_in_epoch(window);
         let (epoch, next) = match epoch.windows.get(current) {
             Some(window) if !half_delivered(window) => return,
             Some(_) if epoch.windows.get(current + 1).is_some_and(starts_in_epoch) => (Arc::clone(epoch), current + 1),
@@ -132,6 +147,10 @@ impl MappedBatches {
         {
             self.shuffle(&window);
         }
+    }
+
+    fn starts_in_epoch(&self, window: &WindowSpan) -> bool {
+        window.first_sample < self.schedule.epoch_samples
     }
 
     fn epoch(&self, epoch: u32) -> Arc<EpochWindows> {
@@ -150,21 +169,40 @@ impl MappedBatches {
     /// A window, whose samples may not be shuffled yet, and whether this call created it.
     fn window(&self, epoch: &EpochWindows, number: usize, paging: &impl Paging) -> (Arc<MappedWindow>, bool) {
         let mut windows = lock(&self.windows);
-        if let Some(known) = windows.iter().find(|window| window.key() == (epoch.epoch, number)) {
+        let Windows { cached, retired, fetched } = &mut *windows;
+        if let Some(known) = cached.iter().find(|window| window.key() == (epoch.epoch, number)) {
             return (Arc::clone(known), false);
         }
-        let mut blocks = epoch.groups[epoch.windows[number].groups.clone()].to_vec();
-        // Adjacent blocks can be fetched together.
-        blocks.sort_unstable();
-        for_each_run(&blocks, |records| paging.fetch(records));
-        let window = Arc::new(MappedWindow { epoch: epoch.epoch, number, blocks, samples: OnceLock::new() });
-        windows.push(Arc::clone(&window));
-        if windows.len() > CACHED_WINDOWS
-            && let Some(oldest) = (0..windows.len()).min_by_key(|&index| windows[index].key())
-        {
-            let evicted = windows.swap_remove(oldest);
-            for_each_run(&evicted.blocks, |records| paging.release(records));
+        let blocks_of = |window: &WindowSpan| {
+            let mut blocks = epoch.groups[window.groups.clone()].to_vec();
+            // Adjacent blocks can be fetched together.
+            blocks.sort_unstable();
+            blocks
+        };
+        let ahead = epoch.windows.iter().enumerate().skip(number).take(1 + FETCHED_AHEAD);
+        for (number, window) in ahead.take_while(|(_, window)| self.starts_in_epoch(window)) {
+            let key = (epoch.epoch, number);
+            if !fetched.contains(&key) {
+                for_each_run(&blocks_of(window), |records| paging.fetch(records));
+                fetched.push(key);
+            }
         }
+        let blocks = blocks_of(&epoch.windows[number]);
+        let window = Arc::new(MappedWindow { epoch: epoch.epoch, number, blocks, samples: OnceLock::new() });
+        cached.push(Arc::clone(&window));
+        if cached.len() > CACHED_WINDOWS
+            && let Some(oldest) = (0..cached.len()).min_by_key(|&index| cached[index].key())
+        {
+            retired.push(cached.swap_remove(oldest));
+        }
+        retired.retain(|window| {
+            let is_in_use = Arc::strong_count(window) > 1;
+            if !is_in_use {
+                for_each_run(&window.blocks, |records| paging.release(records));
+                fetched.retain(|key| *key != window.key());
+            }
+            is_in_use
+        });
         (window, true)
     }
 
@@ -185,7 +223,7 @@ impl MappedBatches {
 }
 
 impl MappedWindow {
-    const fn key(&self) -> (u32, usize) {
+    const fn key(&self) -> WindowKey {
         (self.epoch, self.number)
     }
 }
@@ -311,10 +349,34 @@ mod tests {
         let total = |fetched: bool| {
             hints.iter().filter(|(fetch, _)| *fetch == fetched).map(|(_, records)| records.len()).sum::<usize>()
         };
-        let cached: usize = lock(&batches.windows).iter().map(|window| window.blocks.len() * BLOCK).sum();
-        // All 25 blocks of the first epoch, and the first window of the second, prepared ahead.
-        assert!(total(true) >= 25 * BLOCK && total(true) < 31 * BLOCK, "{}", total(true));
-        assert_eq!(total(true) - total(false), cached);
-        assert!(cached <= 12 * BLOCK, "{cached}");
+        let windows = lock(&batches.windows);
+        let cached: usize = windows.cached.iter().map(|window| window.blocks.len() * BLOCK).sum();
+        assert!(windows.retired.is_empty() && cached <= 8 * BLOCK, "{cached}");
+        // All 25 blocks of the first epoch, and the first windows of the second, fetched ahead.
+        assert!(total(true) >= 25 * BLOCK && total(true) < 38 * BLOCK, "{}", total(true));
+        // What is neither cached nor fetched ahead is released.
+        let not_released = total(true) - total(false);
+        assert!(
+            not_released >= cached && not_released <= cached + 4 * FETCHED_AHEAD * BLOCK,
+            "{not_released} {cached}"
+        );
+        assert!(windows.fetched.len() <= CACHED_WINDOWS + FETCHED_AHEAD);
+    }
+
+    /// A slow worker that still reads a window when it is evicted brings its pages back.
+    #[test]
+    fn windows_in_use_are_released_later() {
+        let (batches, hints) = (large(true), Hints::default());
+        let slow = batches.batch(0, &hints);
+        (1..34).for_each(|number| drop(batches.batch(number, &hints)));
+        let blocks = slow.parts[0].0.blocks.clone();
+        let is_released = || {
+            let first = blocks[0] as usize * BLOCK;
+            lock(&hints).iter().any(|(fetch, records)| !fetch && records.contains(&first))
+        };
+        assert!(!is_released());
+        drop(slow);
+        (34..60).for_each(|number| drop(batches.batch(number, &hints)));
+        assert!(is_released());
     }
 }

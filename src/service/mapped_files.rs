@@ -75,18 +75,9 @@ impl MappedFiles {
         self.files[0].file.header().score_unit
     }
 
-    /// The record with this number.
-    ///
-    /// # Panics
-    /// When there is none.
-    #[inline]
-    #[must_use]
-    pub fn record(&self, number: u32) -> &Record {
-        let file = match &self.files[..] {
-            [only] => only,
-            files => &files[files.partition_point(|file| file.first_record <= number) - 1],
-        };
-        &file.file.records()[(number - file.first_record) as usize]
+    /// The records of all files.
+    pub(super) fn records(&self) -> MappedRecords<'_> {
+        MappedRecords(self.files.iter().map(|file| (file.first_record, file.file.records())).collect())
     }
 
     /// Visits each file that holds some of the records, with their range in it.
@@ -98,6 +89,24 @@ impl MappedFiles {
                 visit(file, range);
             }
         }
+    }
+}
+
+/// The records of mapped files, each file's with the number of its first.
+pub(super) struct MappedRecords<'a>(Vec<(u32, &'a [Record])>);
+
+impl<'a> MappedRecords<'a> {
+    /// The record with this number.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> &'a Record {
+        let (first, records) = match &self.0[..] {
+            [only] => only,
+            files => &files[files.partition_point(|(first, _)| *first <= number) - 1],
+        };
+        &records[(number - first) as usize]
     }
 }
 

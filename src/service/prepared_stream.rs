@@ -40,7 +40,8 @@ impl PreparedStream {
     pub fn new(request: Request, set: FeatureSet, files: MappedFiles) -> Result<PreparedStream, ServiceError> {
         check(&request)?;
         let (eligible, unusable) = eligible_records(&request, &files)?;
-        let some = eligible.spread(ESTIMATE_RECORDS).map(|index| files.record(index).with_game(index));
+        let records = files.records();
+        let some = eligible.spread(ESTIMATE_RECORDS).map(|index| records.get(index).with_game(index));
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let score_unit = files.score_unit();
         let schedule = request.schedule(eligible.count());

@@ -76,8 +76,10 @@ fn inputs() -> TempDir {
     for made in ["plots", "tables"] {
         fs::remove_dir_all(path("results").join(made)).unwrap();
     }
-    let built = run(folder.path(), "dataset build games.pgn --method eval --min-ply 0 --out samples.fsd", &[]);
-    assert!(built.status.success(), "{}", stderr(&built));
+    for output in ["--out samples.fsd", "--shard 0/1 --out whole.shard"] {
+        let built = run(folder.path(), &format!("dataset build games.pgn --method eval --min-ply 0 {output}"), &[]);
+        assert!(built.status.success(), "{}", stderr(&built));
+    }
     folder
 }
 
@@ -330,6 +332,8 @@ fn builds_and_conversions() {
     for arguments in [
         "dataset build games.pgn --method eval --min-ply 0 --out x.fsd",
         "dataset build samples.fsd --method pqr --min-ply 0 --out x.fsd",
+        "dataset build games.pgn samples.fsd --method eval --min-ply 0 --shard 1/2 --out x.shard",
+        "dataset merge whole.shard --out x.fsd",
         "dataset convert samples.fsd x.binpack",
         "dataset convert samples.fsd x.bullet",
         "dataset convert samples.fsd x.txt",

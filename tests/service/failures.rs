@@ -211,7 +211,8 @@ fn consumer_process() {
     let method = if named(CONSUMER_METHOD) == "pqr" { Method::Pqr } else { Method::Eval };
     let layout = if named(CONSUMER_LAYOUT) == "bitset" { Layout::Bitset } else { Layout::Csr };
     let shm = if named(CONSUMER_SHM) == "named" { ShmNaming::Named } else { ShmNaming::Unnamed };
-    let request = Request { epochs: 0, batch_size: 100, layout, shm, ..Request::new("piece", PathBuf::from(data), method) };
+    let request =
+        Request { epochs: 0, batch_size: 100, layout, shm, ..Request::new("piece", PathBuf::from(data), method) };
     let mut client = Client::spawn(program(), &request).expect("the service starts");
     println!("\nservice {}", client.process_id());
     client.next().expect("a batch");

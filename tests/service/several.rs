@@ -1,4 +1,5 @@
 //! Several files are served as the one file that holds the samples of all.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 

@@ -81,6 +81,19 @@ def test_a_binpacks_batches_equal_the_services(program):
         fsbench.Batches(path, "piece", filter="quiet", from_unit="cp")
 
 
+@pytest.mark.filterwarnings("ignore:the scores of")
+def test_a_list_of_files_is_read_as_one(program):
+    path = data("stockfish-small.binpack")
+    found = fsbench.Batches([path, path], "piece", batch_size=16384, seed=5, threads=2)
+    arguments = ["piece", "--data", path, "--data", path, "--batch-size", 16384, "--seed", 5]
+    expected = list(services(program, *arguments))
+    assert all(same(batch, other) for batch, other in zip(found, expected, strict=True))
+    copy = pickle.loads(pickle.dumps(found))
+    assert all(same(batch, other) for batch, other in zip(copy, expected, strict=True))
+    with pytest.raises(fsbench.RequestError, match="data is an empty list"):
+        fsbench.Batches([], "piece")
+
+
 def test_features_of_a_batch_are_those_of_its_positions():
     """An expression, a path and an object mean the same; every position has its pieces' features."""
     batch = next(iter(small(fsbench.FeatureSet(PIECE))))

@@ -126,7 +126,9 @@ impl Fsd {
     /// Those that `visit` returns.
     pub fn for_each_chunk<E>(&self, count: usize, mut visit: impl FnMut(&[Record]) -> Result<(), E>) -> Result<(), E> {
         let mut at = HEADER_BYTES;
-        for records in self.records().chunks(count) {
+        for (number, records) in self.records().chunks(count).enumerate() {
+            // The disk reads the next chunk meanwhile.
+            self.prefetch((number + 1) * count..(number + 2) * count);
             visit(records)?;
             let bytes = size_of_val(records);
             // SAFETY: the pages map a file that is never changed in place, so they are read back unchanged. The advice
