@@ -16,15 +16,28 @@ pub struct BatchReader<R> {
     output: BufReader<R>,
     description: Description,
     memory: Mapping,
-    /// Header and arrays of the current batch.
+    current: BatchMemory,
+}
+
+/// Memory for a batch, which [`BatchReader::read`] fills.
+#[derive(Default)]
+pub struct BatchMemory {
     header: Header,
     arrays: Arrays,
+}
+
+impl BatchMemory {
+    /// The batch that was read last.
+    #[must_use]
+    pub const fn batch(&self) -> Batch<'_> {
+        Batch { header: &self.header, arrays: &self.arrays }
+    }
 }
 
 /// What the service announced.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// The batch of a slot has been copied: the slot can be given back, and [`BatchReader::batch`] is the batch.
+    /// The batch of a slot has been copied, and the slot can be given back.
     Batch { slot: u8 },
     /// The end of the data.
     End,
@@ -81,8 +94,7 @@ impl<R: Read> BatchReader<R> {
             .map_err(|error| ServiceError::Protocol(format!("its first line is not a description: {error}")))?;
         validate(&description)?;
         let memory = Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes)?;
-        let (header, arrays) = (Header::default(), Arrays::default());
-        Ok(Some(BatchReader { output, description, memory, header, arrays }))
+        Ok(Some(BatchReader { output, description, memory, current: BatchMemory::default() }))
     }
 
     #[must_use]
@@ -94,12 +106,23 @@ impl<R: Read> BatchReader<R> {
         &self.output
     }
 
-    /// Waits for the service's next announcement and copies its batch.
+    /// Waits for the service's next announcement and copies its batch, which is then [`BatchReader::batch`].
     ///
     /// # Errors
     /// When the service broke the protocol or cannot be read from.
     #[allow(clippy::should_implement_trait, reason = "a batch borrows the reader, which Iterator cannot say")]
     pub fn next(&mut self) -> Result<Announcement, ServiceError> {
+        let mut current = std::mem::take(&mut self.current);
+        let announced = self.read(&mut current);
+        self.current = current;
+        announced
+    }
+
+    /// As [`BatchReader::next`], into memory of the caller's.
+    ///
+    /// # Errors
+    /// As [`BatchReader::next`].
+    pub fn read(&mut self, into: &mut BatchMemory) -> Result<Announcement, ServiceError> {
         let mut byte = [0u8];
         match self.output.read_exact(&mut byte) {
             Ok(()) => {}
@@ -112,19 +135,19 @@ impl<R: Read> BatchReader<R> {
             slot if usize::from(slot) < self.description.slots => slot,
             slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
         };
-        self.copy_slot(slot).map_err(|error| ServiceError::Protocol(format!("slot {slot} {error}")))?;
+        self.copy_slot(slot, into).map_err(|error| ServiceError::Protocol(format!("slot {slot} {error}")))?;
         Ok(Announcement::Batch { slot })
     }
 
-    /// The batch copied last.
+    /// The batch that [`BatchReader::next`] copied last.
     #[must_use]
     pub const fn batch(&self) -> Batch<'_> {
-        Batch { header: &self.header, arrays: &self.arrays }
+        self.current.batch()
     }
 
-    /// Copies a slot into this reader's arrays and checks its numbers. The error completes "slot N …".
-    fn copy_slot(&mut self, slot: u8) -> Result<(), String> {
-        let BatchReader { description, memory, header, arrays, .. } = self;
+    /// Copies a slot and checks its numbers. The error completes "slot N …".
+    fn copy_slot(&self, slot: u8, into: &mut BatchMemory) -> Result<(), String> {
+        let (BatchReader { description, memory, .. }, BatchMemory { header, arrays }) = (self, into);
         let mut headers: Vec<Header> = Vec::with_capacity(1);
         memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
         *header = headers.first().copied().unwrap_or_default();

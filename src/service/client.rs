@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::time::Duration;
 
-use super::batch_reader::{Announcement, Batch, BatchReader};
+use super::batch_reader::{Announcement, Batch, BatchMemory, BatchReader};
 use super::service_process::ServiceProcess;
 use super::shared_memory::is_readable;
 use super::{Description, Request, ServiceError, shm_name};
@@ -87,6 +87,12 @@ impl Client {
         self.reader.description()
     }
 
+    /// Whether the service has announced a batch or ended.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        is_ready(self.reader.output(), Duration::ZERO)
+    }
+
     /// Waits for the next batch; `None` at the end of the data.
     ///
     /// # Errors
@@ -96,14 +102,32 @@ impl Client {
         if self.ended {
             return Ok(None);
         }
-        match self.reader.next()? {
+        let announced = self.reader.next()?;
+        Ok(self.follow(announced)?.then(|| self.reader.batch()))
+    }
+
+    /// As [`Client::next`], into memory of the caller's; false at the end of the data.
+    ///
+    /// # Errors
+    /// As [`Client::next`].
+    pub fn read(&mut self, into: &mut BatchMemory) -> Result<bool, ServiceError> {
+        if self.ended {
+            return Ok(false);
+        }
+        let announced = self.reader.read(into)?;
+        self.follow(announced)
+    }
+
+    /// Gives the slot of a copied batch back; false at the end of the data.
+    fn follow(&mut self, announced: Announcement) -> Result<bool, ServiceError> {
+        match announced {
             Announcement::Batch { slot } => {
                 self.process.give_back(slot);
-                Ok(Some(self.reader.batch()))
+                Ok(true)
             }
             Announcement::End => {
                 self.ended = true;
-                Ok(None)
+                Ok(false)
             }
             Announcement::Failed => Err(self.process.finish_with_error("failed")),
             Announcement::Died => Err(self.process.finish_with_error("died in the middle of its stream")),
@@ -135,10 +159,15 @@ impl Drop for Client {
 }
 
 fn wait(output: &BufReader<ChildStdout>, should_stop: &dyn Fn() -> bool) -> bool {
-    while output.buffer().is_empty() && !is_readable(output.get_ref(), Duration::from_millis(100)) {
+    while !is_ready(output, Duration::from_millis(100)) {
         if should_stop() {
             return false;
         }
     }
     true
+}
+
+/// Whether the output has something to read, or has ended, within a time.
+fn is_ready(output: &BufReader<ChildStdout>, within: Duration) -> bool {
+    !output.buffer().is_empty() || is_readable(output.get_ref(), within)
 }

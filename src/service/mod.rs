@@ -37,7 +37,7 @@ mod shared_memory;
 mod shm_name;
 mod shuffle;
 
-pub use batch_reader::{Announcement, Batch, BatchReader, Csr};
+pub use batch_reader::{Announcement, Batch, BatchMemory, BatchReader, Csr};
 pub use bench::{BenchReport, bench};
 pub use client::Client;
 pub use eligible::TripletCheck;

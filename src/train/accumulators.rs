@@ -1,7 +1,7 @@
 //! The feature transformer's accumulators: their sums, activations and gradients.
 
 use super::batch::ActiveFeatures;
-use super::lanes::{Kernel, Lanes, padded};
+use super::lanes::{Kernel, LANES, Lanes, padded};
 use super::sparse::{Start, add_rows};
 use crate::net::{Activation, Scheme, Shape};
 
@@ -108,13 +108,13 @@ impl Kernel for Differentiate<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Lanes>(self, _: V::Proof) {
+    fn run<V: Lanes>(self, proof: V::Proof) {
         let Neurons { activation, scale, l1, stride: row, width } = self.neurons;
         for (index, position) in self.positions.iter().enumerate() {
             let sides = &mut self.accumulators[*position as usize * 2 * row..][..2 * row];
             let gradients = &self.gradients[index * self.stride..][..2 * width];
             for (sums, gradients) in sides.chunks_exact_mut(row).zip(gradients.chunks_exact(width)) {
-                differentiate(activation, &mut sums[..l1], gradients, scale, self.sparsity);
+                differentiate::<V>(proof, activation, &mut sums[..l1], gradients, scale, self.sparsity);
                 sums[l1..].fill(0.0);
             }
             if let Some((bucket, gradients)) = self.psqt {
@@ -155,25 +155,138 @@ fn activate(activation: Activation, sums: &[f32], out: &mut [f32], scale: f32) {
     }
 }
 
-/// The gradient is zero at the ends of the clipped range.
+/// Replaces the sums of an accumulator by their gradients, which are zero at the ends of the clipped range. In explicit
+/// lanes, since compilers vectorise plain loops with conditions in some builds only.
 #[inline(always)]
-fn differentiate(activation: Activation, sums: &mut [f32], gradients: &[f32], scale: f32, sparsity: f32) {
-    let each = sums.iter_mut().zip(gradients);
-    match activation {
-        Activation::Relu => each.for_each(|(x, g)| *x = if *x > 0.0 { g + sparsity } else { 0.0 }),
-        Activation::Crelu | Activation::Dual => {
-            each.for_each(|(x, g)| *x = if *x > 0.0 && *x < 1.0 { g + sparsity } else { 0.0 });
+fn differentiate<V: Lanes>(
+    proof: V::Proof,
+    activation: Activation,
+    sums: &mut [f32],
+    gradients: &[f32],
+    scale: f32,
+    sparsity: f32,
+) {
+    let slopes = Slopes { activation, scale: V::splat(proof, scale), sparsity: V::splat(proof, sparsity) };
+    let (grouped, of_rest) = gradients.as_chunks::<LANES>();
+    if activation == Activation::Pairwise {
+        let (first, second) = sums.split_at_mut(gradients.len());
+        let ((first, first_rest), (second, second_rest)) = (first.as_chunks_mut(), second.as_chunks_mut());
+        for ((a, b), g) in first.iter_mut().zip(second).zip(grouped) {
+            slopes.replace_pairs(proof, a, b, g);
         }
-        Activation::Screlu => {
-            let factor = 2.0 * scale;
-            each.for_each(|(x, g)| *x = if *x > 0.0 && *x < 1.0 { factor * *x * (g + sparsity) } else { 0.0 });
+        let (mut a, mut b) = (partial(first_rest), partial(second_rest));
+        slopes.replace_pairs(proof, &mut a, &mut b, &partial(of_rest));
+        first_rest.copy_from_slice(&a[..of_rest.len()]);
+        second_rest.copy_from_slice(&b[..of_rest.len()]);
+    } else {
+        let (sums, rest) = sums.as_chunks_mut();
+        for (sums, g) in sums.iter_mut().zip(grouped) {
+            slopes.replace(proof, sums, g);
         }
-        Activation::Pairwise => {
-            let (first, second) = sums.split_at_mut(gradients.len());
-            for ((a, b), g) in first.iter_mut().zip(second).zip(gradients) {
-                let (first, second, g) = (*a, *b, (g + sparsity) * scale);
-                *a = if first > 0.0 && first < 1.0 { g * second.clamp(0.0, 1.0) } else { 0.0 };
-                *b = if second > 0.0 && second < 1.0 { g * first.clamp(0.0, 1.0) } else { 0.0 };
+        let mut sums = partial(rest);
+        slopes.replace(proof, &mut sums, &partial(of_rest));
+        rest.copy_from_slice(&sums[..of_rest.len()]);
+    }
+}
+
+/// Fewer than [`LANES`] values, padded with zeros.
+#[inline(always)]
+fn partial(values: &[f32]) -> [f32; LANES] {
+    let mut lanes = [0.0; LANES];
+    lanes[..values.len()].copy_from_slice(values);
+    lanes
+}
+
+/// What turns gradients of activations into those of sums.
+#[derive(Copy, Clone)]
+struct Slopes<V> {
+    activation: Activation,
+    scale: V,
+    /// Added to every gradient.
+    sparsity: V,
+}
+
+impl<V: Lanes> Slopes<V> {
+    #[inline(always)]
+    fn replace(self, proof: V::Proof, sums: &mut [f32; LANES], gradients: &[f32; LANES]) {
+        let (x, g) = (V::load(proof, sums), V::load(proof, gradients).add(self.sparsity));
+        match self.activation {
+            Activation::Relu => g.where_positive(x),
+            Activation::Screlu => self.scale.add(self.scale).mul(x).mul(g).where_inside(x),
+            Activation::Crelu | Activation::Dual | Activation::Pairwise => g.where_inside(x),
+        }
+        .store(sums);
+    }
+
+    #[inline(always)]
+    fn replace_pairs(
+        self,
+        proof: V::Proof,
+        first: &mut [f32; LANES],
+        second: &mut [f32; LANES],
+        gradients: &[f32; LANES],
+    ) {
+        let (x, y) = (V::load(proof, first), V::load(proof, second));
+        let g = V::load(proof, gradients).add(self.sparsity).mul(self.scale);
+        g.mul(y.clamped()).where_inside(x).store(first);
+        g.mul(x.clamped()).where_inside(y).store(second);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::BackEnd;
+    use super::*;
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    struct Run<'a>(Activation, &'a mut [f32], &'a [f32]);
+
+    impl Kernel for Run<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<V: Lanes>(self, proof: V::Proof) {
+            differentiate::<V>(proof, self.0, self.1, self.2, 1.25, 0.5);
+        }
+    }
+
+    /// On every back end, at every width and at the ends of the clipped range: the numbers of the formulas to the bit.
+    #[test]
+    fn gradients_are_those_of_the_formulas() {
+        const EDGES: [f32; 8] = [0.0, -0.0, 1.0, f32::NAN, f32::INFINITY, -1e-40, 1e-40, 0.999_999_94];
+        let mut rng = Seed(4).stream("accumulators", 0);
+        let inside = |x: f32, slope: f32| if x > 0.0 && x < 1.0 { slope } else { 0.0 };
+        for width in [1, 15, 16, 24, 40, 64] {
+            let mut sums: Vec<f32> = (0..2 * width).map(|_| rng.random_range(-0.5..1.5)).collect();
+            for edge in EDGES {
+                sums[rng.random_range(0..2 * width)] = edge;
+            }
+            let gradients: Vec<f32> = (0..2 * width).map(|_| rng.random_range(-1.0..1.0)).collect();
+            for activation in [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
+                let gradients = &gradients[..activation.outputs(2 * width)];
+                let formula = |n: usize| {
+                    let (x, g) = (sums[n], gradients[n % gradients.len()] + 0.5);
+                    match activation {
+                        Activation::Relu => {
+                            if x > 0.0 {
+                                g
+                            } else {
+                                0.0
+                            }
+                        }
+                        Activation::Crelu | Activation::Dual => inside(x, g),
+                        Activation::Screlu => inside(x, 2.5 * x * g),
+                        Activation::Pairwise => inside(x, g * 1.25 * sums[(n + width) % (2 * width)].clamp(0.0, 1.0)),
+                    }
+                };
+                let expected: Vec<u32> = (0..2 * width).map(|n| formula(n).to_bits()).collect();
+                for back_end in BackEnd::available() {
+                    let mut found = sums.clone();
+                    back_end.run(Run(activation, &mut found, gradients));
+                    let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
+                    assert_eq!(found, expected, "{}, {activation:?}, width {width}", back_end.name());
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! A batch of samples as the trainer reads it: the active features of both perspectives, and the labels.
 
+use crate::service::Csr;
 use crate::train::EvalLoss;
 
 /// The active features of a batch's positions from one perspective, position after position (CSR).
@@ -47,6 +48,13 @@ impl<'a> ActiveFeatures<'a> {
     #[must_use]
     pub fn of(&self, position: usize) -> &'a [i32] {
         &self.indices[self.offsets[position] as usize..self.offsets[position + 1] as usize]
+    }
+}
+
+impl<'a> From<Csr<'a>> for ActiveFeatures<'a> {
+    /// The client of the service has checked what [`ActiveFeatures::new`] checks.
+    fn from(Csr { offsets, indices }: Csr<'a>) -> ActiveFeatures<'a> {
+        ActiveFeatures { offsets, indices }
     }
 }
 

@@ -63,14 +63,12 @@ impl Kernel for AddTile<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self, proof: V::Proof) {
-        let rows = self.rows.chunks_exact_mut(self.stride).zip(self.summed);
-        for (feature, (row, summed)) in (self.first..).zip(rows) {
-            let active = self.tile.of(feature);
-            if !active.is_empty() {
-                let start = if *summed { Start::Out } else { Start::Zeros };
-                add_rows::<V, u32>(proof, start, row, self.accumulators, active);
-                *summed = true;
-            }
+        let AddTile { accumulators, tile, first, rows, summed, stride } = self;
+        for (feature, active) in tile.within(first..first + summed.len()) {
+            let start = if summed[feature - first] { Start::Out } else { Start::Zeros };
+            let row = &mut rows[(feature - first) * stride..][..stride];
+            add_rows::<V, u32>(proof, start, row, accumulators, active);
+            summed[feature - first] = true;
         }
     }
 }
@@ -235,18 +233,19 @@ impl FtGradients {
 /// One range of features per thread, each about equally often active. There are no more, since each range passes over
 /// all accumulators.
 fn balanced_ranges(tiles: &Tiles, features: usize, threads: usize) -> Vec<(usize, usize)> {
-    let active = |feature: usize| tiles.0.iter().map(|tile| tile.of(feature).len()).sum::<usize>() + 1;
-    let all: usize = (0..features).map(active).sum();
-    let share = all.div_ceil(threads.max(1));
-    let (mut ranges, mut first, mut sum) = (Vec::new(), 0, 0);
-    for feature in 0..features {
-        sum += active(feature);
-        if sum >= share || feature + 1 == features {
-            ranges.push((first, feature + 1));
-            (first, sum) = (feature + 1, 0);
+    // Each feature counts once more than it is active.
+    let before = |feature: usize| tiles.0.iter().map(|tile| tile.before(feature)).sum::<usize>() + feature;
+    let start_of = |share: usize| {
+        let (mut low, mut high) = (0, features);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            (low, high) = if before(middle) < share { (middle + 1, high) } else { (low, middle) };
         }
-    }
-    ranges
+        low
+    };
+    let (all, threads) = (before(features), threads.max(1));
+    let starts: Vec<usize> = (0..=threads).map(|thread| start_of(all * thread / threads)).collect();
+    starts.windows(2).map(|pair| (pair[0], pair[1])).filter(|(first, end)| first < end).collect()
 }
 
 #[cfg(test)]

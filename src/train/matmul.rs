@@ -31,18 +31,18 @@ impl Kernel for Product<'_> {
         while column < self.columns {
             let left = self.columns - column;
             if V::GROUPS >= 32 && left >= 4 * LANES {
-                self.rows_of::<V, 6, 4>(proof, rows, column);
+                self.rows_of::<V, 6, 2, 4>(proof, rows, column);
                 column += 4 * LANES;
             } else if left >= 2 * LANES {
                 match V::GROUPS >= 32 {
-                    true => self.rows_of::<V, 12, 2>(proof, rows, column),
-                    false => self.rows_of::<V, 2, 2>(proof, rows, column),
+                    true => self.rows_of::<V, 12, 4, 2>(proof, rows, column),
+                    false => self.rows_of::<V, 2, 1, 2>(proof, rows, column),
                 }
                 column += 2 * LANES;
             } else {
                 match V::GROUPS >= 32 {
-                    true => self.rows_of::<V, 12, 1>(proof, rows, column),
-                    false => self.rows_of::<V, 4, 1>(proof, rows, column),
+                    true => self.rows_of::<V, 12, 4, 1>(proof, rows, column),
+                    false => self.rows_of::<V, 4, 2, 1>(proof, rows, column),
                 }
                 column += LANES;
             }
@@ -51,18 +51,23 @@ impl Kernel for Product<'_> {
 }
 
 impl Product<'_> {
-    /// `GROUPS` groups of columns of all rows, `ROWS` rows at a time.
+    /// `GROUPS` groups of columns of all rows, `MOST` rows at a time, of those left `FEW` at a time, then one. Single rows
+    /// wait for each addition to end before the next.
     #[inline(always)]
-    fn rows_of<V: Lanes, const ROWS: usize, const GROUPS: usize>(
+    fn rows_of<V: Lanes, const MOST: usize, const FEW: usize, const GROUPS: usize>(
         &mut self,
         proof: V::Proof,
         rows: usize,
         column: usize,
     ) {
         let mut row = 0;
-        while row + ROWS <= rows {
-            self.tile::<V, ROWS, GROUPS>(proof, row, column);
-            row += ROWS;
+        while row + MOST <= rows {
+            self.tile::<V, MOST, GROUPS>(proof, row, column);
+            row += MOST;
+        }
+        while row + FEW <= rows {
+            self.tile::<V, FEW, GROUPS>(proof, row, column);
+            row += FEW;
         }
         while row < rows {
             self.tile::<V, 1, GROUPS>(proof, row, column);

@@ -40,13 +40,27 @@ pub fn sample_order(batch: &Batch<'_>, block: Option<&ContextBlock>) -> Vec<u32>
     let samples = 0..batch.samples as u32;
     let Some(block) = block else { return samples.collect() };
     let each = batch.positions_per_sample();
-    let key = |sample: u32| {
-        let [own, other] = batch.active.map(|side| block.context(side.of(sample as usize * each)));
-        (own, other, sample)
-    };
-    let mut keys: Vec<(u16, u16, u32)> = samples.map(key).collect();
-    keys.sort_unstable();
-    keys.into_iter().map(|(_, _, sample)| sample).collect()
+    // The last key first: sorting keeps the order of equals.
+    batch.active.iter().rev().fold(samples.clone().collect(), |order: Vec<u32>, side| {
+        let contexts: Vec<u16> = samples.clone().map(|sample| block.context(side.of(sample as usize * each))).collect();
+        sort_by(&order, &contexts)
+    })
+}
+
+/// Samples in the order of their keys, those of equal keys in the order given.
+fn sort_by(samples: &[u32], keys: &[u16]) -> Vec<u32> {
+    let mut starts = vec![0; keys.iter().max().map_or(0, |most| usize::from(*most) + 2)];
+    keys.iter().for_each(|key| starts[usize::from(*key) + 1] += 1);
+    for key in 1..starts.len() {
+        starts[key] += starts[key - 1];
+    }
+    let mut sorted = vec![0; samples.len()];
+    for sample in samples {
+        let start = &mut starts[usize::from(keys[*sample as usize])];
+        sorted[*start] = *sample;
+        *start += 1;
+    }
+    sorted
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::lanes::BackEnd;
 use super::loss::{Loss, Losses, total};
 use super::model::{SampleLosses, Sums};
 use super::rows::Rows;
-use super::sparse::{AddRows, TransposedBatch};
+use super::sparse::{AddAllRows, TransposedBatch};
 use super::stack::{BLOCK, Block, Stack, StackGradients};
 use crate::engine::AlignedVec;
 use crate::net::{Dense, FloatNet, OutputBuckets, Scheme, Shape, on_grid};
@@ -221,8 +221,7 @@ impl<'a> ShardPass<'a> {
             };
             self.accumulate(batch, samples, accumulators, workspace);
             self.differentiate(batch, weight, accumulators, workspace, &mut gradients);
-            let numbers: Vec<u32> = (0..2 * (samples.len() * each) as u32).collect();
-            self.back_end.run(AddRows { out: &mut gradients.ft_biases, rows: accumulators, selected: &numbers });
+            self.back_end.run(AddAllRows { out: &mut gradients.ft_biases, rows: accumulators });
             if let ShardOutput::Rows(sums) = &mut output {
                 let Workspace { tile, positions, .. } = workspace;
                 let active = positions.iter().map(|position| batch.active.map(|side| side.of(*position as usize)));

@@ -4,6 +4,8 @@
 //! adds the gradients of the accumulators in which it was active, in the order of the batch. So any number of threads
 //! gives the same bits.
 
+use std::ops::Range;
+
 use super::lanes::{Kernel, LANES, Lanes};
 
 /// out += Σ rows[i] over `selected`.
@@ -24,6 +26,47 @@ impl<I: RowIndex> Kernel for AddRows<'_, I> {
     #[inline(always)]
     fn run<V: Lanes>(self, proof: V::Proof) {
         add_rows::<V, I>(proof, Start::Out, self.out, self.rows, self.selected);
+    }
+}
+
+/// out += Σ rows, all of them in order.
+pub struct AddAllRows<'a> {
+    /// A row's length, a multiple of [`LANES`].
+    pub out: &'a mut [f32],
+    /// [rows, row's length]
+    pub rows: &'a [f32],
+}
+
+impl Kernel for AddAllRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self, proof: V::Proof) {
+        // Several rows at a time: each is then read from its first column to its last, as caches prefetch.
+        const ROWS: usize = 8;
+        let width = self.out.len();
+        let mut blocks = self.rows.chunks_exact(ROWS * width);
+        for rows in blocks.by_ref() {
+            add_block::<V, ROWS>(proof, self.out, rows);
+        }
+        for row in blocks.remainder().chunks_exact(width) {
+            add_block::<V, 1>(proof, self.out, row);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_block<V: Lanes, const ROWS: usize>(proof: V::Proof, out: &mut [f32], rows: &[f32]) {
+    let mut each: [&[[f32; LANES]]; ROWS] = [&[]; ROWS];
+    for (row, values) in each.iter_mut().zip(rows.chunks_exact(out.len())) {
+        *row = values.as_chunks().0;
+    }
+    for (group, out) in out.as_chunks_mut().0.iter_mut().enumerate() {
+        let mut sum = V::load(proof, out);
+        for row in &each {
+            sum = V::load(proof, &row[group]).add(sum);
+        }
+        sum.store(out);
     }
 }
 
@@ -71,6 +114,7 @@ pub fn add_rows<V: Lanes, I: RowIndex>(
     // than parts of them.
     while column + LANES <= width {
         column += match (V::GROUPS >= 32, (width - column) / LANES) {
+            (true, 17) => add_groups::<V, I, 17>(proof, start, out, rows, selected, column),
             (true, 16..) => add_groups::<V, I, 16>(proof, start, out, rows, selected, column),
             (true, 8..) => add_groups::<V, I, 8>(proof, start, out, rows, selected, column),
             (_, 4..) => add_groups::<V, I, 4>(proof, start, out, rows, selected, column),
@@ -126,42 +170,77 @@ fn add_groups<V: Lanes, I: RowIndex, const N: usize>(
 /// order. The accumulators of position p are 2p (side to move) and 2p + 1.
 #[derive(Debug, Default)]
 pub struct TransposedBatch {
-    /// features + 1 offsets: feature f's accumulators are `accumulators[starts[f]..starts[f + 1]]`.
+    /// The features that are active, ascending.
+    features: Vec<u32>,
+    /// One more than features: the accumulators of `features[n]` are `accumulators[starts[n]..starts[n + 1]]`.
     starts: Vec<u32>,
     accumulators: Vec<u32>,
+    /// Of every feature: how often it is active, then where its next accumulator goes. Zeros between two fills.
+    cursors: Vec<u32>,
 }
 
 impl TransposedBatch {
     /// Transposes the active features of some positions, those of the side to move before the other's. The first
     /// position has number `first`. Memory is reused.
     pub fn fill<'a>(&mut self, positions: impl Iterator<Item = [&'a [i32]; 2]> + Clone, first: usize, features: usize) {
-        // The counts are stored two elements further: after summing, `starts[f + 1]` is where f begins and serves as
-        // its cursor.
-        self.starts.clear();
-        self.starts.resize(features + 2, 0);
-        for &feature in positions.clone().flatten().flatten() {
-            self.starts[feature as usize + 2] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut self.starts {
-            sum += *start;
-            *start = sum;
-        }
-        self.accumulators.clear();
-        self.accumulators.resize(sum as usize, 0);
-        for (accumulator, active) in (2 * first as u32..).zip(positions.flatten()) {
-            for &feature in active {
-                let cursor = &mut self.starts[feature as usize + 1];
-                self.accumulators[*cursor as usize] = accumulator;
-                *cursor += 1;
+        let TransposedBatch { features: active, starts, accumulators, cursors } = self;
+        cursors.resize(features, 0);
+        // Nested loops: flattened iterators take twice as long.
+        for sides in positions.clone() {
+            for side in sides {
+                side.iter().for_each(|&feature| cursors[feature as usize] += 1);
             }
+        }
+        active.clear();
+        starts.clear();
+        let mut sum = 0;
+        for (group, cursors) in cursors.chunks_mut(LANES).enumerate() {
+            // Most features of a large set are not active.
+            if cursors.iter().fold(0, |any, count| any | count) == 0 {
+                continue;
+            }
+            for (feature, cursor) in (group * LANES..).zip(cursors).filter(|(_, count)| **count > 0) {
+                active.push(feature as u32);
+                starts.push(sum);
+                sum += std::mem::replace(cursor, sum);
+            }
+        }
+        starts.push(sum);
+        accumulators.clear();
+        accumulators.resize(sum as usize, 0);
+        let mut accumulator = 2 * first as u32;
+        for sides in positions {
+            for side in sides {
+                for &feature in side {
+                    let cursor = &mut cursors[feature as usize];
+                    accumulators[*cursor as usize] = accumulator;
+                    *cursor += 1;
+                }
+                accumulator += 1;
+            }
+        }
+        for &feature in &*active {
+            cursors[feature as usize] = 0;
         }
     }
 
-    /// The accumulators in which `feature` is active.
+    /// How often the features below `feature` are active in all.
     #[must_use]
-    pub fn of(&self, feature: usize) -> &[u32] {
-        &self.accumulators[self.starts[feature] as usize..self.starts[feature + 1] as usize]
+    pub fn before(&self, feature: usize) -> usize {
+        self.starts.get(self.index(feature)).map_or(0, |start| *start as usize)
+    }
+
+    /// Those of some consecutive features that are active, ascending, each with its accumulators.
+    pub fn within(&self, features: Range<usize>) -> impl Iterator<Item = (usize, &[u32])> {
+        (self.index(features.start)..self.index(features.end)).map(|index| {
+            let accumulators = &self.accumulators[self.starts[index] as usize..self.starts[index + 1] as usize];
+            (self.features[index] as usize, accumulators)
+        })
+    }
+
+    /// The number of active features below `feature`.
+    fn index(&self, feature: usize) -> usize {
+        self.features.partition_point(|active| (*active as usize) < feature)
     }
 }
 
@@ -175,7 +254,7 @@ mod tests {
     #[test]
     fn rows_add_up_at_every_width() {
         let mut rng = Seed(5).stream("sparse", 0);
-        for width in [1, 3, 8, 15, 32, 64, 72, 77, 128, 200, 264, 511] {
+        for width in [1, 3, 8, 15, 32, 64, 72, 77, 128, 200, 264, 272, 511] {
             let rows: Vec<f32> = (0..50 * width).map(|_| rng.random_range(-1.0..1.0)).collect();
             let selected: Vec<u32> = (0..20).map(|_| rng.random_range(0..50)).collect();
             let mut expected = vec![0.25f32; width];
@@ -188,6 +267,23 @@ mod tests {
                 let mut out = vec![0.25f32; width];
                 back_end.run(AddRows { out: &mut out, rows: &rows, selected: &selected });
                 assert_eq!(out, expected, "{}, width {width}", back_end.name());
+            }
+        }
+    }
+
+    #[test]
+    fn all_rows_add_up_in_order() {
+        let mut rng = Seed(5).stream("sparse", 1);
+        for (width, count) in [(16, 1), (48, 7), (64, 8), (272, 29)] {
+            let rows: Vec<f32> = (0..count * width).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let mut expected = vec![0.25f32; width];
+            for row in rows.chunks_exact(width) {
+                expected.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
+            for back_end in BackEnd::available() {
+                let mut out = vec![0.25f32; width];
+                back_end.run(AddAllRows { out: &mut out, rows: &rows });
+                assert_eq!(out, expected, "{}, {count} rows of {width}", back_end.name());
             }
         }
     }
@@ -213,9 +309,11 @@ mod tests {
         let mut transposed = TransposedBatch::default();
         for first in [0, 10] {
             transposed.fill(positions.into_iter(), first, 4);
-            let all: Vec<&[u32]> = (0..4).map(|feature| transposed.of(feature)).collect();
             let at = |accumulator: u32| 2 * first as u32 + accumulator;
-            assert_eq!(all, [&[at(4)][..], &[at(0), at(1)], &[], &[at(0), at(3), at(4), at(4)]]);
+            let expected = [(0, &[at(4)][..]), (1, &[at(0), at(1)]), (3, &[at(0), at(3), at(4), at(4)])];
+            assert_eq!(transposed.within(0..4).collect::<Vec<_>>(), expected);
+            assert_eq!(transposed.within(1..3).collect::<Vec<_>>(), expected[1..2]);
+            assert_eq!([0, 1, 2, 3, 4].map(|feature| transposed.before(feature)), [0, 1, 3, 3, 7]);
         }
     }
 }

@@ -65,10 +65,55 @@ impl Lanes for YmmPair {
     }
 
     #[inline(always)]
+    fn mul(self, factor: YmmPair) -> YmmPair {
+        // SAFETY: as above.
+        unsafe { YmmPair(_mm256_mul_ps(self.0, factor.0), _mm256_mul_ps(self.1, factor.1)) }
+    }
+
+    #[inline(always)]
+    fn clamped(self) -> YmmPair {
+        // If a value is not a number, or both are zeros, these instructions return the second.
+        // SAFETY: as above.
+        unsafe {
+            let (zero, one) = (_mm256_setzero_ps(), _mm256_set1_ps(1.0));
+            let low = _mm256_min_ps(one, _mm256_max_ps(zero, self.0));
+            YmmPair(low, _mm256_min_ps(one, _mm256_max_ps(zero, self.1)))
+        }
+    }
+
+    #[inline(always)]
+    fn where_positive(self, place: YmmPair) -> YmmPair {
+        // SAFETY: as above.
+        unsafe {
+            let zero = _mm256_setzero_ps();
+            let low = _mm256_and_ps(self.0, _mm256_cmp_ps::<_CMP_GT_OQ>(place.0, zero));
+            YmmPair(low, _mm256_and_ps(self.1, _mm256_cmp_ps::<_CMP_GT_OQ>(place.1, zero)))
+        }
+    }
+
+    #[inline(always)]
+    fn where_inside(self, place: YmmPair) -> YmmPair {
+        // SAFETY: as above.
+        unsafe { YmmPair(half_where_inside(self.0, place.0), half_where_inside(self.1, place.1)) }
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: YmmPair, summand: YmmPair) -> YmmPair {
         let low = (self.0, factor.0, summand.0);
         let high = (self.1, factor.1, summand.1);
         // SAFETY: as above.
         unsafe { YmmPair(_mm256_fmadd_ps(low.0, low.1, low.2), _mm256_fmadd_ps(high.0, high.1, high.2)) }
+    }
+}
+
+/// # Safety
+/// The CPU must have AVX.
+#[inline(always)]
+unsafe fn half_where_inside(values: __m256, place: __m256) -> __m256 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let above = _mm256_cmp_ps::<_CMP_GT_OQ>(place, _mm256_setzero_ps());
+        let below = _mm256_cmp_ps::<_CMP_LT_OQ>(place, _mm256_set1_ps(1.0));
+        _mm256_and_ps(values, _mm256_and_ps(above, below))
     }
 }

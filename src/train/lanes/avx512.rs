@@ -59,6 +59,38 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
+    fn mul(self, factor: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_mul_ps(self.0, factor.0) })
+    }
+
+    #[inline(always)]
+    fn clamped(self) -> Zmm {
+        // If a value is not a number, or both are zeros, these instructions return the second.
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_min_ps(_mm512_set1_ps(1.0), _mm512_max_ps(_mm512_setzero_ps(), self.0)) })
+    }
+
+    #[inline(always)]
+    fn where_positive(self, place: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe {
+            let above = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(place.0, _mm512_setzero_ps());
+            _mm512_maskz_mov_ps(above, self.0)
+        })
+    }
+
+    #[inline(always)]
+    fn where_inside(self, place: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe {
+            let above = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(place.0, _mm512_setzero_ps());
+            let inside = _mm512_mask_cmp_ps_mask::<_CMP_LT_OQ>(above, place.0, _mm512_set1_ps(1.0));
+            _mm512_maskz_mov_ps(inside, self.0)
+        })
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: Zmm, summand: Zmm) -> Zmm {
         // SAFETY: as above.
         Zmm(unsafe { _mm512_fmadd_ps(self.0, factor.0, summand.0) })

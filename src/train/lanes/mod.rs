@@ -36,6 +36,13 @@ pub trait Lanes: Copy {
     fn load(proof: Self::Proof, from: &[f32; LANES]) -> Self;
     fn store(self, to: &mut [f32; LANES]);
     fn add(self, summand: Self) -> Self;
+    fn mul(self, factor: Self) -> Self;
+    /// Each value clamped to 0..=1; not-a-number stays.
+    fn clamped(self) -> Self;
+    /// Where `place` > 0 the own value, elsewhere 0.
+    fn where_positive(self, place: Self) -> Self;
+    /// Where 0 < `place` < 1 the own value, elsewhere 0.
+    fn where_inside(self, place: Self) -> Self;
     /// self · factor + summand, rounded once.
     fn mul_add(self, factor: Self, summand: Self) -> Self;
 }

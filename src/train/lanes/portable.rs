@@ -39,6 +39,27 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn mul(self, factor: Portable) -> Portable {
+        Portable(std::array::from_fn(|lane| self.0[lane] * factor.0[lane]))
+    }
+
+    #[inline(always)]
+    fn clamped(self) -> Portable {
+        Portable(self.0.map(|value| value.clamp(0.0, 1.0)))
+    }
+
+    #[inline(always)]
+    fn where_positive(self, place: Portable) -> Portable {
+        Portable(std::array::from_fn(|lane| if place.0[lane] > 0.0 { self.0[lane] } else { 0.0 }))
+    }
+
+    #[inline(always)]
+    fn where_inside(self, place: Portable) -> Portable {
+        let inside = |lane: usize| place.0[lane] > 0.0 && place.0[lane] < 1.0;
+        Portable(std::array::from_fn(|lane| if inside(lane) { self.0[lane] } else { 0.0 }))
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: Portable, summand: Portable) -> Portable {
         Portable(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], summand.0[lane])))
     }
