@@ -297,12 +297,9 @@ impl<'a> Evaluator<'a> {
     fn update_parts_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         let Some(partial) = &self.partial else { return };
         let encoder = self.set.encoder();
-        encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts);
         // Such sets have many and long rows, which are in no near cache.
-        for delta in Perspective::ALL.into_iter().flat_map(|pov| &self.parts[pov]) {
-            self.model.prefetch(&delta.removed);
-            self.model.prefetch(&delta.added);
-        }
+        let prefetch = |features: &[u32]| self.model.prefetch(features);
+        encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
         for pov in Perspective::ALL {
             let [stable, dependent] = &self.parts[pov];
             if stable.refresh {
@@ -368,7 +365,8 @@ impl<'a> Evaluator<'a> {
             let (model, encoder) = (self.model, self.set.encoder());
             let delta = if let Some(partial) = &self.partial {
                 let boards = [&before.board, &ply.board];
-                encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts);
+                let prefetch = |features: &[u32]| model.prefetch(features);
+                encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts, prefetch);
                 let [stable, dependent] = &self.parts[pov];
                 let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
                 model.update_from(self.back_end, from, to, &stable.added, &stable.removed);

@@ -150,7 +150,9 @@ impl Encoder {
     /// Clears `out` and writes the active features of some blocks, by number, to it. A group of blocks is encoded once.
     pub fn encode_blocks(&self, blocks: &[usize], board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
-        let placement = Placement::of(board, self.needs);
+        let needs = |block: &usize| self.blocks[*block].compiled.needs();
+        let placement =
+            Placement::of(board, blocks.iter().map(needs).fold(PlacementNeeds::default(), PlacementNeeds::and));
         for (number, group) in self.groups.iter().enumerate() {
             if self.is_within(number, blocks) {
                 group.append(&placement, &[pov], &mut [&mut *out]);
@@ -302,6 +304,8 @@ impl Encoder {
     }
 
     /// The change of both parts for each of `povs`, in no order; nothing is listed for a block whose context changes.
+    /// `found` is told of changed features as soon as they are known, so that what belongs to them can be loaded while others are
+    /// looked for.
     pub fn diff_in_parts(
         &self,
         [before, after]: [&Board; 2],
@@ -309,6 +313,7 @@ impl Encoder {
         parts: &Parts,
         povs: &[Perspective],
         out: &mut ByPerspective<[Delta; 2]>,
+        mut found: impl FnMut(&[u32]),
     ) {
         let white = Transition::new(before, change, after);
         for &pov in povs {
@@ -324,6 +329,10 @@ impl Encoder {
                     self.follow_block(block, &mv, &mut boards, [added, removed]);
                 }
             }
+            for Delta { added, removed, .. } in out.iter() {
+                found(removed);
+                found(added);
+            }
         }
         for (group, part) in self.groups.iter().zip(&parts.of_group) {
             let may_cancel = group.find_changes([before, after], change, povs);
@@ -335,6 +344,8 @@ impl Encoder {
                     if may_cancel {
                         RowChanges { removed, added, offset: 0 }.cancel(from);
                     }
+                    found(&removed[from[0]..]);
+                    found(&added[from[1]..]);
                 }
             }
         }
