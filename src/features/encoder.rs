@@ -68,6 +68,12 @@ pub struct Delta {
 }
 
 impl Delta {
+    /// The number of changed rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        (self.added.len() + self.removed.len()) as u64
+    }
+
     fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
@@ -81,6 +87,8 @@ pub struct Parts {
     /// The part of every block, and of every group of blocks.
     of_block: Vec<usize>,
     of_group: Vec<usize>,
+    /// The blocks in no group, each with its part.
+    ungrouped: Vec<(usize, usize)>,
 }
 
 /// Buffers that [`Encoder::append_batch`] reuses from call to call.
@@ -300,7 +308,9 @@ impl Encoder {
             parts.all(|part| part == first).then_some(first)
         };
         let of_group = (0..self.groups.len()).map(of_group).collect::<Option<_>>()?;
-        Some(Parts { of_block, of_group })
+        let is_ungrouped = |(block, _): &(usize, usize)| self.group_of[*block].is_none();
+        let ungrouped = of_block.iter().copied().enumerate().filter(is_ungrouped).collect();
+        Some(Parts { of_block, of_group, ungrouped })
     }
 
     /// The change of both parts for each of `povs`, in no order; nothing is listed for a block whose context changes.
@@ -321,12 +331,19 @@ impl Encoder {
             let out = &mut out[pov];
             out.iter_mut().for_each(Delta::clear);
             let mut boards = None;
-            for ((block, group), part) in self.blocks.iter().zip(&self.group_of).zip(&parts.of_block) {
-                let Delta { added, removed, refresh } = &mut out[*part];
-                if block.compiled.refreshes(&mv) {
-                    *refresh = true;
-                } else if group.is_none() {
-                    self.follow_block(block, &mv, &mut boards, [added, removed]);
+            if white.kings_staying().is_some() {
+                for &(block, part) in &parts.ungrouped {
+                    let Delta { added, removed, .. } = &mut out[part];
+                    self.follow_block(&self.blocks[block], &mv, &mut boards, [added, removed]);
+                }
+            } else {
+                for ((block, group), part) in self.blocks.iter().zip(&self.group_of).zip(&parts.of_block) {
+                    let Delta { added, removed, refresh } = &mut out[*part];
+                    if block.compiled.refreshes(&mv) {
+                        *refresh = true;
+                    } else if group.is_none() {
+                        self.follow_block(block, &mv, &mut boards, [added, removed]);
+                    }
                 }
             }
             for Delta { added, removed, .. } in out.iter() {

@@ -7,6 +7,9 @@ use super::{NEEDS, PairGroup, PairSource, SCRATCH, Scratch};
 use crate::chess::{Board, BoardChange, Perspective};
 use crate::features::compiled::oriented_board::{Placement, squares};
 
+/// The role of a king in a piece code.
+const KING: u16 = 5;
+
 /// A board as the search for changed pairs reads it.
 struct Side {
     occupied: u64,
@@ -52,7 +55,12 @@ impl PairGroup {
             // A moved piece may meet any other in both orders.
             let most = self.most_pairs(64);
             pairs.iter_mut().for_each(|pairs| pairs.clear(most));
-            povs.iter().for_each(|pov| masks[*pov] = boards.map(|board| self.mask(board, *pov)));
+            // No piece has the role of `BoardChange::NO_PIECE`.
+            let moves_king = change.states().into_iter().flatten().any(|state| state >> 6 & 7 == KING);
+            for pov in povs {
+                let before = self.mask(boards[0], *pov);
+                masks[*pov] = [before, if moves_king { self.mask(boards[1], *pov) } else { before }];
+            }
             let is_local = povs.iter().all(|pov| masks[*pov][0].is_some() && masks[*pov][0] == masks[*pov][1]);
             match is_local {
                 true => self.changed_pairs(boards, change, pairs),
