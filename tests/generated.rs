@@ -128,7 +128,7 @@ impl<'a> LineChecker<'a> {
         let is_second = |block: usize| block % 2 == 1;
         let in_parts = set.encoder().parts(is_second).map(|parts| {
             let mut listed = ByPerspective::<[Delta; 2]>::default();
-            set.encoder().diff_in_parts([before, after], change, &parts, &Perspective::ALL, &mut listed);
+            set.encoder().diff_in_parts([before, after], change, &parts, &Perspective::ALL, &mut listed, |_| {});
             listed
         });
         for pov in Perspective::ALL {

@@ -227,7 +227,9 @@ impl<'a> Evaluator<'a> {
 
     /// A perspective's accumulator in the layout of the kernels: neurons padded with zeros, then PSQT sums.
     pub fn accumulator(&mut self, pov: Perspective) -> &[i16] {
-        self.ensure_computed(pov);
+        if !self.steps_forward() {
+            self.ensure_computed(pov);
+        }
         if self.partial.is_none() {
             return &self.plies[self.top].accumulators[pov];
         }
@@ -248,7 +250,9 @@ impl<'a> Evaluator<'a> {
     }
 
     fn forward(&mut self, bucket: usize, turn: Color, observer: impl Observer) -> RawScore {
-        Perspective::ALL.into_iter().for_each(|pov| self.ensure_computed(pov));
+        if !self.steps_forward() {
+            Perspective::ALL.into_iter().for_each(|pov| self.ensure_computed(pov));
+        }
         let stm = Perspective::of(turn);
         let is_split = self.partial.is_some();
         let adds_first = is_split && self.model.scheme().weights == WeightType::I16;
@@ -297,12 +301,9 @@ impl<'a> Evaluator<'a> {
     fn update_parts_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         let Some(partial) = &self.partial else { return };
         let encoder = self.set.encoder();
-        encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts);
         // Such sets have many and long rows, which are in no near cache.
-        for delta in Perspective::ALL.into_iter().flat_map(|pov| &self.parts[pov]) {
-            self.model.prefetch(&delta.removed);
-            self.model.prefetch(&delta.added);
-        }
+        let prefetch = |features: &[u32]| self.model.prefetch(features);
+        encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
         for pov in Perspective::ALL {
             let [stable, dependent] = &self.parts[pov];
             if stable.refresh {
@@ -359,6 +360,44 @@ impl<'a> Evaluator<'a> {
         self.refresh(&board, pov);
     }
 
+    /// Computes both present accumulators from those of the ply before, where these are computed and no context changes:
+    /// the changed features of both perspectives are found at once. Returns whether it did.
+    fn steps_forward(&mut self) -> bool {
+        let (earlier, rest) = self.plies.split_at_mut(self.top);
+        let (Some(before), Some(ply)) = (earlier.last(), rest.first_mut()) else { return false };
+        let is_next = |pov| before.computed[pov] == Computed::All && ply.computed[pov] == Computed::Nothing;
+        let (Some(change), true) = (ply.change, self.strategy.lazy() && Perspective::ALL.into_iter().all(is_next))
+        else {
+            return false;
+        };
+        let (model, encoder, back_end) = (self.model, self.set.encoder(), self.back_end);
+        let refreshes = |pov| encoder.refreshes(&before.board, &change, &ply.board, pov);
+        if Perspective::ALL.into_iter().any(refreshes) {
+            return false;
+        }
+        if let Some(partial) = &self.partial {
+            let (boards, prefetch) = ([&before.board, &ply.board], |features: &[u32]| model.prefetch(features));
+            encoder.diff_in_parts(boards, &change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
+            for pov in Perspective::ALL {
+                let [stable, dependent] = &self.parts[pov];
+                let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
+                model.update_from(back_end, from, to, &stable.added, &stable.removed);
+                let (from, to) = (&before.accumulators[pov], &mut ply.accumulators[pov]);
+                model.update_from(back_end, from, to, &dependent.added, &dependent.removed);
+                self.rows += [stable, dependent].map(Delta::rows).iter().sum::<u64>();
+            }
+        } else {
+            encoder.diff_both(&before.board, &change, &ply.board, &mut self.deltas);
+            for pov in Perspective::ALL {
+                let (delta, from) = (&self.deltas[pov], &before.accumulators[pov]);
+                model.update_from(back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
+                self.rows += delta.rows();
+            }
+        }
+        ply.computed = ByPerspective { white: Computed::All, black: Computed::All };
+        true
+    }
+
     /// Rolls accumulators forward from ply `first`; before ply `context` only the sums over the stable blocks.
     fn roll_forward(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
         for at in first + 1..=self.top {
@@ -368,7 +407,8 @@ impl<'a> Evaluator<'a> {
             let (model, encoder) = (self.model, self.set.encoder());
             let delta = if let Some(partial) = &self.partial {
                 let boards = [&before.board, &ply.board];
-                encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts);
+                let prefetch = |features: &[u32]| model.prefetch(features);
+                encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts, prefetch);
                 let [stable, dependent] = &self.parts[pov];
                 let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
                 model.update_from(self.back_end, from, to, &stable.added, &stable.removed);

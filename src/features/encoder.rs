@@ -68,6 +68,12 @@ pub struct Delta {
 }
 
 impl Delta {
+    /// The number of changed rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        (self.added.len() + self.removed.len()) as u64
+    }
+
     fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
@@ -81,6 +87,8 @@ pub struct Parts {
     /// The part of every block, and of every group of blocks.
     of_block: Vec<usize>,
     of_group: Vec<usize>,
+    /// The blocks in no group, each with its part.
+    ungrouped: Vec<(usize, usize)>,
 }
 
 /// Buffers that [`Encoder::append_batch`] reuses from call to call.
@@ -150,7 +158,9 @@ impl Encoder {
     /// Clears `out` and writes the active features of some blocks, by number, to it. A group of blocks is encoded once.
     pub fn encode_blocks(&self, blocks: &[usize], board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
-        let placement = Placement::of(board, self.needs);
+        let needs = |block: &usize| self.blocks[*block].compiled.needs();
+        let placement =
+            Placement::of(board, blocks.iter().map(needs).fold(PlacementNeeds::default(), PlacementNeeds::and));
         for (number, group) in self.groups.iter().enumerate() {
             if self.is_within(number, blocks) {
                 group.append(&placement, &[pov], &mut [&mut *out]);
@@ -298,10 +308,14 @@ impl Encoder {
             parts.all(|part| part == first).then_some(first)
         };
         let of_group = (0..self.groups.len()).map(of_group).collect::<Option<_>>()?;
-        Some(Parts { of_block, of_group })
+        let is_ungrouped = |(block, _): &(usize, usize)| self.group_of[*block].is_none();
+        let ungrouped = of_block.iter().copied().enumerate().filter(is_ungrouped).collect();
+        Some(Parts { of_block, of_group, ungrouped })
     }
 
     /// The change of both parts for each of `povs`, in no order; nothing is listed for a block whose context changes.
+    /// `found` is told of changed features as soon as they are known, so that what belongs to them can be loaded while others are
+    /// looked for.
     pub fn diff_in_parts(
         &self,
         [before, after]: [&Board; 2],
@@ -309,6 +323,7 @@ impl Encoder {
         parts: &Parts,
         povs: &[Perspective],
         out: &mut ByPerspective<[Delta; 2]>,
+        mut found: impl FnMut(&[u32]),
     ) {
         let white = Transition::new(before, change, after);
         for &pov in povs {
@@ -316,13 +331,24 @@ impl Encoder {
             let out = &mut out[pov];
             out.iter_mut().for_each(Delta::clear);
             let mut boards = None;
-            for ((block, group), part) in self.blocks.iter().zip(&self.group_of).zip(&parts.of_block) {
-                let Delta { added, removed, refresh } = &mut out[*part];
-                if block.compiled.refreshes(&mv) {
-                    *refresh = true;
-                } else if group.is_none() {
-                    self.follow_block(block, &mv, &mut boards, [added, removed]);
+            if white.kings_staying().is_some() {
+                for &(block, part) in &parts.ungrouped {
+                    let Delta { added, removed, .. } = &mut out[part];
+                    self.follow_block(&self.blocks[block], &mv, &mut boards, [added, removed]);
                 }
+            } else {
+                for ((block, group), part) in self.blocks.iter().zip(&self.group_of).zip(&parts.of_block) {
+                    let Delta { added, removed, refresh } = &mut out[*part];
+                    if block.compiled.refreshes(&mv) {
+                        *refresh = true;
+                    } else if group.is_none() {
+                        self.follow_block(block, &mv, &mut boards, [added, removed]);
+                    }
+                }
+            }
+            for Delta { added, removed, .. } in out.iter() {
+                found(removed);
+                found(added);
             }
         }
         for (group, part) in self.groups.iter().zip(&parts.of_group) {
@@ -335,6 +361,8 @@ impl Encoder {
                     if may_cancel {
                         RowChanges { removed, added, offset: 0 }.cancel(from);
                     }
+                    found(&removed[from[0]..]);
+                    found(&added[from[1]..]);
                 }
             }
         }

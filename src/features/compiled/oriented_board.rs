@@ -413,49 +413,6 @@ const fn rays(sign: i32) -> [[u64; 64]; 4] {
     rays
 }
 
-/// A rank, file, diagonal or antidiagonal through a square.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Line(Direction);
-
-/// All lines, the straight ones first.
-pub const LINES: [Line; 4] =
-    [Line(Direction::East), Line(Direction::North), Line(Direction::Northeast), Line(Direction::Northwest)];
-
-impl Line {
-    pub const fn is_diagonal(self) -> bool {
-        matches!(self.0, Direction::Northeast | Direction::Northwest)
-    }
-
-    /// The squares of the line but the square itself.
-    #[inline(always)]
-    pub fn whole(self, square: u32) -> u64 {
-        self.ray(square, true) | self.ray(square, false)
-    }
-
-    /// The first occupied square beyond a square, towards higher squares or towards lower ones; 0 when there is none.
-    #[inline(always)]
-    pub fn first(self, square: u32, upwards: bool, occupied: u64) -> u64 {
-        let on_ray = occupied & self.ray(square, upwards);
-        match (upwards, on_ray) {
-            (true, _) => on_ray & on_ray.wrapping_neg(),
-            (false, 0) => 0,
-            (false, _) => 1 << 63 >> on_ray.leading_zeros(),
-        }
-    }
-
-    /// The squares between a square and the one of `other`, which lies in that direction.
-    #[inline(always)]
-    pub fn between(self, square: u32, other: u64, upwards: bool) -> u64 {
-        self.ray(square, upwards) & !self.ray(other.trailing_zeros() & 63, upwards) & !other
-    }
-
-    #[inline(always)]
-    fn ray(self, square: u32, upwards: bool) -> u64 {
-        let rays = if upwards { &RAYS } else { &REVERSE_RAYS };
-        rays[self.0 as usize][square as usize & 63]
-    }
-}
-
 /// The squares from a square to the edge of the board.
 pub fn ray(from: u32, direction: Direction) -> u64 {
     RAYS[direction as usize][from as usize]

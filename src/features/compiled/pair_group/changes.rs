@@ -1,20 +1,50 @@
 //! The pairs that a move takes away and those that it brings: of the pieces that move, of those that see a changed square,
 //! and, where any two pieces are a pair, of all others with a changed one.
 
-use shakmaty::{Bitboard, Color, attacks};
-
 use super::pairs::{Pairs, pair};
+use super::sight::{Sight, direction_to, leaps, up_to};
 use super::{NEEDS, PairGroup, PairSource, SCRATCH, Scratch};
-use crate::chess::{Board, BoardChange, Perspective, Square};
-use crate::features::compiled::oriented_board::{LINES, Line, Placement, squares};
+use crate::chess::{Board, BoardChange, Perspective};
+use crate::features::compiled::oriented_board::{Placement, squares};
+
+/// The role of a king in a piece code.
+const KING: u16 = 5;
 
 /// A board as the search for changed pairs reads it.
-struct Side<'a> {
-    board: &'a Board,
+struct Side {
     occupied: u64,
     /// Pieces that may be first, and that may be second, in a pair.
     firsts: u64,
     seconds: u64,
+    /// Squares by bit of the code of the piece on them.
+    code_bits: [u64; 4],
+}
+
+impl Side {
+    #[inline(always)]
+    fn new(board: &Board, [firsts, seconds]: [u16; 2]) -> Side {
+        let [knights, bishops, rooks] = [board.knights().0, board.bishops().0, board.rooks().0];
+        let [queens, kings] = [board.queens().0, board.kings().0];
+        let roles = [board.pawns().0, knights, bishops, rooks, queens, kings];
+        // Codes of both colours are alike: see `add`.
+        let of_codes = |codes: u16| {
+            let all_if = |role: usize| u64::from(codes >> role & 1).wrapping_neg();
+            roles.iter().enumerate().fold(0, |all, (role, pieces)| all | pieces & all_if(role))
+        };
+        Side {
+            occupied: board.occupied().0,
+            firsts: of_codes(firsts),
+            seconds: of_codes(seconds),
+            code_bits: [knights | rooks | kings, bishops | rooks, queens | kings, board.black().0],
+        }
+    }
+
+    /// The state of the piece on an occupied square, as White sees it.
+    #[inline(always)]
+    fn state_at(&self, square: u32) -> u32 {
+        let [low, middle, high, black] = self.code_bits.map(|squares| (squares >> (square & 63) & 1) as u32);
+        (black << 3 | high << 2 | middle << 1 | low) << 6 | square
+    }
 }
 
 impl PairGroup {
@@ -25,7 +55,12 @@ impl PairGroup {
             // A moved piece may meet any other in both orders.
             let most = self.most_pairs(64);
             pairs.iter_mut().for_each(|pairs| pairs.clear(most));
-            povs.iter().for_each(|pov| masks[*pov] = boards.map(|board| self.mask(board, *pov)));
+            // No piece has the role of `BoardChange::NO_PIECE`.
+            let moves_king = change.states().into_iter().flatten().any(|state| state >> 6 & 7 == KING);
+            for pov in povs {
+                let before = self.mask(boards[0], *pov);
+                masks[*pov] = [before, if moves_king { self.mask(boards[1], *pov) } else { before }];
+            }
             let is_local = povs.iter().all(|pov| masks[*pov][0].is_some() && masks[*pov][0] == masks[*pov][1]);
             match is_local {
                 true => self.changed_pairs(boards, change, pairs),
@@ -56,150 +91,77 @@ impl PairGroup {
         let states = change.states();
         let is_piece = |state: &u16| *state != BoardChange::NO_PIECE;
         let changed = states.into_iter().flatten().filter(is_piece).fold(0u64, |all, state| all | 1 << (state & 63));
-        let is_relevant = |codes: u16| move |state: &u16| is_piece(state) && codes >> (state >> 6 & 15) & 1 != 0;
-        if self.source == PairSource::Pieces {
-            let codes = self.codes[0] | self.codes[1];
-            for ((board, states), out) in boards.into_iter().zip(states).zip(out) {
-                for state in states.into_iter().filter(is_relevant(codes)) {
-                    self.pairs_with(u32::from(state), board, changed, out);
+        match self.source {
+            PairSource::Targets => {
+                // Not moved into an array: vectors loaded from what was just stored in parts make the CPU wait.
+                let [before, after] = [&Side::new(boards[0], self.codes), &Side::new(boards[1], self.codes)];
+                squares(changed).for_each(|square| changed_targets([before, after], square, changed, out));
+            }
+            PairSource::Pieces => {
+                let codes = self.codes[0] | self.codes[1];
+                let is_relevant = |state: &u16| is_piece(state) && codes >> (state >> 6 & 15) & 1 != 0;
+                for ((board, states), out) in boards.into_iter().zip(states).zip(out) {
+                    for state in states.into_iter().filter(is_relevant) {
+                        self.pairs_with(u32::from(state), &Side::new(board, [codes; 2]), changed, out);
+                    }
                 }
             }
-            return;
-        }
-        let sides = boards.map(|board| Side {
-            board,
-            occupied: board.occupied().0,
-            firsts: self.of_codes(board, self.codes[0]),
-            seconds: self.of_codes(board, self.codes[1]),
-        });
-        for ((side, states), out) in sides.iter().zip(states).zip(out.iter_mut()) {
-            for state in states.into_iter().filter(is_relevant(self.codes[0])) {
-                let (state, square) = (u32::from(state), u32::from(state & 63));
-                out.push(state, seen_from(state, square, side.occupied) & side.seconds, |to| state_at(side.board, to));
-            }
-        }
-        for square in squares(changed) {
-            pairs_of_leapers(&sides, square, changed, out);
-            pairs_of_sliders(&sides, square, changed, out);
         }
     }
 
-    /// The pairs of a changed state, as on `board`, with any others. Two changed pieces meet once in either order.
-    fn pairs_with(&self, state: u32, board: &Board, changed: u64, out: &mut Pairs) {
+    /// The pairs of a changed state, as on one side, with any others. Two changed pieces meet once in either order.
+    fn pairs_with(&self, state: u32, side: &Side, changed: u64, out: &mut Pairs) {
         let square = state & 63;
-        let others = self.of_codes(board, self.codes[0] | self.codes[1]);
         if self.is_unordered {
-            let partners = others & self.partners[(state >> 6 & 15) as usize][square as usize];
+            let partners = side.firsts & self.partners[(state >> 6 & 15) as usize][square as usize];
             let met_later = changed & ((1 << square) - 1);
-            out.push(state, partners & !met_later, |to| state_at(board, to));
+            out.push(state, partners & !met_later, |to| side.state_at(to));
             return;
         }
-        out.push(state, others, |to| state_at(board, to));
-        for other in squares(others & !changed) {
-            out.push_one(pair(state_at(board, other), state));
-        }
-    }
-
-    /// The squares of the pieces whose codes have a bit in `codes`.
-    fn of_codes(&self, board: &Board, codes: u16) -> u64 {
-        let roles = shakmaty::Role::ALL.into_iter().enumerate();
-        // Codes of both colours are alike: see `add`.
-        roles.filter(|(role, _)| codes >> role & 1 != 0).fold(0, |all, (_, role)| all | board.by_role(role).0)
+        out.push(state, side.firsts, |to| side.state_at(to));
+        out.push_each(side.firsts & !changed, |other| pair(side.state_at(other), state));
     }
 }
 
-/// The pairs of unmoved pawns, knights and kings with what is on a changed square.
-fn pairs_of_leapers(sides: &[Side<'_>; 2], square: u32, changed: u64, out: &mut [Pairs; 2]) {
-    let (board, to) = (sides[0].board, Square::new(square));
-    let pawns = |color: Color| attacks::pawn_attacks(color.other(), to) & board.by_color(color);
-    let attackers = (attacks::knight_attacks(to) & board.knights())
-        | (attacks::king_attacks(to) & board.kings())
-        | ((pawns(Color::White) | pawns(Color::Black)) & board.pawns());
-    for from in squares(attackers.0 & sides[0].firsts & !changed) {
-        let state = state_at(board, from);
-        for (side, out) in sides.iter().zip(out.iter_mut()) {
-            if side.seconds >> square & 1 != 0 {
-                out.push_one(pair(state, state_at(side.board, square)));
-            }
+/// The pairs of targets that change with a changed square: of the piece on it, and of unmoved pieces that see it.
+#[inline(always)]
+fn changed_targets(sides: [&Side; 2], square: u32, changed: u64, out: &mut [Pairs; 2]) {
+    let sights = [&Sight::from(square, sides[0].occupied), &Sight::from(square, sides[1].occupied)];
+    let [before, _] = sides;
+    // Unmoved pieces are the same on both sides.
+    let unmoved = before.firsts & !changed;
+    let [low, middle, high, black] = before.code_bits;
+    let pawns = before.occupied & !(low | middle | high);
+    let leapers = (leaps(1, square) & low & !(middle | high))
+        | (leaps(5, square) & low & high)
+        | (leaps(8, square) & pawns & !black)
+        | (leaps(0, square) & pawns & black);
+    for ((side, sight), out) in sides.into_iter().zip(sights).zip(out.iter_mut()) {
+        let state = side.state_at(square);
+        if side.firsts >> square & 1 != 0 {
+            out.push(state, sight.attacks(state >> 6, square) & side.seconds, |to| side.state_at(to));
+        }
+        if side.seconds >> square & 1 != 0 {
+            out.push_each(leapers & unmoved, |from| pair(before.state_at(from), state));
         }
     }
-}
-
-/// The pairs of unmoved bishops, rooks and queens that change on the lines through a changed square. A slider's line is
-/// looked at from the changed square that is nearest to it, from which it is then the first piece.
-fn pairs_of_sliders(sides: &[Side<'_>; 2], square: u32, changed: u64, out: &mut [Pairs; 2]) {
-    let Side { board, firsts, .. } = &sides[0];
-    let [straight, diagonal] = [board.rooks_and_queens().0, board.bishops_and_queens().0];
-    let unmoved = firsts & !changed;
-    for line in LINES {
-        let sliders = unmoved & if line.is_diagonal() { diagonal } else { straight };
-        if line.whole(square) & sliders == 0 {
-            continue;
-        }
-        let along = SlidersOfLine { line, square, sliders };
-        along.pairs::<true>(sides, changed, out);
-        along.pairs::<false>(sides, changed, out);
-    }
-}
-
-/// Unmoved sliders, a line along which they attack, and a changed square.
-struct SlidersOfLine {
-    line: Line,
-    square: u32,
-    sliders: u64,
-}
-
-impl SlidersOfLine {
-    /// The pairs of the slider that is seen from the square, looking upwards or downwards.
-    #[inline(always)]
-    fn pairs<const UPWARDS: bool>(&self, sides: &[Side<'_>; 2], changed: u64, out: &mut [Pairs; 2]) {
-        let SlidersOfLine { line, square, sliders } = *self;
-        let Side { board, occupied, .. } = &sides[0];
-        let slider = line.first(square, UPWARDS, *occupied) & sliders;
-        if slider == 0 || line.between(square, slider, UPWARDS) & changed != 0 {
-            return;
-        }
-        let target = |side: &Side<'_>| match side.occupied >> square & 1 {
-            0 => line.first(square, !UPWARDS, side.occupied),
+    let straight = sights[0].straight() & (middle & low | high & !low);
+    let diagonal = sights[0].diagonal() & (middle & !low | high & !low);
+    for slider in squares((straight | diagonal) & unmoved) {
+        let direction = direction_to(square, slider);
+        // A slider's line is looked at from the changed square that is nearest to it.
+        let is_nearest = up_to(square, slider, direction) & changed == 0;
+        let target = |n: usize| match sides[n].occupied >> square & 1 {
+            0 => sights[n].opposite(direction),
             _ => 1 << square,
         };
-        let targets = [target(&sides[0]), target(&sides[1])];
+        let targets = [target(0), target(1)];
         // An unchanged piece that is seen before and after makes no difference.
         let same = targets[0] & targets[1] & !changed;
-        let state = state_at(board, slider.trailing_zeros());
-        for ((side, target), out) in sides.iter().zip(targets).zip(out.iter_mut()) {
-            if target & side.seconds & !same != 0 {
-                out.push_one(pair(state, state_at(side.board, target.trailing_zeros())));
-            }
+        let state = before.state_at(slider);
+        for ((side, target), out) in sides.into_iter().zip(targets).zip(out.iter_mut()) {
+            let is_changed = is_nearest && target & side.seconds & !same != 0;
+            out.push_if(is_changed, pair(state, side.state_at(target.trailing_zeros() & 63)));
         }
     }
-}
-
-/// The first occupied squares that the piece of a state attacks.
-fn seen_from(state: u32, square: u32, occupied: u64) -> u64 {
-    let (from, code) = (Square::new(square), state >> 6 & 15);
-    let (straight, diagonal) = LINES.split_at(2);
-    let along = |lines: &[Line]| {
-        lines.iter().fold(0, |all, line| all | line.first(square, true, occupied) | line.first(square, false, occupied))
-    };
-    match code & 7 {
-        0 => attacks::pawn_attacks(Color::from_white(code < 8), from).0,
-        1 => attacks::knight_attacks(from).0,
-        2 => along(diagonal),
-        3 => along(straight),
-        4 => along(&LINES),
-        _ => attacks::king_attacks(from).0,
-    }
-}
-
-/// The state of the piece on an occupied square, as White sees it.
-#[inline(always)]
-fn state_at(board: &Board, square: u32) -> u32 {
-    let has = |set: Bitboard| (set.0 >> square & 1) as u32;
-    // The bits of the role's number.
-    let low = has(board.knights()) | has(board.rooks()) | has(board.kings());
-    let middle = has(board.bishops()) | has(board.rooks());
-    let high = has(board.queens()) | has(board.kings());
-    let code = has(board.black()) << 3 | high << 2 | middle << 1 | low;
-    code << 6 | square
 }

@@ -4,6 +4,7 @@
 
 mod changes;
 mod pairs;
+mod sight;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -32,7 +33,7 @@ pub struct PairGroup {
     /// By code of the first and code of the second piece, as the perspective sees them.
     kinds: Box<[PairKind; 256]>,
     /// By both oriented squares: the index beyond a kind's base, [`NO_PAIR`] where there is none. Kinds may share one.
-    tables: Vec<Box<[u16; 4096]>>,
+    tables: Vec<[u16; 4096]>,
     /// Whether no two pairs of states have one index, so that pairs with a changed piece change their index.
     is_distinct: bool,
     /// Whether a pair is looked up in one order only, because the tables have the index of its other order there too.
@@ -111,7 +112,7 @@ impl PairGroup {
     }
 
     fn new(orientation: Orientation, source: PairSource) -> PairGroup {
-        let tables = vec![Box::new([NO_PAIR; 4096])];
+        let tables = vec![[NO_PAIR; 4096]];
         PairGroup {
             orientation,
             source,
@@ -125,10 +126,10 @@ impl PairGroup {
     }
 
     fn add(&mut self, KindOfBlock { kind, base, table }: KindOfBlock) {
-        let known = self.tables.iter().position(|other| *other == table);
+        let known = self.tables.iter().position(|other| *other == *table);
         let number = known.unwrap_or(self.tables.len());
         if number == self.tables.len() {
-            self.tables.push(table);
+            self.tables.push(*table);
         }
         self.kinds[kind] = PairKind { base, table: number as u16 };
         // The other perspective sees the colours exchanged.

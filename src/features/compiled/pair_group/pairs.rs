@@ -27,26 +27,34 @@ impl Pairs {
 
     /// Adds the pairs of a state with those on the squares of `seconds`.
     #[inline(always)]
-    pub fn push(&mut self, first: u32, mut seconds: u64, state_at: impl Fn(u32) -> u32) {
-        let number = seconds.count_ones() as usize;
-        let mut at = self.count;
-        loop {
-            for slot in &mut self.buffer[at..at + Pairs::AT_ONCE] {
-                *slot = pair(first, state_at(seconds.trailing_zeros() & 63));
-                seconds &= seconds.wrapping_sub(1);
-            }
-            if seconds == 0 {
-                break;
-            }
-            at += Pairs::AT_ONCE;
-        }
-        self.count += number;
+    pub fn push(&mut self, first: u32, seconds: u64, state_at: impl Fn(u32) -> u32) {
+        self.push_each(seconds, |square| pair(first, state_at(square)));
     }
 
-    /// Adds a pair.
-    pub fn push_one(&mut self, pair: u32) {
+    /// Adds a pair for each of `squares`.
+    #[inline(always)]
+    pub fn push_each(&mut self, mut squares: u64, pair_of: impl Fn(u32) -> u32) {
+        let mut at = self.count;
+        loop {
+            let mut added = 0;
+            for slot in &mut self.buffer[at..at + Pairs::AT_ONCE] {
+                *slot = pair_of(squares.trailing_zeros() & 63);
+                added += usize::from(squares != 0);
+                squares &= squares.wrapping_sub(1);
+            }
+            at += added;
+            if squares == 0 {
+                break;
+            }
+        }
+        self.count = at;
+    }
+
+    /// Adds a pair if `is_one`.
+    #[inline(always)]
+    pub fn push_if(&mut self, is_one: bool, pair: u32) {
         self.buffer[self.count] = pair;
-        self.count += 1;
+        self.count += usize::from(is_one);
     }
 }
 
