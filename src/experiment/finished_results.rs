@@ -150,14 +150,17 @@ impl Runner<'_> {
         let keys: Vec<_> =
             requested.map(|&step| (step, self.key(step))).filter(|(_, key)| !kept.contains(key)).collect();
         for (step, key) in keys {
-            if let PlanStep::Train(run) = step {
-                let path = self.run_folder(run);
-                if path.exists() {
-                    let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
-                    std::fs::remove_dir_all(&path).map_err(failed)?;
+            let kind = match step {
+                PlanStep::Train(run) => {
+                    let path = self.run_folder(run);
+                    if path.exists() {
+                        let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
+                        std::fs::remove_dir_all(&path).map_err(failed)?;
+                    }
+                    "run"
                 }
-            }
-            let kind = if let PlanStep::Train(_) = step { "run" } else { step.kind() };
+                step => step.kind(),
+            };
             self.store.remove(kind, &key)?;
         }
         Ok(())

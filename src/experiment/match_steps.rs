@@ -1,15 +1,16 @@
 //! The steps that play matches: what their results depend on, and how they are played.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::ExperimentError;
-use super::executor::{MatchMonitor, MatchRequest};
+use super::executor::{Executor, MatchMonitor, MatchRequest, MatchSetup};
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::result_store::ResultKey;
 use super::runner::{ExperimentMonitor, Runner, Stage};
+use super::spec::Experiment;
 use crate::play::MatchProgress;
 use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_json};
 use crate::train::TrainOutcome;
@@ -18,15 +19,17 @@ use crate::units::Seed;
 
 impl Runner<'_> {
     pub(super) fn match_key(&self, index: usize) -> ResultKey {
-        let length = self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]));
-        ResultKey::of("match", &json!([self.game_determinants(index), length]))
+        ResultKey::of("match", &json!([self.game_determinants(index), self.match_length()]))
     }
 
     /// What identifies a match before its networks are trained.
     pub(super) fn match_step_key(&self, index: usize) -> ResultKey {
-        let length = self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]));
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
-        ResultKey::of("match step", &json!([self.determinants(index, run), length]))
+        ResultKey::of("match step", &json!([self.determinants(index, run), self.match_length()]))
+    }
+
+    fn match_length(&self) -> Option<Value> {
+        self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]))
     }
 
     /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
@@ -146,4 +149,31 @@ impl MatchMonitor for MonitorAdapter<'_> {
     fn stop_requested(&self) -> bool {
         self.0.stop_requested()
     }
+}
+
+/// What the experiment's matches depend on; `None` without matches.
+pub(super) fn match_setup(
+    experiment: &Experiment,
+    executor: &dyn Executor,
+    openings: Option<&Path>,
+) -> Result<Option<MatchSetup>, ExperimentError> {
+    let Some(measure) = &experiment.matches else { return Ok(None) };
+    let setup = executor.match_setup(openings, measure.opening_plies);
+    let setup = setup.map_err(|error| match &measure.openings {
+        Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
+        None => ExperimentError::Step { step: "the openings".into(), source: error },
+    })?;
+    if measure.half_width.is_none() && measure.pairs() > setup.count {
+        let message = format!(
+            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
+             fewer pairs, or make a larger book with `fsbench openings --count`",
+            measure.pairs(),
+            setup.count
+        );
+        return Err(match &measure.openings {
+            Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
+            None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
+        });
+    }
+    Ok(Some(setup))
 }

@@ -25,8 +25,10 @@ mod runner;
 mod scale;
 mod shared_steps;
 mod spec;
+mod step_times;
 mod sweep;
 mod toml_file;
+mod work_lock;
 
 #[cfg(test)]
 mod tests;

@@ -81,6 +81,23 @@ pub enum PlanStep {
     Match(usize),
 }
 
+impl PlanStep {
+    /// The name of the step's kind.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            PlanStep::Updates(_) => "updates",
+            PlanStep::Train(_) => "train",
+            PlanStep::Validation(_) => "validation",
+            PlanStep::Activity(_) => "activity",
+            PlanStep::Error(_) => "error",
+            PlanStep::Speed(_) => "speed",
+            PlanStep::EqualSpeed(_) => "equal speed",
+            PlanStep::Match(_) => "match",
+        }
+    }
+}
+
 /// Everything an experiment will do.
 #[derive(Clone, Debug)]
 pub struct Plan {

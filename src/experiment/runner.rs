@@ -2,7 +2,7 @@
 //! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,13 @@ use super::ExperimentError;
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
+use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::spec::Experiment;
+use super::step_times::StepTimes;
+use super::work_lock::{lock, lock_shared};
 use crate::pipeline::WeightedInput;
 use crate::play::MatchProgress;
 use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
@@ -68,7 +71,7 @@ pub enum Share {
     All,
     /// Those that no other process of the work folder does, until all are done.
     Free,
-    /// The one of this key (see [`Runner::list_steps`]).
+    /// The one of this key (see [`Runner::list_steps`]); for [`Runner::run_step`].
     One(String),
 }
 
@@ -116,6 +119,9 @@ pub(super) enum Purpose {
     /// Its results decide on the rows of another pass, and are not shown.
     Trial,
 }
+
+/// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
+type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
 /// What earlier passes of the same command have done.
 #[derive(Default)]
@@ -199,6 +205,18 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
+    /// after a pass that returns `None`: it is not complete. Returns the last results.
+    pub(super) fn passes(experiment: &Experiment, pass: &mut Pass<'_>) -> Result<Option<Results>, ExperimentError> {
+        let Some(results) = pass(experiment, Purpose::Results)? else { return Ok(None) };
+        let found_widths = &results.equal_speed;
+        let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };
+        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
+        let Some(trained) = pass(&found.equal_speed_trial(), Purpose::Trial)? else { return Ok(None) };
+        let at_equal_speed = experiment.at_equal_speed(found_widths, &trained.equal_speed);
+        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
+    }
+
     /// Does all steps of the experiment's rows.
     fn pass(
         experiment: &Experiment,
@@ -265,8 +283,8 @@ impl<'a> Runner<'a> {
     fn prepare_data(&mut self) -> Result<(), ExperimentError> {
         for options in self.plan.datasets.clone() {
             let request = DataRequest { inputs: self.inputs.clone(), options };
-            let begun = Instant::now();
             let _claim = self.claim_data(&request)?;
+            let begun = Instant::now();
             let data = self
                 .executor
                 .prepare_data(&request)
@@ -487,78 +505,9 @@ impl TrainingMonitor for MonitorAdapter<'_> {
     }
 }
 
-/// Number and total time of the steps done so far: trainings, matches and measures.
-#[derive(Default)]
-struct StepTimes(BTreeMap<Stage, (u32, Duration)>);
-
-impl StepTimes {
-    fn add(&mut self, step: PlanStep, time: Duration) {
-        let (steps, total) = self.0.entry(Stage::of(step)).or_default();
-        *steps += 1;
-        *total += time;
-    }
-
-    /// Time that `steps` will take; `None` if no step of one of their kinds is done yet.
-    fn estimate(&self, steps: &[PlanStep]) -> Option<Duration> {
-        let mean = |step: &PlanStep| {
-            let (done, total) = *self.0.get(&Stage::of(*step))?;
-            Some(total / done)
-        };
-        steps.iter().map(mean).sum()
-    }
-}
-
-/// What the experiment's matches depend on; `None` without matches.
-fn match_setup(
-    experiment: &Experiment,
-    executor: &dyn Executor,
-    openings: Option<&Path>,
-) -> Result<Option<MatchSetup>, ExperimentError> {
-    let Some(measure) = &experiment.matches else { return Ok(None) };
-    let setup = executor.match_setup(openings, measure.opening_plies);
-    let setup = setup.map_err(|error| match &measure.openings {
-        Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
-        None => ExperimentError::Step { step: "the openings".into(), source: error },
-    })?;
-    if measure.half_width.is_none() && measure.pairs() > setup.count {
-        let message = format!(
-            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
-             fewer pairs, or make a larger book with `fsbench openings --count`",
-            measure.pairs(),
-            setup.count
-        );
-        return Err(match &measure.openings {
-            Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
-            None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
-        });
-    }
-    Ok(Some(setup))
-}
-
 /// A path that is valid from every current folder.
 fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// Locks the work folder for one process. The lock ends with the process, however that ends.
-pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
-    lock_by(work, File::try_lock)
-}
-
-/// Locks the work folder for all processes that share the steps.
-pub(super) fn lock_shared(work: &Path) -> Result<File, ExperimentError> {
-    lock_by(work, File::try_lock_shared)
-}
-
-fn lock_by(work: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, ExperimentError> {
-    let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
-    std::fs::create_dir_all(work).map_err(failed)?;
-    let file = File::create(work.join("lock")).map_err(failed)?;
-    match lock(&file) {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ExperimentError::Busy(work.to_path_buf())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
 }
 
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
@@ -575,16 +524,5 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         threads,
         seconds: StageSeconds::default(),
     };
-    Results {
-        study: study(experiment),
-        environment,
-        runs: Vec::new(),
-        updates: Vec::new(),
-        validation: Vec::new(),
-        activity: Vec::new(),
-        error: Vec::new(),
-        speed: Vec::new(),
-        equal_speed: Vec::new(),
-        matches: Vec::new(),
-    }
+    Results::empty(study(experiment), environment)
 }

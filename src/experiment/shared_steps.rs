@@ -1,5 +1,6 @@
 //! Steps that several processes share: their list, the one that a process is asked for, or those that are free.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::time::Duration;
 
@@ -7,19 +8,16 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::ExperimentError;
-use super::claims::{Claim, Claims};
+use super::claims::{Claim, Claims, hostname};
 use super::executor::{DataRequest, Executor};
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch, PlannedStart};
 use super::result_store::ResultKey;
-use super::runner::{Earlier, ExperimentMonitor, FinishedWhen, Purpose, Runner, RunnerOptions, Share};
+use super::runner::{Earlier, ExperimentMonitor, FinishedWhen, Runner, RunnerOptions, Share};
 use super::spec::Experiment;
-use crate::record::{MatchKind, Results, machine};
+use crate::record::{MatchKind, machine};
 
 /// Between two looks at steps that others do.
 const POLL: Duration = Duration::from_millis(300);
-
-/// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
-type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
 /// A step of an experiment, for programs that decide where it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,17 +77,16 @@ impl Runner<'_> {
                 alone: self.must_be_alone(step),
             });
         }
-        let seconds: Vec<Option<f64>> = self
-            .plan
-            .steps
-            .iter()
-            .map(|&step| self.seconds.get(&self.key(step).to_string()).map(|(_, seconds)| *seconds))
-            .collect();
-        for index in 0..steps.len() {
-            let alike = steps.iter().zip(&seconds).filter(|(other, _)| other.kind == steps[index].kind);
-            let known: Vec<f64> = alike.filter_map(|(_, seconds)| *seconds).collect();
-            steps[index].estimated_seconds =
-                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
+        let mut known = BTreeMap::<&str, (u32, f64)>::new();
+        for &step in &self.plan.steps {
+            if let Some((_, seconds)) = self.seconds.get(&self.key(step).to_string()) {
+                let (count, sum) = known.entry(step.kind()).or_default();
+                *count += 1;
+                *sum += seconds;
+            }
+        }
+        for step in &mut steps {
+            step.estimated_seconds = known.get(step.kind).map(|(count, sum)| sum / f64::from(*count));
         }
         Ok(steps)
     }
@@ -293,8 +290,7 @@ impl Runner<'_> {
     /// This machine, shared with the steps of other processes or, where times are measured, for this one alone; `None` if
     /// it cannot be had now.
     fn machine_for(&self, step: PlanStep) -> Result<Option<File>, ExperimentError> {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let path = self.options.work.join("claims").join(format!("machine {}", host.trim()));
+        let path = self.options.work.join("claims").join(format!("machine {}", hostname()));
         let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
         let locked = if self.must_be_alone(step) { file.try_lock() } else { file.try_lock_shared() };
@@ -311,34 +307,5 @@ impl Runner<'_> {
         }
         std::thread::sleep(POLL);
         Ok(())
-    }
-
-    /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
-    /// after a pass that returns `None`: it is not complete. Returns the last results.
-    pub(super) fn passes(experiment: &Experiment, pass: &mut Pass<'_>) -> Result<Option<Results>, ExperimentError> {
-        let Some(results) = pass(experiment, Purpose::Results)? else { return Ok(None) };
-        let found_widths = &results.equal_speed;
-        let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };
-        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
-        let Some(trained) = pass(&found.equal_speed_trial(), Purpose::Trial)? else { return Ok(None) };
-        let at_equal_speed = experiment.at_equal_speed(found_widths, &trained.equal_speed);
-        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
-    }
-}
-
-impl PlanStep {
-    /// The name of the step's kind.
-    #[must_use]
-    pub const fn kind(self) -> &'static str {
-        match self {
-            PlanStep::Updates(_) => "updates",
-            PlanStep::Train(_) => "train",
-            PlanStep::Validation(_) => "validation",
-            PlanStep::Activity(_) => "activity",
-            PlanStep::Error(_) => "error",
-            PlanStep::Speed(_) => "speed",
-            PlanStep::EqualSpeed(_) => "equal speed",
-            PlanStep::Match(_) => "match",
-        }
     }
 }

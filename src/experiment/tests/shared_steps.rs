@@ -105,9 +105,9 @@ fn a_run_and_a_worker_exclude_each_other() {
         let run = Runner::run(&experiment, &mut FakeExecutor::default(), &options, &mut RecordingMonitor::default());
         matches!(run, Err(ExperimentError::Busy(_)))
     };
-    let worker = runner::lock_shared(&work).expect("free");
+    let worker = work_lock::lock_shared(&work).expect("free");
     assert!(busy(Share::All) && !busy(Share::Free));
     drop(worker);
-    let _run = runner::lock(&work).expect("free");
+    let _run = work_lock::lock(&work).expect("free");
     assert!(busy(Share::All) && busy(Share::Free));
 }
