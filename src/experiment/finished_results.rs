@@ -49,6 +49,8 @@ impl Runner<'_> {
                 Ok(true)
             }
             PlanStep::Match(index) => Ok(self.load_match(index)),
+            PlanStep::MatchCost(index) => Ok(self.load_match_cost(index)),
+            PlanStep::MatchShard(index) => Ok(self.load_shard(index)),
         }
     }
 
@@ -144,7 +146,7 @@ impl Runner<'_> {
     }
 
     /// Deletes the finished results of the requested steps, but for those with keys in `kept`.
-    pub(super) fn delete_finished(&self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
+    pub(super) fn delete_finished(&mut self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
         // A match's key covers the networks' files, so all keys come before any file is removed.
         let requested = self.plan.steps.iter().filter(|step| self.is_requested(**step));
         let keys: Vec<_> =
@@ -163,6 +165,7 @@ impl Runner<'_> {
             };
             self.store.remove(kind, &key)?;
         }
+        self.played.forget_networks();
         Ok(())
     }
 }

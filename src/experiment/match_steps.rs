@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::ExperimentError;
 use super::executor::{Executor, MatchMonitor, MatchRequest, MatchSetup};
+use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::result_store::ResultKey;
 use super::runner::{ExperimentMonitor, Runner, Stage};
@@ -17,7 +18,7 @@ use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::Seed;
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
     pub(super) fn match_key(&self, index: usize) -> ResultKey {
         ResultKey::of("match", &json!([self.game_determinants(index), self.match_length()]))
     }
@@ -28,12 +29,25 @@ impl Runner<'_> {
         ResultKey::of("match step", &json!([self.determinants(index, run), self.match_length()]))
     }
 
+    /// What identifies the measurement of its cost before its networks are trained.
+    pub(super) fn match_cost_step_key(&self, index: usize) -> ResultKey {
+        let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
+        ResultKey::of("match cost step", &self.determinants(index, run))
+    }
+
+    /// What identifies a shard before its networks are trained.
+    pub(super) fn shard_step_key(&self, index: usize) -> ResultKey {
+        let PlannedShard { of, pairs, .. } = &self.plan.shards[index];
+        let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
+        ResultKey::of("match shard step", &json!([self.determinants(*of, run), pairs.start, pairs.end]))
+    }
+
     fn match_length(&self) -> Option<Value> {
         self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]))
     }
 
     /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
-    fn game_determinants(&self, index: usize) -> Value {
+    pub(super) fn game_determinants(&self, index: usize) -> Value {
         self.determinants(index, |run| json!([self.run_key(&self.plan.runs[run]), self.network_hash(run)]))
     }
 
@@ -43,7 +57,10 @@ impl Runner<'_> {
         let limit = match kind {
             MatchKind::EqualNodes => json!(measure.nodes),
             // The cost of a node is measured.
-            MatchKind::EqualCost => json!([measure.equal_cost, machine::cpu(), machine::back_end()]),
+            MatchKind::EqualCost => match &self.options.timed_on {
+                Some(node_type) => json!([measure.equal_cost, "node type", node_type]),
+                None => json!([measure.equal_cost, machine::cpu(), machine::back_end()]),
+            },
         };
         let setup = self.match_setup.as_ref().map(|setup| json!([setup.openings, setup.search]));
         let rules = json!([measure.adjudication, measure.hash, measure.opening_plies, self.match_seed(index)]);
@@ -52,8 +69,10 @@ impl Runner<'_> {
 
     /// Hash of a run's network, if it is trained.
     fn network_hash(&self, run: usize) -> Option<String> {
-        let bytes = std::fs::read(self.network(run).ok()?).ok()?;
-        Some(blake3::hash(&bytes).to_hex().to_string())
+        self.played.network_hash(run, || {
+            let bytes = std::fs::read(self.network(run).ok()?).ok()?;
+            Some(blake3::hash(&bytes).to_hex().to_string())
+        })
     }
 
     /// The quantised network of a finished run.
@@ -92,23 +111,29 @@ impl Runner<'_> {
         runs.into_iter().all(will_exist)
     }
 
-    pub(super) fn play_match(
-        &mut self,
-        index: usize,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<(), ExperimentError> {
-        let step = PlanStep::Match(index);
-        let Some(settings) = &self.experiment.matches else { return Ok(()) };
+    pub(super) fn match_request(&self, index: usize) -> Result<MatchRequest<'a>, ExperimentError> {
         let PlannedMatch { run, reference, kind } = self.plan.matches[index];
-        let request = MatchRequest {
+        let experiment: &'a Experiment = self.experiment;
+        let settings = experiment.matches.as_ref().expect("a match is planned by [match] alone");
+        Ok(MatchRequest {
             kind,
             networks: [self.network(run)?, self.network(reference)?],
             names: [run, reference].map(|run| self.plan.runs[run].key.set.clone()),
             settings,
             openings: self.openings.clone(),
             seed: self.match_seed(index),
+            cost: self.match_cost(index),
             folder: self.match_folder(index),
-        };
+        })
+    }
+
+    pub(super) fn play_match(
+        &mut self,
+        index: usize,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        let step = PlanStep::Match(index);
+        let request = self.match_request(index)?;
         let key = self.key(step);
         let begun = Instant::now();
         monitor.resumable_begins();
@@ -139,7 +164,7 @@ impl Runner<'_> {
 }
 
 /// Reports a match to the experiment's monitor.
-struct MonitorAdapter<'a>(&'a dyn ExperimentMonitor);
+pub(super) struct MonitorAdapter<'a>(pub(super) &'a dyn ExperimentMonitor);
 
 impl MatchMonitor for MonitorAdapter<'_> {
     fn games(&self, progress: &MatchProgress) {

@@ -13,9 +13,11 @@ mod executor;
 mod finished_results;
 mod kept_runs;
 pub mod key_help;
+mod listed_steps;
 mod local_executor;
 mod local_match;
 mod match_settings;
+mod match_shards;
 mod match_steps;
 mod network_links;
 mod plan;
@@ -24,6 +26,7 @@ mod result_store;
 mod runner;
 mod scale;
 mod shared_steps;
+pub mod slurm;
 mod spec;
 mod step_times;
 mod sweep;
@@ -41,13 +44,13 @@ pub use executor::{
     TrainRequest, TrainingMonitor,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
+pub use listed_steps::ListedStep;
 pub use local_executor::LocalExecutor;
 pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
 pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
-pub use shared_steps::ListedStep;
 pub use spec::{
     ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure,
     SpeedMeasure,

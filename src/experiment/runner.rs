@@ -12,6 +12,7 @@ use super::ExperimentError;
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
+use super::match_shards::PlayedShards;
 use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
@@ -38,7 +39,7 @@ impl Stage {
     pub(super) const fn of(step: PlanStep) -> Stage {
         match step {
             PlanStep::Train(_) => Stage::Training,
-            PlanStep::Match(_) => Stage::Matches,
+            PlanStep::Match(_) | PlanStep::MatchCost(_) | PlanStep::MatchShard(_) => Stage::Matches,
             _ => Stage::Measures,
         }
     }
@@ -61,6 +62,9 @@ pub struct RunnerOptions {
     /// Delete the experiment's finished results first.
     pub fresh: bool,
     pub share: Share,
+    /// The kind of machine on which times are measured. Keys of timed results hold it in the place of this machine's CPU,
+    /// so that every machine knows them.
+    pub timed_on: Option<String>,
 }
 
 /// Which steps this process does.
@@ -71,6 +75,8 @@ pub enum Share {
     All,
     /// Those that no other process of the work folder does, until all are done.
     Free,
+    /// As `Free`, but without waiting for other processes.
+    Unclaimed,
     /// The one of this key (see [`Runner::list_steps`]); for [`Runner::run_step`].
     One(String),
 }
@@ -150,6 +156,7 @@ pub struct Runner<'a> {
     pub(super) openings: Option<PathBuf>,
     /// `None` without matches.
     pub(super) match_setup: Option<MatchSetup>,
+    pub(super) played: PlayedShards,
     pub(super) results: Results,
     /// Time of each result, by its key.
     pub(super) seconds: BTreeMap<String, (Stage, f64)>,
@@ -171,6 +178,20 @@ impl<'a> Runner<'a> {
     ) -> Result<Results, ExperimentError> {
         let results = Runner::run_share(experiment, executor, options, monitor, &mut Earlier::default())?;
         results.ok_or(ExperimentError::Interrupted)
+    }
+
+    /// Does the steps that no other process does at the moment, and returns all records if all steps are done.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run_free(
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<Results>, ExperimentError> {
+        let options = RunnerOptions { share: Share::Unclaimed, ..options.clone() };
+        Runner::run_share(experiment, executor, &options, monitor, &mut Earlier::default())
     }
 
     /// Does the step of this key, unless it is done, or waits until the process that does it has finished.
@@ -233,7 +254,7 @@ impl<'a> Runner<'a> {
         let pending = runner.load_finished(monitor, earlier)?;
         let complete = match &options.share {
             Share::All => runner.do_pending(&pending, monitor).map(|()| true)?,
-            Share::Free | Share::One(_) => runner.do_shared(pending, monitor, earlier)?,
+            Share::Free | Share::Unclaimed | Share::One(_) => runner.do_shared(pending, monitor, earlier)?,
         };
         earlier.keys.extend(runner.plan.steps.iter().map(|&step| runner.key(step)));
         Ok(complete.then_some(runner.results))
@@ -246,16 +267,19 @@ impl<'a> Runner<'a> {
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
     ) -> Result<(Runner<'a>, File), ExperimentError> {
-        let plan = Plan::new(experiment, executor)?;
+        let mut plan = Plan::new(experiment, executor)?;
         if let Some(only) = &options.only {
             plan.require_set(only)?;
         }
         let inputs = experiment.inputs()?;
         let openings = experiment.openings_path()?;
         let match_setup = match_setup(experiment, executor, openings.as_deref())?;
+        if let (Some(measure), Some(setup)) = (&experiment.matches, &match_setup) {
+            plan.divide_matches(measure, setup.count);
+        }
         let lock = match options.share {
             Share::All => lock(&options.work),
-            Share::Free | Share::One(_) => lock_shared(&options.work),
+            Share::Free | Share::Unclaimed | Share::One(_) => lock_shared(&options.work),
         }?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
@@ -271,6 +295,7 @@ impl<'a> Runner<'a> {
             data,
             openings,
             match_setup,
+            played: PlayedShards::default(),
             results,
             seconds,
             newest,
@@ -301,7 +326,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Loads all finished results, and returns the steps that remain to be done.
-    fn load_finished(
+    pub(super) fn load_finished(
         &mut self,
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
@@ -322,7 +347,8 @@ impl<'a> Runner<'a> {
             pending.retain(|&step| self.is_requested(step));
             let all = pending.clone();
             pending.retain(|step| match step {
-                PlanStep::Match(index) => self.can_play(*index, &all),
+                PlanStep::Match(index) | PlanStep::MatchCost(index) => self.can_play(*index, &all),
+                PlanStep::MatchShard(index) => self.can_play(self.plan.shards[*index].of, &all),
                 PlanStep::EqualSpeed(index) => self.can_race(*index, &all),
                 _ => true,
             });
@@ -371,6 +397,8 @@ impl<'a> Runner<'a> {
         match step {
             PlanStep::Train(run) => return self.train(run, monitor),
             PlanStep::Match(index) => return self.play_match(index, monitor),
+            PlanStep::MatchCost(index) => return self.measure_match_cost(index, monitor),
+            PlanStep::MatchShard(index) => return self.play_shard(index, monitor),
             PlanStep::Updates(set) => {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
@@ -435,6 +463,7 @@ impl<'a> Runner<'a> {
         if !folder.join(OUTCOME).is_file() {
             return Err(ExperimentError::NoOutcome { step: name, path: folder.join(OUTCOME) });
         }
+        self.played.forget_networks();
         self.store_run(run, &outcome)?;
         self.load_step(step)?;
         self.tell_trained(run, FinishedWhen::Now, monitor)
@@ -512,7 +541,7 @@ fn absolute(path: &Path) -> PathBuf {
 
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
     let threads = plan.runs.first().map(|run| run.settings.threads()).unwrap_or_else(machine::cores);
-    let Machine { cpu, cores, back_end, commit, recorded } = Machine::current();
+    let Machine { cpu, cores, back_end, commit, recorded, .. } = Machine::current();
     let environment = Environment {
         recorded,
         fsbench: env!("CARGO_PKG_VERSION").into(),

@@ -121,6 +121,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
         cores: 2,
         back_end: "avx2".into(),
         commit: "0123456789ab".into(),
+        node_type: None,
         recorded: Timestamp::from_unix(1_767_225_600),
     };
     let cost = CostRatio {
@@ -129,6 +130,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
         low: ratio * 0.97,
         high: ratio * 1.03,
         rounds: 15,
+        machine: None,
     };
     let record = MatchRecord {
         kind,
