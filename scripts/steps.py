@@ -3,7 +3,8 @@
 
     steps.py kills [N]      kills run and work N times (200) at drawn moments: no step is lost or done twice, and the records
                             are those of an undisturbed run, but for times
-    steps.py overhead [N]   an experiment of N steps (200) or more: the time per step beside the steps' own work
+    steps.py overhead [N] [VERB]   an experiment of N steps (200) or more by run, work and two workers, or by one of
+                            them ("work --jobs 2"): the time per step beside the steps' own work
 
 FSBENCH_PROGRAM names the program (default: fsbench in the target folder).
 """
@@ -117,6 +118,8 @@ def kills(root, count):
     expected = alone.records()
     rng = random.Random(1)
     killed, rounds = 0, 0
+    # The longest life of a process: such that some steps are done, whatever else the machine does.
+    window = duration / 8
     while killed < count:
         rounds += 1
         folder = Folder(root / f"round{rounds}", 4, MATCH)
@@ -127,7 +130,7 @@ def kills(root, count):
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             running = [folder.start(verb, "steps.toml", "--out", "results", **quiet) for verb in verbs]
             for process in running:
-                time.sleep(rng.uniform(0, duration / 8))
+                time.sleep(rng.uniform(0, window))
                 if process.poll() is None:
                     process.kill()
                     killed += 1
@@ -136,6 +139,7 @@ def kills(root, count):
             stored = folder.stored()
             for name, file in seen.items():
                 assert stored.get(name) == file, f"round {rounds}: {name} was done twice, or lost"
+            window *= 0.7 if len(stored) > len(seen) + 4 else 1.3 if len(stored) == len(seen) else 1
             seen = stored
         folder.verb(rng.choice(["run", "work"]))
         assert all(step["done"] for step in folder.steps())
@@ -148,7 +152,8 @@ def kills(root, count):
 def overhead(root, count):
     # A training and three measures for each of two sets and every seed, and an update a set.
     seeds = -(-(count - 2) // 8)
-    for name, arguments in [("run", ["run"]), ("work", ["work"]), ("work --jobs 2", ["work", "--jobs", "2"])]:
+    for name in sys.argv[3:] or ["run", "work", "work --jobs 2"]:
+        arguments = name.split()
         folder = Folder(root / name.replace(" ", ""), seeds)
         began = time.monotonic()
         folder.verb(*arguments)

@@ -10,7 +10,8 @@ use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, Traini
 use super::match_settings::MatchMeasure;
 use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
-use super::runner::{ExperimentMonitor, Purpose, Runner, RunnerOptions, Stage};
+use super::runner::Runner;
+use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchProgress;

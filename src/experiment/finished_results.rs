@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use super::ExperimentError;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
-use super::runner::{Purpose, Runner, Stage};
+use super::runner::Runner;
+use super::runner_options::{Purpose, Stage};
 use crate::record::{
     NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
 };
@@ -130,7 +131,9 @@ impl Runner<'_> {
         self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.equal_speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.matches.sort_by_key(|result| (order.get(&result.key).copied(), result.record.kind));
+        let timed_on = self.timed_on_with_cpu();
         let environment = &mut self.results.environment;
+        environment.timed_on = timed_on;
         if let Some(newest) = &self.newest {
             environment.recorded = newest.clone();
         }
@@ -143,6 +146,17 @@ impl Runner<'_> {
         write_atomically(&self.options.out.join("experiment.toml"), self.experiment.text.as_bytes())?;
         self.results.save(&self.options.out)?;
         Ok(())
+    }
+
+    /// The named kind of machine that measured times, with the CPU that it had.
+    fn timed_on_with_cpu(&self) -> Option<String> {
+        let node_type = self.options.timed_on.as_ref()?;
+        let of_speed = self.results.speed.iter().filter_map(|result| result.record.machine.as_ref());
+        let of_widths = self.results.equal_speed.iter().map(|result| &result.record.machine);
+        Some(match of_speed.chain(of_widths).next() {
+            Some(machine) => format!("{node_type} ({})", machine.cpu),
+            None => node_type.clone(),
+        })
     }
 
     /// Deletes the finished results of the requested steps, but for those with keys in `kept`.

@@ -8,7 +8,8 @@ use super::ExperimentError;
 use super::executor::Executor;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedStart};
 use super::result_store::ResultKey;
-use super::runner::{Earlier, ExperimentMonitor, Purpose, Runner, RunnerOptions, Share};
+use super::runner::{Earlier, Runner};
+use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Share};
 use super::spec::Experiment;
 use crate::record::{MatchKind, Results, machine};
 

@@ -16,7 +16,8 @@ use super::match_settings::MatchMeasure;
 use super::match_steps::MonitorAdapter;
 use super::plan::{Plan, PlanStep, PlannedMatch};
 use super::result_store::ResultKey;
-use super::runner::{ExperimentMonitor, Runner, Stage};
+use super::runner::Runner;
+use super::runner_options::{ExperimentMonitor, Stage};
 use crate::play::pairs_to_width;
 use crate::record::{CostRatio, MatchKind, MatchRecord, ShardRecord};
 

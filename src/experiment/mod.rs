@@ -24,6 +24,7 @@ mod plan;
 mod result_keys;
 mod result_store;
 mod runner;
+mod runner_options;
 mod scale;
 mod shared_steps;
 pub mod slurm;
@@ -49,7 +50,8 @@ pub use local_executor::LocalExecutor;
 pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
-pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions, Share};
+pub use runner::Runner;
+pub use runner_options::{ExperimentMonitor, FinishedWhen, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
 pub use spec::{
     ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure,

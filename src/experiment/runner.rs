@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -17,113 +17,18 @@ use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
 use super::result_store::{ResultKey, ResultStore};
+use super::runner_options::{ExperimentMonitor, FinishedWhen, Purpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
 use super::step_times::StepTimes;
 use super::work_lock::{lock, lock_shared};
 use crate::pipeline::WeightedInput;
-use crate::play::MatchProgress;
-use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
+use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
-
-/// A stage of an experiment, whose time is reported.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    Data,
-    Training,
-    Measures,
-    Matches,
-}
-
-impl Stage {
-    pub(super) const fn of(step: PlanStep) -> Stage {
-        match step {
-            PlanStep::Train(_) => Stage::Training,
-            PlanStep::Match(_) | PlanStep::MatchCost(_) | PlanStep::MatchShard(_) => Stage::Matches,
-            _ => Stage::Measures,
-        }
-    }
-}
 
 /// The file whose games the networks are measured on.
 fn source(inputs: &[WeightedInput]) -> PathBuf {
     inputs.first().map(|input| input.origin.path()).unwrap_or_default()
-}
-
-/// How to run an experiment.
-#[derive(Clone, Debug)]
-pub struct RunnerOptions {
-    /// The results folder, for small records only.
-    pub out: PathBuf,
-    /// The folder of checkpoints, networks and stored results.
-    pub work: PathBuf,
-    /// Do only the steps of this set; finished results of other sets stay in the results.
-    pub only: Option<String>,
-    /// Delete the experiment's finished results first.
-    pub fresh: bool,
-    pub share: Share,
-    /// The kind of machine on which times are measured. Keys of timed results hold it in the place of this machine's CPU,
-    /// so that every machine knows them.
-    pub timed_on: Option<String>,
-}
-
-/// Which steps this process does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Share {
-    /// All, alone in the work folder.
-    #[default]
-    All,
-    /// Those that no other process of the work folder does, until all are done.
-    Free,
-    /// As `Free`, but without waiting for other processes.
-    Unclaimed,
-    /// The one of this key (see [`Runner::list_steps`]); for [`Runner::run_step`].
-    One(String),
-}
-
-/// Whether a run was already finished when the experiment was started.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum FinishedWhen {
-    Before,
-    Now,
-}
-
-/// Follows an experiment, and may stop it.
-pub trait ExperimentMonitor: Sync {
-    /// Step `number` (from 1) of `total` begins. `remaining` is estimated from the steps done so far.
-    fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>);
-
-    /// A training has finished an epoch, of `epochs`.
-    fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32);
-
-    /// So many steps are skipped, because they are finished or not requested.
-    fn skipped(&mut self, steps: usize);
-
-    /// A training or a match begins. Until it ends, a request to stop makes it save its state first.
-    fn resumable_begins(&mut self) {}
-
-    fn resumable_ended(&mut self) {}
-
-    /// A game of the present match has ended.
-    fn games(&self, _progress: &MatchProgress) {}
-
-    /// A match is finished.
-    fn played(&mut self, _result: &MatchResult) {}
-
-    /// A run is finished.
-    fn trained(&mut self, run: &TrainedRun, when: FinishedWhen);
-
-    /// Whether the experiment should stop as soon as it can be resumed.
-    fn stop_requested(&self) -> bool;
-}
-
-/// What a pass over an experiment's steps is for.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Its results are the experiment's.
-    Results,
-    /// Its results decide on the rows of another pass, and are not shown.
-    Trial,
 }
 
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
@@ -368,6 +273,10 @@ impl<'a> Runner<'a> {
             if monitor.stop_requested() {
                 return Err(ExperimentError::Interrupted);
             }
+            // Earlier shards may have made this one superfluous.
+            if matches!(step, PlanStep::MatchShard(_)) && self.load_step(step)? {
+                continue;
+            }
             let remaining = times.estimate(&pending[index..]);
             monitor.step(index + 1, pending.len(), &self.plan.describe(step), remaining);
             let begun = Instant::now();
@@ -551,6 +460,7 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         cores,
         os: std::env::consts::OS.into(),
         threads,
+        timed_on: None,
         seconds: StageSeconds::default(),
     };
     Results::empty(study(experiment), environment)

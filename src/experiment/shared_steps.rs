@@ -11,7 +11,8 @@ use super::claims::{Claim, Claims, hostname};
 use super::executor::DataRequest;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
-use super::runner::{Earlier, ExperimentMonitor, FinishedWhen, Runner, Share};
+use super::runner::{Earlier, Runner};
+use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
 
 /// Between two looks at steps that others do.
 const POLL: Duration = Duration::from_millis(300);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::plan::PlanStep;
-use super::runner::Stage;
+use super::runner_options::Stage;
 
 /// Number and total time of the steps done so far: trainings, matches and measures.
 #[derive(Default)]

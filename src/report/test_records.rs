@@ -165,6 +165,7 @@ pub(super) fn empty() -> Results {
         cores: 2,
         os: "linux".into(),
         threads: 2,
+        timed_on: None,
         seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, matches: 0.0, total: 365.0 },
     };
     let (runs, updates) = (Vec::new(), Vec::new());

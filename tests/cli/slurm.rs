@@ -158,6 +158,8 @@ fn an_experiment_runs_on_slurm() {
     for speed in read(&results, "speed.json").as_array().unwrap() {
         assert_eq!(speed["record"]["machine"]["node_type"], "bench", "{speed}");
     }
+    let timed_on = read(&results, "environment.json")["timed_on"].clone();
+    assert!(timed_on.as_str().is_some_and(|name| name.starts_with("bench (")), "{timed_on}");
     let costs: Vec<Value> = read(&results, "match.json").as_array().unwrap().to_vec();
     assert_eq!(
         costs

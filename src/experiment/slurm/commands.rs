@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::stages::{Array, Place};
@@ -71,7 +71,7 @@ pub fn submit_array(array: &Array<'_>, options: &SlurmOptions, notes: &Path) -> 
         script += &format!("{task}) keys={} ;;\n", keys.join(","));
     }
     script += &format!("esac\nexec {} \"$keys\"\n", quoted(&options.step));
-    submit(command, options, log_path(notes, "%A", "%a"), &script)
+    submit(command, options, &log_path(notes, "%A", "%a"), &script)
 }
 
 /// Submits the job that collects the results once these jobs have ended.
@@ -79,7 +79,7 @@ pub fn submit_collection(jobs: &BTreeSet<u64>, options: &SlurmOptions, notes: &P
     let mut command = sbatch(options, "collect", false);
     command.arg(format!("--dependency={}", after_any(jobs)));
     let script = format!("{}exec {}\n", preamble(options), quoted(&options.collect));
-    submit(command, options, notes.join("logs").join("collect-%j.log"), &script)
+    submit(command, options, &notes.join("logs").join("collect-%j.log"), &script)
 }
 
 /// A dependency on the end of jobs, whatever became of them.
@@ -106,7 +106,7 @@ fn preamble(options: &SlurmOptions) -> String {
     format!("#!/bin/sh\n{variables}cd {} || exit 1\n", quoted(&[options.folder.display().to_string()]))
 }
 
-fn submit(mut command: Command, options: &SlurmOptions, log: PathBuf, script: &str) -> Result<u64, SlurmError> {
+fn submit(mut command: Command, options: &SlurmOptions, log: &Path, script: &str) -> Result<u64, SlurmError> {
     if let Some(folder) = log.parent() {
         std::fs::create_dir_all(folder).map_err(|source| SlurmError::File { path: folder.to_path_buf(), source })?;
     }
