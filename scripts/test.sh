@@ -43,6 +43,7 @@ available() {
   ! python3 --version >/dev/null 2>&1 || printf 'python '
   ! python3 -c 'import numpy' 2>/dev/null || printf 'numpy '
   ! python3 -c 'import torch' 2>/dev/null || printf 'torch '
+  ! scripts/slurm.sh check 2>/dev/null || printf 'slurm '
   ! unshare --user --map-root-user --mount true 2>/dev/null || printf 'namespaces '
 }
 if [ "${FSBENCH_REQUIRE:-}" = 1 ]; then

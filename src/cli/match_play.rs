@@ -12,7 +12,7 @@ use serde_json::json;
 use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
 use super::sprt::{self, SprtArguments};
-use super::{Failure, Format, interrupt};
+use super::{Failure, Format, interrupt, match_shard};
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::EngineSpec;
 use crate::play::{
@@ -22,6 +22,7 @@ use crate::play::{
 };
 use crate::record::{machine, read_json, write_checked_json, write_json};
 use crate::search::{TranspositionTable, search_digest};
+use crate::service::Shard;
 use crate::units::Seed;
 
 /// Play matches between networks and UCI engines, and estimate Elo
@@ -87,6 +88,11 @@ pub struct Arguments {
     /// A folder for games.pgn, match.json and the journal from which an interrupted match continues
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Play a part of the pairs only: shard I (from 0) of N, into --out. The same command without --shard takes over the
+    /// games of all shards, plays those that are missing, and counts. A shard that earlier shards make superfluous by
+    /// --sprt plays nothing
+    #[arg(long, value_name = "I/N", requires = "out")]
+    shard: Option<Shard>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -175,6 +181,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     give_nodes(&mut players, &arguments.nodes)?;
     let cost = arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.hash, folder)).transpose()?;
     let settings = settings(arguments)?;
+    if let Some(shard) = arguments.shard {
+        let played = match_shard::play(&players, &settings, shard, folder, arguments.format);
+        return played?.map_err(|error| failure(error, arguments.out.as_deref()));
+    }
     let result = {
         let _graceful = interrupt::gracefully();
         let bar = bar(players.len());
@@ -312,7 +322,7 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
     })
 }
 
-fn bar(players: usize) -> ProgressBar {
+pub(super) fn bar(players: usize) -> ProgressBar {
     let template = match players {
         2 => "{elapsed} {wide_bar} {pos}/{len} games, {eta} left; {msg}",
         _ => "{elapsed} {wide_bar} {pos}/{len} games, {eta} left",
@@ -322,7 +332,7 @@ fn bar(players: usize) -> ProgressBar {
 }
 
 /// The first pairing's Elo so far.
-fn running(pairs: Pairs) -> String {
+pub(super) fn running(pairs: Pairs) -> String {
     if pairs.total() == 0 {
         return String::new();
     }
@@ -423,7 +433,7 @@ fn text(document: &Document, arguments: &Arguments) -> String {
     for player in document.players.iter().filter(|player| player.lost_on_time > 0) {
         let _ = writeln!(out, "{} lost {} games on time", player.name, player.lost_on_time);
     }
-    if let Some(CostRatio { nanoseconds_per_node: [one, two], ratio, low, high, rounds }) = &document.equal_cost {
+    if let Some(CostRatio { nanoseconds_per_node: [one, two], ratio, low, high, rounds, .. }) = &document.equal_cost {
         let _ = writeln!(
             out,
             "a node costs {one:.0} ns and {two:.0} ns: ratio {ratio:.3} [{low:.3}, {high:.3}] over {rounds} rounds"

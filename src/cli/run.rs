@@ -9,7 +9,7 @@ use indicatif::{HumanBytes, HumanDuration};
 use super::interrupt::Graceful;
 use super::print::table;
 use super::score_unit::note_assumed;
-use super::{Failure, Format, interrupt, print_json, report};
+use super::{Failure, Format, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
 use crate::experiment::{
     Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RunEstimate, Runner, RunnerOptions,
@@ -30,13 +30,13 @@ use crate::train::EpochMetrics;
 #[command(after_long_help = key_help::text())]
 pub struct Arguments {
     /// The experiment's TOML file
-    experiment: PathBuf,
+    pub(super) experiment: PathBuf,
     /// Folder of the records and the report (default: results/NAME, or FOLDER/NAME if the experiment sets `results`)
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// The size of the experiment: one of the file's tables [scale.NAME] [default: cpu, where the file has any]
     #[arg(long, value_name = "NAME")]
-    scale: Option<String>,
+    pub(super) scale: Option<String>,
     /// Say what the experiment will take, from short rehearsals of its trainings and matches, and do nothing else than
     /// build its data
     #[arg(long, conflicts_with = "force")]
@@ -44,9 +44,15 @@ pub struct Arguments {
     /// Print the steps, what each needs, whether it is done and how long it will take, as JSON, and do none
     #[arg(long, conflicts_with_all = ["force", "plan", "only"])]
     list_steps: bool,
-    /// Do this step of --list-steps only; at once if it is done. Many processes may each do a step in the same folder
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["force", "plan", "only", "list_steps"])]
-    step: Option<String>,
+    /// Do this step of --list-steps only, or these; at once if they are done. Many processes may each do a step in the same folder
+    #[arg(long, value_name = "KEY,…", value_delimiter = ',', conflicts_with_all = ["force", "plan", "only", "list_steps"])]
+    step: Vec<String>,
+    /// The kind of machine on which times are measured, by any name. Results of times are then kept under that name, in
+    /// the place of the CPU's. With --on slurm, a feature of the cluster's nodes
+    #[arg(long, value_name = "TYPE")]
+    pub(super) timed_on: Option<String>,
+    #[command(flatten)]
+    pub(super) slurm: run_slurm::Options,
     /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
@@ -55,7 +61,7 @@ pub struct Arguments {
     force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub(super) format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -67,15 +73,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         only: arguments.only.clone(),
         fresh: arguments.force,
         share: Share::All,
+        timed_on: arguments.timed_on.clone(),
     };
-    let mut executor = LocalExecutor { data_cache: Some(data) };
+    let mut executor = LocalExecutor { data_cache: Some(data), node_type: arguments.timed_on.clone() };
     let mut monitor = StderrMonitor::default();
     if arguments.list_steps {
         let steps = Runner::list_steps(&experiment, &mut executor, &options).map_err(failure)?;
         return print_json(&steps);
     }
-    if let Some(key) = &arguments.step {
-        return Runner::run_step(key, &experiment, &mut executor, &options, &mut monitor).map_err(failure);
+    if !arguments.step.is_empty() {
+        return do_steps(&arguments.step, &experiment, &mut executor, &options, &mut monitor);
+    }
+    if arguments.slurm.is_requested() {
+        return run_slurm::run(arguments, &experiment, &mut executor, &options, &mut monitor);
     }
     if arguments.plan {
         let estimate = Runner::estimate(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
@@ -90,6 +100,29 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         note!("networks: {}; `fsbench runs` lists their runs", options.out.join("networks").display());
     }
     Ok(())
+}
+
+/// Does steps one after the other. A failed one does not stop the others.
+fn do_steps(
+    keys: &[String],
+    experiment: &Experiment,
+    executor: &mut LocalExecutor,
+    options: &RunnerOptions,
+    monitor: &mut StderrMonitor,
+) -> Result<(), Failure> {
+    let mut first = None;
+    for key in keys {
+        match Runner::run_step(key, experiment, executor, options, monitor) {
+            Ok(()) => {}
+            Err(error @ ExperimentError::Interrupted) => return Err(failure(error)),
+            Err(error) if keys.len() > 1 => {
+                note!("error: {error}");
+                first = first.or(Some(error));
+            }
+            Err(error) => first = Some(error),
+        }
+    }
+    first.map_or(Ok(()), |error| Err(failure(error)))
 }
 
 /// Reads an experiment, and notes which scores' unit is assumed.
@@ -153,7 +186,7 @@ pub(super) struct StderrMonitor {
     /// When the present match's progress was last reported; `None` before its first game.
     last_games: Mutex<Option<Instant>>,
     /// Every finished run.
-    trained: Vec<TrainedRun>,
+    pub(super) trained: Vec<TrainedRun>,
 }
 
 impl ExperimentMonitor for StderrMonitor {

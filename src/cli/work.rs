@@ -1,50 +1,123 @@
 //! `fsbench work`: does the steps of an experiment beside other processes, on this machine and others.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::Duration;
 
-use super::Failure;
+use anyhow::Context;
+
 use super::run::{StderrMonitor, failure, read, work_folder};
-use crate::experiment::{LocalExecutor, Runner, RunnerOptions, Share};
+use super::{Failure, interrupt};
+use crate::experiment::{Experiment, ExperimentError, LocalExecutor, Runner, RunnerOptions, Share};
 use crate::pipeline;
 
 /// Do those steps of an experiment that no other process does, until all are done
 ///
 /// Start it as often as you like, on every machine that sees the same cache (FSBENCH_CACHE, on a shared disk) and the same
 /// experiment: each step is done by one process, and the steps of a process that died are taken over. `fsbench run` then
-/// finds all results and reports. Steps that measure time wait until they are alone on their machine.
+/// finds all results and reports. Steps that measure time wait until they are alone on their machine. Given a folder, it
+/// does all experiments (*.toml) in it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The experiment's TOML file
+    /// The experiment's TOML file, or a folder of such files
+    #[arg(value_name = "EXPERIMENT|DIR")]
     experiment: PathBuf,
-    /// Folder of the records, as for `run`
+    /// Folder of the records, as for `run`; of several experiments, the folder of theirs
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The size of the experiment, as for `run`
     #[arg(long, value_name = "NAME")]
     scale: Option<String>,
+    /// The kind of machine on which times are measured, as for `run`
+    #[arg(long, value_name = "TYPE")]
+    timed_on: Option<String>,
     /// Processes to start on this machine
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: u32,
 }
 
+/// Between two looks at experiments whose last steps others do.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let experiment = read(&arguments.experiment, arguments.scale.as_deref())?;
-    let data = pipeline::default_cache().map_err(Failure::request)?;
-    let options = RunnerOptions {
-        out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
-        work: work_folder(&data),
-        only: None,
-        fresh: false,
-        share: Share::Free,
-    };
+    let experiments = experiments(arguments)?;
     let mut others = Others::start(arguments)?;
-    let mut executor = LocalExecutor { data_cache: Some(data) };
-    let results = Runner::run(&experiment, &mut executor, &options, &mut StderrMonitor::default()).map_err(failure)?;
+    let is_one = experiments.len() == 1;
+    let mut left: Vec<&(Experiment, RunnerOptions)> = experiments.iter().collect();
+    let mut failed = None;
+    while !left.is_empty() {
+        let mut waiting = Vec::new();
+        for one @ (experiment, options) in left {
+            if !is_one {
+                note!("experiment {}", experiment.name);
+            }
+            let mut executor = LocalExecutor { data_cache: Some(data_folder()?), node_type: options.timed_on.clone() };
+            let mut monitor = StderrMonitor::default();
+            // Alone, it waits for other processes step by step.
+            let results = match is_one {
+                true => Runner::run(experiment, &mut executor, options, &mut monitor).map(Some),
+                false => Runner::run_free(experiment, &mut executor, options, &mut monitor),
+            };
+            match results {
+                Ok(Some(results)) => {
+                    let trainings = results.runs.len();
+                    let out = options.out.display();
+                    note!("all steps are done, {trainings} trainings among them; `fsbench report {out}` shows them");
+                }
+                Ok(None) => waiting.push(one),
+                Err(error) if is_one || matches!(error, ExperimentError::Interrupted) => return Err(failure(error)),
+                Err(error) => {
+                    note!("error: {}: {error}", experiment.name);
+                    failed = Some(error);
+                }
+            }
+        }
+        left = waiting;
+        if !left.is_empty() {
+            if interrupt::requested() {
+                return Err(failure(ExperimentError::Interrupted));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
     others.wait()?;
-    let steps = results.runs.len();
-    note!("all steps are done, {steps} trainings among them; `fsbench report {}` shows them", options.out.display());
-    Ok(())
+    failed.map_or(Ok(()), |error| Err(failure(error)))
+}
+
+/// The experiments to work on, those of a folder in the order of their names.
+fn experiments(arguments: &Arguments) -> Result<Vec<(Experiment, RunnerOptions)>, Failure> {
+    let path = &arguments.experiment;
+    let paths = if path.is_dir() { files(path)? } else { vec![path.clone()] };
+    let work = work_folder(&data_folder()?);
+    let is_folder = path.is_dir();
+    let one = |path: &PathBuf| {
+        let experiment = read(path, arguments.scale.as_deref())?;
+        let out = match &arguments.out {
+            Some(out) if is_folder => out.join(&experiment.name),
+            Some(out) => out.clone(),
+            None => experiment.results.join(&experiment.name),
+        };
+        let timed_on = arguments.timed_on.clone();
+        let options = RunnerOptions { out, work: work.clone(), only: None, fresh: false, share: Share::Free, timed_on };
+        Ok((experiment, options))
+    };
+    paths.iter().map(one).collect()
+}
+
+/// The `.toml` files of a folder.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let listed = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    let mut paths = listed().with_context(|| folder.display().to_string()).map_err(Failure::Request)?;
+    paths.retain(|path| path.is_file() && path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    match paths.is_empty() {
+        true => Err(Failure::Request(anyhow::anyhow!("{}: no experiment (*.toml) in this folder", folder.display()))),
+        false => Ok(paths),
+    }
+}
+
+fn data_folder() -> Result<PathBuf, Failure> {
+    pipeline::default_cache().map_err(Failure::request)
 }
 
 /// The other processes of `--jobs`. They go on without this one.
@@ -62,6 +135,9 @@ impl Others {
             }
             if let Some(scale) = &arguments.scale {
                 command.args(["--scale", scale]);
+            }
+            if let Some(timed_on) = &arguments.timed_on {
+                command.args(["--timed-on", timed_on]);
             }
             others.0.push(command.spawn().map_err(Failure::work)?);
         }

@@ -26,9 +26,9 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A process that may hold claims.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Holder {
-    pub(super) host: String,
-    pub(super) pid: u32,
+struct Holder {
+    host: String,
+    pid: u32,
     /// The boot of the machine and the process namespace, in which `pid` means something.
     system: String,
     /// When the process began, in the kernel's ticks: another process may get the same number later.
@@ -140,14 +140,13 @@ impl Drop for Claim {
 
 impl Holder {
     fn this() -> Holder {
-        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let nanoseconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let pid = std::process::id();
         Holder {
-            host: text("/proc/sys/kernel/hostname"),
+            host: hostname(),
             pid,
-            system: format!("{} {}", text("/proc/sys/kernel/random/boot_id"), namespace.display()),
+            system: format!("{} {}", kernel_text("random/boot_id"), namespace.display()),
             began: process_began(pid).unwrap_or_default(),
             claim: format!("{pid}-{nanoseconds}-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
         }
@@ -156,6 +155,16 @@ impl Holder {
     fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers are always JSON")
     }
+}
+
+/// The machine's name.
+pub(super) fn hostname() -> String {
+    kernel_text("hostname")
+}
+
+/// A line of `/proc/sys/kernel`; empty where there is none.
+fn kernel_text(name: &str) -> String {
+    std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default().trim().to_owned()
 }
 
 /// This process's file, which becomes a claim by a link or by renaming it.

@@ -8,8 +8,10 @@ use serde::Serialize;
 use super::ExperimentError;
 use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
 use super::match_settings::MatchMeasure;
+use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
-use super::runner::{ExperimentMonitor, Purpose, Runner, RunnerOptions, Stage};
+use super::runner::Runner;
+use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchProgress;
@@ -209,6 +211,7 @@ impl Runner<'_> {
             settings: &settings,
             openings: self.openings.clone(),
             seed: measure.seed,
+            cost: None,
             folder: folder.join("match"),
         };
         let begun = Instant::now();
@@ -249,7 +252,18 @@ impl Runner<'_> {
             PlanStep::Speed(_) => speed_seconds,
             PlanStep::EqualSpeed(_) => width_seconds,
             PlanStep::Updates(_) | PlanStep::Activity(_) | PlanStep::Error(_) => MEASURE_SECONDS,
-            PlanStep::Match(_) => pairs * seconds_per_pair.unwrap_or_default(),
+            PlanStep::Match(index) => match self.plan.shards_of(index).next() {
+                None => pairs * seconds_per_pair.unwrap_or_default(),
+                // Its shards play it.
+                Some(_) => 0.0,
+            },
+            PlanStep::MatchShard(index) => {
+                let PlannedShard { of, pairs: own, .. } = &self.plan.shards[index];
+                let planned = self.plan.shards_of(*of).map(|(_, shard)| shard.pairs.end).max().unwrap_or(1);
+                let share = (own.end - own.start) as f64 / planned as f64;
+                share * pairs * seconds_per_pair.unwrap_or_default()
+            }
+            PlanStep::MatchCost(_) => MEASURE_SECONDS,
         };
         let stage = |(stage, name): (Stage, &'static str)| {
             let own: Vec<PlanStep> = pending.iter().copied().filter(|step| Stage::of(*step) == stage).collect();

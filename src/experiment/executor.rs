@@ -1,6 +1,7 @@
 //! The work behind an experiment's steps, as a trait: so the order of steps and the resumption can be tested without
 //! data, libtorch or an engine.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::equal_speed::EqualSpeedRequest;
@@ -11,7 +12,8 @@ use crate::features::Identity;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
-    ActivityRecord, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, ShardRecord, SpeedRecord,
+    UpdatesRecord, ValidationRecord,
 };
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 use crate::units::Seed;
@@ -79,6 +81,8 @@ pub struct MatchRequest<'a> {
     pub openings: Option<PathBuf>,
     /// Seed of the order of openings.
     pub seed: Seed,
+    /// The cost of a node, if a step has measured it already.
+    pub cost: Option<CostRatio>,
     /// Gets the journal and the games.
     pub folder: PathBuf,
 }
@@ -168,7 +172,28 @@ pub trait Executor {
     /// When the book cannot be used.
     fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError>;
 
-    /// Plays a match to its end; `None` if the monitor stopped it.
+    /// Measures the cost of a node of a match at equal cost; `None` if the monitor stopped it.
+    ///
+    /// # Errors
+    /// When a network cannot play.
+    fn match_cost(
+        &mut self,
+        request: &MatchRequest<'_>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<CostRatio>, StepError>;
+
+    /// Plays the pairs of these numbers (from 0) of a match; `None` if the monitor stopped it.
+    ///
+    /// # Errors
+    /// When the match cannot be played.
+    fn play_shard(
+        &mut self,
+        request: &MatchRequest<'_>,
+        pairs: Range<u64>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<ShardRecord>, StepError>;
+
+    /// Plays a match to its end, taking over what its shards have played; `None` if the monitor stopped it.
     ///
     /// # Errors
     /// When the match cannot be played.

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use super::ExperimentError;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
-use super::runner::{Purpose, Runner, Stage};
+use super::runner::Runner;
+use super::runner_options::{Purpose, Stage};
 use crate::data::DataFiles;
 use crate::record::{
     NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
@@ -49,6 +50,8 @@ impl Runner<'_> {
                 Ok(true)
             }
             PlanStep::Match(index) => Ok(self.load_match(index)),
+            PlanStep::MatchCost(index) => Ok(self.load_match_cost(index)),
+            PlanStep::MatchShard(index) => Ok(self.load_shard(index)),
         }
     }
 
@@ -128,7 +131,9 @@ impl Runner<'_> {
         self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.equal_speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.matches.sort_by_key(|result| (order.get(&result.key).copied(), result.record.kind));
+        let timed_on = self.timed_on_with_cpu();
         let environment = &mut self.results.environment;
+        environment.timed_on = timed_on;
         if let Some(newest) = &self.newest {
             environment.recorded = newest.clone();
         }
@@ -143,23 +148,38 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// The named kind of machine that measured times, with the CPU that it had.
+    fn timed_on_with_cpu(&self) -> Option<String> {
+        let node_type = self.options.timed_on.as_ref()?;
+        let of_speed = self.results.speed.iter().filter_map(|result| result.record.machine.as_ref());
+        let of_widths = self.results.equal_speed.iter().map(|result| &result.record.machine);
+        Some(match of_speed.chain(of_widths).next() {
+            Some(machine) => format!("{node_type} ({})", machine.cpu),
+            None => node_type.clone(),
+        })
+    }
+
     /// Deletes the finished results of the requested steps, but for those with keys in `kept`.
-    pub(super) fn delete_finished(&self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
+    pub(super) fn delete_finished(&mut self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
         // A match's key covers the networks' files, so all keys come before any file is removed.
         let requested = self.plan.steps.iter().filter(|step| self.is_requested(**step));
         let keys: Vec<_> =
             requested.map(|&step| (step, self.key(step))).filter(|(_, key)| !kept.contains(key)).collect();
         for (step, key) in keys {
-            if let PlanStep::Train(run) = step {
-                let path = self.run_folder(run);
-                if path.exists() {
-                    let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
-                    std::fs::remove_dir_all(&path).map_err(failed)?;
+            let kind = match step {
+                PlanStep::Train(run) => {
+                    let path = self.run_folder(run);
+                    if path.exists() {
+                        let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
+                        std::fs::remove_dir_all(&path).map_err(failed)?;
+                    }
+                    "run"
                 }
-            }
-            let kind = if let PlanStep::Train(_) = step { "run" } else { step.kind() };
+                step => step.kind(),
+            };
             self.store.remove(kind, &key)?;
         }
+        self.played.forget_networks();
         Ok(())
     }
 }

@@ -94,7 +94,7 @@ pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
 /// # Errors
 /// When an experiment is running in the folder, or a run cannot be removed.
 pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
-    let _lock = super::runner::lock(work)?;
+    let _lock = super::work_lock::lock(work)?;
     let mut unused = kept_runs(work)?;
     unused.retain(|run| run.used_by.is_empty());
     for run in &unused {

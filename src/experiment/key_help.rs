@@ -266,6 +266,12 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ("equal_cost", "", "play at equal processor time: so many nodes per move of the reference"),
             ("pairs", "100", "game pairs per match; with half_width the maximum [10000, as far as the openings go]"),
             ("half_width", "", "play until half the 95% interval is at most this, in Elo"),
+            (
+                "shard_pairs",
+                "",
+                "play a match in shards of so many pairs, which several processes share (`fsbench work`); the result is \
+                 the same",
+            ),
             ("openings", "the 2,000 that come with fsbench", "book: EPD or FEN lines, or PGN, plain or compressed"),
             ("opening_plies", "all", "moves taken from each game of a PGN book"),
             ("seed", "0", "seed of the order of openings; the training seed is added"),

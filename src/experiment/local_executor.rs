@@ -1,5 +1,6 @@
 //! Executes an experiment's steps in this process, with this program's own data sets, trainer and measures.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::equal_speed::EqualSpeedRequest;
@@ -14,7 +15,8 @@ use crate::measure::{self, ErrorOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::record::{
-    ActivityRecord, EqualSpeedRecord, ErrorRecord, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, Machine, MatchRecord, ShardRecord, SpeedRecord,
+    UpdatesRecord, ValidationRecord,
 };
 use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
@@ -23,6 +25,8 @@ use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, Training
 pub struct LocalExecutor {
     /// Cache of built data sets; `None` = the default one.
     pub data_cache: Option<PathBuf>,
+    /// The kind of this machine, for the records of times.
+    pub node_type: Option<String>,
 }
 
 impl Executor for LocalExecutor {
@@ -80,17 +84,39 @@ impl Executor for LocalExecutor {
         let network = NetFile::load(&request.network)?;
         let mut record = measure::speed(&network, &request.data, timing.options(), &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
+        self.name_machine(record.machine.as_mut());
         Ok(record)
     }
 
     fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError> {
         let [network, reference] = [NetFile::load(request.network)?, NetFile::load(request.reference)?];
         let measure = if request.is_search { measure::equal_speed } else { measure::relative_speed };
-        Ok(measure(&network, &reference, request.data, request.options)?)
+        let mut record = measure(&network, &reference, request.data, request.options)?;
+        self.name_machine(Some(&mut record.machine));
+        Ok(record)
     }
 
     fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
         local_match::match_setup(openings, plies)
+    }
+
+    fn match_cost(
+        &mut self,
+        request: &MatchRequest<'_>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<CostRatio>, StepError> {
+        let mut cost = local_match::match_cost(request, monitor)?;
+        self.name_machine(cost.as_mut().and_then(|cost| cost.machine.as_mut()));
+        Ok(cost)
+    }
+
+    fn play_shard(
+        &mut self,
+        request: &MatchRequest<'_>,
+        pairs: Range<u64>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<ShardRecord>, StepError> {
+        local_match::play_shard(request, pairs, monitor)
     }
 
     fn play(
@@ -98,7 +124,17 @@ impl Executor for LocalExecutor {
         request: &MatchRequest<'_>,
         monitor: &dyn MatchMonitor,
     ) -> Result<Option<MatchRecord>, StepError> {
-        local_match::play(request, monitor)
+        let mut record = local_match::play(request, monitor)?;
+        self.name_machine(record.as_mut().map(|record| &mut record.machine));
+        Ok(record)
+    }
+}
+
+impl LocalExecutor {
+    fn name_machine(&self, machine: Option<&mut Machine>) {
+        if let Some(machine) = machine {
+            machine.node_type.clone_from(&self.node_type);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Plays an experiment's matches in this process.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +10,14 @@ use super::match_settings::MatchMeasure;
 use crate::engine::Model;
 use crate::net::NetFile;
 use crate::pipeline::sample_openings;
+use crate::play;
 use crate::play::{
     Adjudication, MatchError, MatchResult, MatchSettings, MoveLimit, NetworkPlayer, Player, PlayerIdentity, PlayerKind,
     PlayerSetup, PlayerWork, Termination, TournamentType, equal_cost, open_book, play_match, play_to_width,
 };
 use crate::record::{
-    CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, machine,
-    read_json, write_checked_json,
+    CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,
+    machine, read_json, write_checked_json,
 };
 use crate::search::search_digest;
 
@@ -28,26 +30,11 @@ pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result
 
 /// Plays a match, or continues it; `None` if the monitor stopped it.
 pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Result<Option<MatchRecord>, StepError> {
-    let measure = request.settings;
-    std::fs::create_dir_all(&request.folder)?;
-    let mut players = [player(request, 0)?, player(request, 1)?];
-    let cost = match request.kind {
-        MatchKind::EqualNodes => None,
-        MatchKind::EqualCost => match cost(request, &players, monitor)? {
-            None => return Ok(None),
-            measured => measured,
-        },
-    };
-    let nodes = node_limits(measure, cost.as_ref());
-    for (player, nodes) in players.iter_mut().zip(nodes) {
-        player.0.nodes = Some(nodes);
-    }
-    let networks = [0, 1].map(|index: usize| players[index].1.hash.clone());
-    let players = players.map(|(player, _)| player);
-    let settings = settings(request, nodes[1])?;
+    let Some(prepared) = Prepared::new(request, monitor)? else { return Ok(None) };
+    let Prepared { players, networks, settings, nodes, cost } = prepared;
     let interrupted = || monitor.stop_requested();
     let progress = &mut |progress: &_| monitor.games(progress);
-    let result = match measure.half_width {
+    let result = match request.settings.half_width {
         Some(width) => play_to_width(&players, &settings, width, &request.folder, &interrupted, progress),
         None => play_match(&players, &settings, &request.folder, &interrupted, progress),
     };
@@ -55,6 +42,64 @@ pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Re
         Ok(result) => Ok(Some(record(request, &settings, (networks, nodes), cost, &result))),
         Err(MatchError::Stopped) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Plays some pairs of a match, or continues them; `None` if the monitor stopped it.
+pub(super) fn play_shard(
+    request: &MatchRequest<'_>,
+    pairs: Range<u64>,
+    monitor: &dyn MatchMonitor,
+) -> Result<Option<ShardRecord>, StepError> {
+    let Some(Prepared { players, mut settings, .. }) = Prepared::new(request, monitor)? else { return Ok(None) };
+    settings.pairs = pairs.end;
+    let progress = &mut |progress: &_| monitor.games(progress);
+    let interrupted = || monitor.stop_requested();
+    match play::play_shard(&players, &settings, pairs.clone(), &request.folder, &interrupted, progress) {
+        Ok(half_points) => Ok(half_points.map(|half_points| ShardRecord { first: pairs.start, half_points })),
+        Err(MatchError::Stopped) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Measures the cost of a node for a match; `None` if the monitor stopped it.
+pub(super) fn match_cost(
+    request: &MatchRequest<'_>,
+    monitor: &dyn MatchMonitor,
+) -> Result<Option<CostRatio>, StepError> {
+    std::fs::create_dir_all(&request.folder)?;
+    cost(request, &[player(request, 0)?, player(request, 1)?], monitor)
+}
+
+/// Players and settings of a match.
+struct Prepared {
+    players: [Player; 2],
+    /// Hashes of the networks.
+    networks: [String; 2],
+    settings: MatchSettings,
+    /// Per move, by player.
+    nodes: [u64; 2],
+    cost: Option<CostRatio>,
+}
+
+impl Prepared {
+    fn new(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Result<Option<Prepared>, StepError> {
+        std::fs::create_dir_all(&request.folder)?;
+        let mut players = [player(request, 0)?, player(request, 1)?];
+        let cost = match request.kind {
+            MatchKind::EqualNodes => None,
+            MatchKind::EqualCost => match cost(request, &players, monitor)? {
+                None => return Ok(None),
+                measured => measured,
+            },
+        };
+        let nodes = node_limits(request.settings, cost.as_ref());
+        for (player, nodes) in players.iter_mut().zip(nodes) {
+            player.0.nodes = Some(nodes);
+        }
+        let networks = [0, 1].map(|index: usize| players[index].1.hash.clone());
+        let players = players.map(|(player, _)| player);
+        Ok(Some(Prepared { players, networks, settings: settings(request, nodes[1])?, nodes, cost }))
     }
 }
 
@@ -75,6 +120,9 @@ fn cost(
     players: &[LoadedPlayer; 2],
     monitor: &dyn MatchMonitor,
 ) -> Result<Option<CostRatio>, StepError> {
+    if let Some(measured) = &request.cost {
+        return Ok(Some(measured.clone()));
+    }
     let path = request.folder.join("cost.json");
     if let Ok(measured) = read_json(&path) {
         return Ok(Some(measured));

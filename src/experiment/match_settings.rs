@@ -29,6 +29,8 @@ pub struct MatchMeasure {
     pub pairs: Option<u64>,
     /// Play until half the 95% interval is at most this, in Elo.
     pub half_width: Option<f64>,
+    /// Play a match in shards of so many pairs, each a step of its own; `None` = the whole match is one step.
+    pub shard_pairs: Option<u64>,
     /// A book as written; `None` = the openings that come with fsbench.
     pub openings: Option<Spanned<String>>,
     /// Moves taken from each game of a PGN book.
@@ -54,6 +56,7 @@ impl Default for MatchMeasure {
             equal_cost: None,
             pairs: None,
             half_width: None,
+            shard_pairs: None,
             openings: None,
             opening_plies: None,
             seed: Seed(0),
@@ -145,6 +148,7 @@ fn check_numbers(measure: &MatchMeasure) -> Result<(), String> {
             measure.half_width.is_none_or(|width| width.is_finite() && width > 0.0),
             "half_width must be above 0, in Elo".into(),
         ),
+        (measure.shard_pairs != Some(0), "shard_pairs must be at least 1".into()),
         (
             has_book || measure.opening_plies.is_none(),
             "opening_plies needs `openings` with a book of games: the openings that come with fsbench are positions"

@@ -1,36 +1,54 @@
 //! The steps that play matches: what their results depend on, and how they are played.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::ExperimentError;
-use super::executor::{MatchMonitor, MatchRequest};
+use super::executor::{Executor, MatchMonitor, MatchRequest, MatchSetup};
+use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::result_store::ResultKey;
-use super::runner::{ExperimentMonitor, Runner, Stage};
+use super::runner::Runner;
+use super::runner_options::{ExperimentMonitor, Stage};
+use super::spec::Experiment;
 use crate::play::MatchProgress;
 use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_json};
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::Seed;
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
     pub(super) fn match_key(&self, index: usize) -> ResultKey {
-        let length = self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]));
-        ResultKey::of("match", &json!([self.game_determinants(index), length]))
+        ResultKey::of("match", &json!([self.game_determinants(index), self.match_length()]))
     }
 
     /// What identifies a match before its networks are trained.
     pub(super) fn match_step_key(&self, index: usize) -> ResultKey {
-        let length = self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]));
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
-        ResultKey::of("match step", &json!([self.determinants(index, run), length]))
+        ResultKey::of("match step", &json!([self.determinants(index, run), self.match_length()]))
+    }
+
+    /// What identifies the measurement of its cost before its networks are trained.
+    pub(super) fn match_cost_step_key(&self, index: usize) -> ResultKey {
+        let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
+        ResultKey::of("match cost step", &self.determinants(index, run))
+    }
+
+    /// What identifies a shard before its networks are trained.
+    pub(super) fn shard_step_key(&self, index: usize) -> ResultKey {
+        let PlannedShard { of, pairs, .. } = &self.plan.shards[index];
+        let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
+        ResultKey::of("match shard step", &json!([self.determinants(*of, run), pairs.start, pairs.end]))
+    }
+
+    fn match_length(&self) -> Option<Value> {
+        self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]))
     }
 
     /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
-    fn game_determinants(&self, index: usize) -> Value {
+    pub(super) fn game_determinants(&self, index: usize) -> Value {
         self.determinants(index, |run| json!([self.run_key(&self.plan.runs[run]), self.network_hash(run)]))
     }
 
@@ -40,7 +58,10 @@ impl Runner<'_> {
         let limit = match kind {
             MatchKind::EqualNodes => json!(measure.nodes),
             // The cost of a node is measured.
-            MatchKind::EqualCost => json!([measure.equal_cost, machine::cpu(), machine::back_end()]),
+            MatchKind::EqualCost => match &self.options.timed_on {
+                Some(node_type) => json!([measure.equal_cost, "node type", node_type]),
+                None => json!([measure.equal_cost, machine::cpu(), machine::back_end()]),
+            },
         };
         let setup = self.match_setup.as_ref().map(|setup| json!([setup.openings, setup.search]));
         let rules = json!([measure.adjudication, measure.hash, measure.opening_plies, self.match_seed(index)]);
@@ -49,8 +70,10 @@ impl Runner<'_> {
 
     /// Hash of a run's network, if it is trained.
     fn network_hash(&self, run: usize) -> Option<String> {
-        let bytes = std::fs::read(self.network(run).ok()?).ok()?;
-        Some(blake3::hash(&bytes).to_hex().to_string())
+        self.played.network_hash(run, || {
+            let bytes = std::fs::read(self.network(run).ok()?).ok()?;
+            Some(blake3::hash(&bytes).to_hex().to_string())
+        })
     }
 
     /// The quantised network of a finished run.
@@ -89,23 +112,29 @@ impl Runner<'_> {
         runs.into_iter().all(will_exist)
     }
 
-    pub(super) fn play_match(
-        &mut self,
-        index: usize,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<(), ExperimentError> {
-        let step = PlanStep::Match(index);
-        let Some(settings) = &self.experiment.matches else { return Ok(()) };
+    pub(super) fn match_request(&self, index: usize) -> Result<MatchRequest<'a>, ExperimentError> {
         let PlannedMatch { run, reference, kind } = self.plan.matches[index];
-        let request = MatchRequest {
+        let experiment: &'a Experiment = self.experiment;
+        let settings = experiment.matches.as_ref().expect("a match is planned by [match] alone");
+        Ok(MatchRequest {
             kind,
             networks: [self.network(run)?, self.network(reference)?],
             names: [run, reference].map(|run| self.plan.runs[run].key.set.clone()),
             settings,
             openings: self.openings.clone(),
             seed: self.match_seed(index),
+            cost: self.match_cost(index),
             folder: self.match_folder(index),
-        };
+        })
+    }
+
+    pub(super) fn play_match(
+        &mut self,
+        index: usize,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        let step = PlanStep::Match(index);
+        let request = self.match_request(index)?;
         let key = self.key(step);
         let begun = Instant::now();
         monitor.resumable_begins();
@@ -136,7 +165,7 @@ impl Runner<'_> {
 }
 
 /// Reports a match to the experiment's monitor.
-struct MonitorAdapter<'a>(&'a dyn ExperimentMonitor);
+pub(super) struct MonitorAdapter<'a>(pub(super) &'a dyn ExperimentMonitor);
 
 impl MatchMonitor for MonitorAdapter<'_> {
     fn games(&self, progress: &MatchProgress) {
@@ -146,4 +175,31 @@ impl MatchMonitor for MonitorAdapter<'_> {
     fn stop_requested(&self) -> bool {
         self.0.stop_requested()
     }
+}
+
+/// What the experiment's matches depend on; `None` without matches.
+pub(super) fn match_setup(
+    experiment: &Experiment,
+    executor: &dyn Executor,
+    openings: Option<&Path>,
+) -> Result<Option<MatchSetup>, ExperimentError> {
+    let Some(measure) = &experiment.matches else { return Ok(None) };
+    let setup = executor.match_setup(openings, measure.opening_plies);
+    let setup = setup.map_err(|error| match &measure.openings {
+        Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
+        None => ExperimentError::Step { step: "the openings".into(), source: error },
+    })?;
+    if measure.half_width.is_none() && measure.pairs() > setup.count {
+        let message = format!(
+            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
+             fewer pairs, or make a larger book with `fsbench openings --count`",
+            measure.pairs(),
+            setup.count
+        );
+        return Err(match &measure.openings {
+            Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
+            None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
+        });
+    }
+    Ok(Some(setup))
 }

@@ -13,20 +13,26 @@ mod executor;
 mod finished_results;
 mod kept_runs;
 pub mod key_help;
+mod listed_steps;
 mod local_executor;
 mod local_match;
 mod match_settings;
+mod match_shards;
 mod match_steps;
 mod network_links;
 mod plan;
 mod result_keys;
 mod result_store;
 mod runner;
+mod runner_options;
 mod scale;
 mod shared_steps;
+pub mod slurm;
 mod spec;
+mod step_times;
 mod sweep;
 mod toml_file;
+mod work_lock;
 
 #[cfg(test)]
 mod tests;
@@ -39,13 +45,14 @@ pub use executor::{
     TrainRequest, TrainingMonitor,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
+pub use listed_steps::ListedStep;
 pub use local_executor::LocalExecutor;
 pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
-pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions, Share};
+pub use runner::Runner;
+pub use runner_options::{ExperimentMonitor, FinishedWhen, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
-pub use shared_steps::ListedStep;
 pub use spec::{
     ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure,
     SpeedMeasure,

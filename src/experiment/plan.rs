@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::ExperimentError;
 use super::executor::{Executor, ResolvedSet};
+use super::match_shards::PlannedShard;
 use super::spec::{ComparisonRow, DatasetOptions, Experiment, NetMeasure, RowSecond, RowStart};
 use crate::data::{Method, content_hash};
 use crate::pipeline::BuildOptions;
@@ -67,8 +68,8 @@ pub struct PlannedEqualSpeed {
     pub is_search: bool,
 }
 
-/// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches),
-/// [`Plan::equal_speeds`] (widths of equal speed) or [`Plan::runs`] (the others).
+/// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches and their cost),
+/// [`Plan::shards`] (shards of matches), [`Plan::equal_speeds`] (widths of equal speed) or [`Plan::runs`] (the others).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PlanStep {
     Updates(usize),
@@ -78,7 +79,29 @@ pub enum PlanStep {
     Error(usize),
     Speed(usize),
     EqualSpeed(usize),
+    /// The cost of a node, before a match at equal cost that is played in shards.
+    MatchCost(usize),
+    MatchShard(usize),
     Match(usize),
+}
+
+impl PlanStep {
+    /// The name of the step's kind.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            PlanStep::Updates(_) => "updates",
+            PlanStep::Train(_) => "train",
+            PlanStep::Validation(_) => "validation",
+            PlanStep::Activity(_) => "activity",
+            PlanStep::Error(_) => "error",
+            PlanStep::Speed(_) => "speed",
+            PlanStep::EqualSpeed(_) => "equal speed",
+            PlanStep::MatchCost(_) => "match cost",
+            PlanStep::MatchShard(_) => "match shard",
+            PlanStep::Match(_) => "match",
+        }
+    }
 }
 
 /// Everything an experiment will do.
@@ -89,6 +112,7 @@ pub struct Plan {
     pub datasets: Vec<BuildOptions>,
     pub runs: Vec<PlannedRun>,
     pub matches: Vec<PlannedMatch>,
+    pub shards: Vec<PlannedShard>,
     pub equal_speeds: Vec<PlannedEqualSpeed>,
     pub steps: Vec<PlanStep>,
 }
@@ -102,7 +126,8 @@ impl Plan {
     pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, executor)?;
         let (datasets, matches, equal_speeds) = (datasets(experiment), Vec::new(), Vec::new());
-        let mut plan = Plan { sets, datasets, runs: Vec::new(), matches, equal_speeds, steps: Vec::new() };
+        let (runs, shards, steps) = (Vec::new(), Vec::new(), Vec::new());
+        let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, steps };
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
             for row in &experiment.rows {
@@ -135,7 +160,8 @@ impl Plan {
             | PlanStep::Error(run)
             | PlanStep::Speed(run) => run,
             PlanStep::EqualSpeed(index) => self.equal_speeds[index].run,
-            PlanStep::Match(index) => self.matches[index].run,
+            PlanStep::MatchShard(index) => self.matches[self.shards[index].of].run,
+            PlanStep::Match(index) | PlanStep::MatchCost(index) => self.matches[index].run,
         }
     }
 
@@ -170,6 +196,11 @@ impl Plan {
                 let PlannedMatch { run, reference, kind } = self.matches[index];
                 let (run, reference) = (&self.runs[run].key, &self.runs[reference].key.set);
                 format!("match of {run} against {reference} at {}", kind.name())
+            }
+            PlanStep::MatchCost(index) => format!("cost of a node for the {}", self.describe(PlanStep::Match(index))),
+            PlanStep::MatchShard(index) => {
+                let PlannedShard { of, pairs, .. } = &self.shards[index];
+                format!("pairs {} to {} of the {}", pairs.start + 1, pairs.end, self.describe(PlanStep::Match(*of)))
             }
         }
     }

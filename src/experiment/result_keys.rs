@@ -29,18 +29,26 @@ impl Runner<'_> {
             PlanStep::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
             PlanStep::Speed(run) => {
                 let timing = measure.speed.as_ref().map(|m| json!([m.positions, m.repetitions, m.seconds]));
-                let machine = [machine::cpu(), machine::back_end()];
-                self.net_key("speed", run, &json!(["as given and arranged", timing, machine]))
+                self.net_key("speed", run, &json!(["as given and arranged", timing, self.timed_on()]))
             }
             PlanStep::EqualSpeed(index) => {
                 let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
                 let reference = self.run_key(&self.plan.runs[reference]);
-                let machine = [machine::cpu(), machine::back_end()];
                 let games = self.data_hash();
-                let measure = json!([reference, is_search, self.experiment.equal_speed, machine, games]);
+                let measure = json!([reference, is_search, self.experiment.equal_speed, self.timed_on(), games]);
                 self.net_key("equal speed", run, &measure)
             }
             PlanStep::Match(index) => self.match_key(index),
+            PlanStep::MatchCost(index) => self.match_cost_key(index),
+            PlanStep::MatchShard(index) => self.shard_key(index),
+        }
+    }
+
+    /// The machine that a measured time belongs to.
+    fn timed_on(&self) -> Value {
+        match &self.options.timed_on {
+            Some(node_type) => json!(["node type", node_type]),
+            None => json!([machine::cpu(), machine::back_end()]),
         }
     }
 

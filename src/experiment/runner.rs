@@ -2,9 +2,9 @@
 //! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -12,110 +12,27 @@ use super::ExperimentError;
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
+use super::match_shards::PlayedShards;
+use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
 use super::result_store::{ResultKey, ResultStore};
+use super::runner_options::{ExperimentMonitor, FinishedWhen, Purpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
+use super::step_times::StepTimes;
+use super::work_lock::{lock, lock_shared};
 use crate::pipeline::WeightedInput;
-use crate::play::MatchProgress;
-use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
+use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
-
-/// A stage of an experiment, whose time is reported.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    Data,
-    Training,
-    Measures,
-    Matches,
-}
-
-impl Stage {
-    pub(super) const fn of(step: PlanStep) -> Stage {
-        match step {
-            PlanStep::Train(_) => Stage::Training,
-            PlanStep::Match(_) => Stage::Matches,
-            _ => Stage::Measures,
-        }
-    }
-}
 
 /// The file whose games the networks are measured on.
 fn source(inputs: &[WeightedInput]) -> PathBuf {
     inputs.first().map(|input| input.origin.path()).unwrap_or_default()
 }
 
-/// How to run an experiment.
-#[derive(Clone, Debug)]
-pub struct RunnerOptions {
-    /// The results folder, for small records only.
-    pub out: PathBuf,
-    /// The folder of checkpoints, networks and stored results.
-    pub work: PathBuf,
-    /// Do only the steps of this set; finished results of other sets stay in the results.
-    pub only: Option<String>,
-    /// Delete the experiment's finished results first.
-    pub fresh: bool,
-    pub share: Share,
-}
-
-/// Which steps this process does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Share {
-    /// All, alone in the work folder.
-    #[default]
-    All,
-    /// Those that no other process of the work folder does, until all are done.
-    Free,
-    /// The one of this key (see [`Runner::list_steps`]).
-    One(String),
-}
-
-/// Whether a run was already finished when the experiment was started.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum FinishedWhen {
-    Before,
-    Now,
-}
-
-/// Follows an experiment, and may stop it.
-pub trait ExperimentMonitor: Sync {
-    /// Step `number` (from 1) of `total` begins. `remaining` is estimated from the steps done so far.
-    fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>);
-
-    /// A training has finished an epoch, of `epochs`.
-    fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32);
-
-    /// So many steps are skipped, because they are finished or not requested.
-    fn skipped(&mut self, steps: usize);
-
-    /// A training or a match begins. Until it ends, a request to stop makes it save its state first.
-    fn resumable_begins(&mut self) {}
-
-    fn resumable_ended(&mut self) {}
-
-    /// A game of the present match has ended.
-    fn games(&self, _progress: &MatchProgress) {}
-
-    /// A match is finished.
-    fn played(&mut self, _result: &MatchResult) {}
-
-    /// A run is finished.
-    fn trained(&mut self, run: &TrainedRun, when: FinishedWhen);
-
-    /// Whether the experiment should stop as soon as it can be resumed.
-    fn stop_requested(&self) -> bool;
-}
-
-/// What a pass over an experiment's steps is for.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Its results are the experiment's.
-    Results,
-    /// Its results decide on the rows of another pass, and are not shown.
-    Trial,
-}
+/// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
+type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
 /// What earlier passes of the same command have done.
 #[derive(Default)]
@@ -144,6 +61,7 @@ pub struct Runner<'a> {
     pub(super) openings: Option<PathBuf>,
     /// `None` without matches.
     pub(super) match_setup: Option<MatchSetup>,
+    pub(super) played: PlayedShards,
     pub(super) results: Results,
     /// Time of each result, by its key.
     pub(super) seconds: BTreeMap<String, (Stage, f64)>,
@@ -165,6 +83,20 @@ impl<'a> Runner<'a> {
     ) -> Result<Results, ExperimentError> {
         let results = Runner::run_share(experiment, executor, options, monitor, &mut Earlier::default())?;
         results.ok_or(ExperimentError::Interrupted)
+    }
+
+    /// Does the steps that no other process does at the moment, and returns all records if all steps are done.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run_free(
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<Results>, ExperimentError> {
+        let options = RunnerOptions { share: Share::Unclaimed, ..options.clone() };
+        Runner::run_share(experiment, executor, &options, monitor, &mut Earlier::default())
     }
 
     /// Does the step of this key, unless it is done, or waits until the process that does it has finished.
@@ -199,6 +131,18 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
+    /// after a pass that returns `None`: it is not complete. Returns the last results.
+    pub(super) fn passes(experiment: &Experiment, pass: &mut Pass<'_>) -> Result<Option<Results>, ExperimentError> {
+        let Some(results) = pass(experiment, Purpose::Results)? else { return Ok(None) };
+        let found_widths = &results.equal_speed;
+        let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };
+        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
+        let Some(trained) = pass(&found.equal_speed_trial(), Purpose::Trial)? else { return Ok(None) };
+        let at_equal_speed = experiment.at_equal_speed(found_widths, &trained.equal_speed);
+        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
+    }
+
     /// Does all steps of the experiment's rows.
     fn pass(
         experiment: &Experiment,
@@ -215,7 +159,7 @@ impl<'a> Runner<'a> {
         let pending = runner.load_finished(monitor, earlier)?;
         let complete = match &options.share {
             Share::All => runner.do_pending(&pending, monitor).map(|()| true)?,
-            Share::Free | Share::One(_) => runner.do_shared(pending, monitor, earlier)?,
+            Share::Free | Share::Unclaimed | Share::One(_) => runner.do_shared(pending, monitor, earlier)?,
         };
         earlier.keys.extend(runner.plan.steps.iter().map(|&step| runner.key(step)));
         Ok(complete.then_some(runner.results))
@@ -228,16 +172,19 @@ impl<'a> Runner<'a> {
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
     ) -> Result<(Runner<'a>, File), ExperimentError> {
-        let plan = Plan::new(experiment, executor)?;
+        let mut plan = Plan::new(experiment, executor)?;
         if let Some(only) = &options.only {
             plan.require_set(only)?;
         }
         let inputs = experiment.inputs()?;
         let openings = experiment.openings_path()?;
         let match_setup = match_setup(experiment, executor, openings.as_deref())?;
+        if let (Some(measure), Some(setup)) = (&experiment.matches, &match_setup) {
+            plan.divide_matches(measure, setup.count);
+        }
         let lock = match options.share {
             Share::All => lock(&options.work),
-            Share::Free | Share::One(_) => lock_shared(&options.work),
+            Share::Free | Share::Unclaimed | Share::One(_) => lock_shared(&options.work),
         }?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
@@ -253,6 +200,7 @@ impl<'a> Runner<'a> {
             data,
             openings,
             match_setup,
+            played: PlayedShards::default(),
             results,
             seconds,
             newest,
@@ -265,8 +213,8 @@ impl<'a> Runner<'a> {
     fn prepare_data(&mut self) -> Result<(), ExperimentError> {
         for options in self.plan.datasets.clone() {
             let request = DataRequest { inputs: self.inputs.clone(), options };
-            let begun = Instant::now();
             let _claim = self.claim_data(&request)?;
+            let begun = Instant::now();
             let data = self
                 .executor
                 .prepare_data(&request)
@@ -283,7 +231,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Loads all finished results, and returns the steps that remain to be done.
-    fn load_finished(
+    pub(super) fn load_finished(
         &mut self,
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
@@ -304,7 +252,8 @@ impl<'a> Runner<'a> {
             pending.retain(|&step| self.is_requested(step));
             let all = pending.clone();
             pending.retain(|step| match step {
-                PlanStep::Match(index) => self.can_play(*index, &all),
+                PlanStep::Match(index) | PlanStep::MatchCost(index) => self.can_play(*index, &all),
+                PlanStep::MatchShard(index) => self.can_play(self.plan.shards[*index].of, &all),
                 PlanStep::EqualSpeed(index) => self.can_race(*index, &all),
                 _ => true,
             });
@@ -323,6 +272,10 @@ impl<'a> Runner<'a> {
         for (index, &step) in pending.iter().enumerate() {
             if monitor.stop_requested() {
                 return Err(ExperimentError::Interrupted);
+            }
+            // Earlier shards may have made this one superfluous.
+            if matches!(step, PlanStep::MatchShard(_)) && self.load_step(step)? {
+                continue;
             }
             let remaining = times.estimate(&pending[index..]);
             monitor.step(index + 1, pending.len(), &self.plan.describe(step), remaining);
@@ -353,6 +306,8 @@ impl<'a> Runner<'a> {
         match step {
             PlanStep::Train(run) => return self.train(run, monitor),
             PlanStep::Match(index) => return self.play_match(index, monitor),
+            PlanStep::MatchCost(index) => return self.measure_match_cost(index, monitor),
+            PlanStep::MatchShard(index) => return self.play_shard(index, monitor),
             PlanStep::Updates(set) => {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
@@ -417,6 +372,7 @@ impl<'a> Runner<'a> {
         if !folder.join(OUTCOME).is_file() {
             return Err(ExperimentError::NoOutcome { step: name, path: folder.join(OUTCOME) });
         }
+        self.played.forget_networks();
         self.store_run(run, &outcome)?;
         self.load_step(step)?;
         self.tell_trained(run, FinishedWhen::Now, monitor)
@@ -487,83 +443,14 @@ impl TrainingMonitor for MonitorAdapter<'_> {
     }
 }
 
-/// Number and total time of the steps done so far: trainings, matches and measures.
-#[derive(Default)]
-struct StepTimes(BTreeMap<Stage, (u32, Duration)>);
-
-impl StepTimes {
-    fn add(&mut self, step: PlanStep, time: Duration) {
-        let (steps, total) = self.0.entry(Stage::of(step)).or_default();
-        *steps += 1;
-        *total += time;
-    }
-
-    /// Time that `steps` will take; `None` if no step of one of their kinds is done yet.
-    fn estimate(&self, steps: &[PlanStep]) -> Option<Duration> {
-        let mean = |step: &PlanStep| {
-            let (done, total) = *self.0.get(&Stage::of(*step))?;
-            Some(total / done)
-        };
-        steps.iter().map(mean).sum()
-    }
-}
-
-/// What the experiment's matches depend on; `None` without matches.
-fn match_setup(
-    experiment: &Experiment,
-    executor: &dyn Executor,
-    openings: Option<&Path>,
-) -> Result<Option<MatchSetup>, ExperimentError> {
-    let Some(measure) = &experiment.matches else { return Ok(None) };
-    let setup = executor.match_setup(openings, measure.opening_plies);
-    let setup = setup.map_err(|error| match &measure.openings {
-        Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
-        None => ExperimentError::Step { step: "the openings".into(), source: error },
-    })?;
-    if measure.half_width.is_none() && measure.pairs() > setup.count {
-        let message = format!(
-            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
-             fewer pairs, or make a larger book with `fsbench openings --count`",
-            measure.pairs(),
-            setup.count
-        );
-        return Err(match &measure.openings {
-            Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
-            None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
-        });
-    }
-    Ok(Some(setup))
-}
-
 /// A path that is valid from every current folder.
 fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Locks the work folder for one process. The lock ends with the process, however that ends.
-pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
-    lock_by(work, File::try_lock)
-}
-
-/// Locks the work folder for all processes that share the steps.
-pub(super) fn lock_shared(work: &Path) -> Result<File, ExperimentError> {
-    lock_by(work, File::try_lock_shared)
-}
-
-fn lock_by(work: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, ExperimentError> {
-    let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
-    std::fs::create_dir_all(work).map_err(failed)?;
-    let file = File::create(work.join("lock")).map_err(failed)?;
-    match lock(&file) {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ExperimentError::Busy(work.to_path_buf())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
     let threads = plan.runs.first().map(|run| run.settings.threads()).unwrap_or_else(machine::cores);
-    let Machine { cpu, cores, back_end, commit, recorded } = Machine::current();
+    let Machine { cpu, cores, back_end, commit, recorded, .. } = Machine::current();
     let environment = Environment {
         recorded,
         fsbench: env!("CARGO_PKG_VERSION").into(),
@@ -573,18 +460,8 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         cores,
         os: std::env::consts::OS.into(),
         threads,
+        timed_on: None,
         seconds: StageSeconds::default(),
     };
-    Results {
-        study: study(experiment),
-        environment,
-        runs: Vec::new(),
-        updates: Vec::new(),
-        validation: Vec::new(),
-        activity: Vec::new(),
-        error: Vec::new(),
-        speed: Vec::new(),
-        equal_speed: Vec::new(),
-        matches: Vec::new(),
-    }
+    Results::empty(study(experiment), environment)
 }

@@ -1,147 +1,23 @@
-//! Steps that several processes share: their list, the one that a process is asked for, or those that are free.
+//! Steps that several processes share: a process does the one that it is asked for, or those that are free.
 
+use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::json;
 
 use super::ExperimentError;
-use super::claims::{Claim, Claims};
-use super::executor::{DataRequest, Executor};
-use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch, PlannedStart};
+use super::claims::{Claim, Claims, hostname};
+use super::executor::DataRequest;
+use super::plan::PlanStep;
 use super::result_store::ResultKey;
-use super::runner::{Earlier, ExperimentMonitor, FinishedWhen, Purpose, Runner, RunnerOptions, Share};
-use super::spec::Experiment;
-use crate::record::{MatchKind, Results, machine};
+use super::runner::{Earlier, Runner};
+use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
 
 /// Between two looks at steps that others do.
 const POLL: Duration = Duration::from_millis(300);
 
-/// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
-type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
-
-/// A step of an experiment, for programs that decide where it runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ListedStep {
-    /// What `fsbench run EXPERIMENT --step` takes. It changes with whatever the step's result depends on.
-    pub key: String,
-    /// `updates`, `train`, `validation`, `activity`, `error`, `speed`, `equal speed` or `match`.
-    pub kind: &'static str,
-    pub name: String,
-    /// Keys of the steps that must be done before.
-    pub needs: Vec<String>,
-    pub done: bool,
-    /// The mean time of the finished steps of this kind; `None` before the first.
-    pub estimated_seconds: Option<f64>,
-    /// Threads that it uses.
-    pub threads: usize,
-    /// Whether it measures time, and must be alone on its machine.
-    pub alone: bool,
-}
-
 impl Runner<'_> {
-    /// The steps in the order in which `fsbench run` does them. Those at equal speed are listed once the widths are
-    /// found.
-    ///
-    /// # Errors
-    /// When the experiment is wrong or its data cannot be built.
-    pub fn list_steps(
-        experiment: &Experiment,
-        executor: &mut dyn Executor,
-        options: &RunnerOptions,
-    ) -> Result<Vec<ListedStep>, ExperimentError> {
-        let options = RunnerOptions { share: Share::Free, ..options.clone() };
-        let mut listed: Vec<ListedStep> = Vec::new();
-        Runner::passes(experiment, &mut |experiment, purpose| {
-            let (mut runner, _lock) = Runner::prepared(experiment, purpose, &mut *executor, &options)?;
-            let steps = runner.listed()?;
-            let complete = steps.iter().all(|step| step.done);
-            let new = steps.into_iter().filter(|step| listed.iter().all(|other| other.key != step.key));
-            listed.extend(new.collect::<Vec<_>>());
-            Ok(complete.then_some(runner.results))
-        })?;
-        Ok(listed)
-    }
-
-    fn listed(&mut self) -> Result<Vec<ListedStep>, ExperimentError> {
-        let mut steps = Vec::with_capacity(self.plan.steps.len());
-        for step in self.plan.steps.clone() {
-            let done = self.load_step(step)?;
-            steps.push(ListedStep {
-                key: self.step_key(step).to_string(),
-                kind: step.kind(),
-                name: self.plan.describe(step),
-                needs: self.needs(step).into_iter().map(|need| self.step_key(need).to_string()).collect(),
-                done,
-                estimated_seconds: None,
-                threads: self.threads(step),
-                alone: self.must_be_alone(step),
-            });
-        }
-        let seconds: Vec<Option<f64>> = self
-            .plan
-            .steps
-            .iter()
-            .map(|&step| self.seconds.get(&self.key(step).to_string()).map(|(_, seconds)| *seconds))
-            .collect();
-        for index in 0..steps.len() {
-            let alike = steps.iter().zip(&seconds).filter(|(other, _)| other.kind == steps[index].kind);
-            let known: Vec<f64> = alike.filter_map(|(_, seconds)| *seconds).collect();
-            steps[index].estimated_seconds =
-                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
-        }
-        Ok(steps)
-    }
-
-    /// What identifies a step before the steps that it needs are done. The key of a match's result is not known then.
-    fn step_key(&self, step: PlanStep) -> ResultKey {
-        match step {
-            PlanStep::Match(index) => self.match_step_key(index),
-            _ => self.key(step),
-        }
-    }
-
-    /// The steps of the plan whose results a step needs.
-    fn needs(&self, step: PlanStep) -> Vec<PlanStep> {
-        let runs = match step {
-            PlanStep::Updates(_) => vec![],
-            PlanStep::Train(run) => match self.plan.runs[run].start {
-                Some(PlannedStart::Run(other)) => vec![other],
-                _ => vec![],
-            },
-            PlanStep::Validation(run) | PlanStep::Activity(run) | PlanStep::Error(run) | PlanStep::Speed(run) => {
-                vec![run]
-            }
-            PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, .. } = self.plan.equal_speeds[index];
-                vec![run, reference]
-            }
-            PlanStep::Match(index) => {
-                let PlannedMatch { run, reference, .. } = self.plan.matches[index];
-                vec![run, reference]
-            }
-        };
-        runs.into_iter().map(PlanStep::Train).collect()
-    }
-
-    fn threads(&self, step: PlanStep) -> usize {
-        match step {
-            PlanStep::Train(run) => self.plan.runs[run].settings.threads(),
-            PlanStep::Speed(_) | PlanStep::EqualSpeed(_) => 1,
-            _ => machine::cores(),
-        }
-    }
-
-    /// Whether other work on the machine would falsify the step.
-    fn must_be_alone(&self, step: PlanStep) -> bool {
-        match step {
-            PlanStep::Speed(_) | PlanStep::EqualSpeed(_) => true,
-            PlanStep::Match(index) => self.plan.matches[index].kind == MatchKind::EqualCost,
-            _ => false,
-        }
-    }
-
     /// Waits until no other process builds these samples.
     pub(super) fn claim_data(&self, request: &DataRequest) -> Result<Option<Claim>, ExperimentError> {
         if self.options.share == Share::All {
@@ -176,10 +52,7 @@ impl Runner<'_> {
     ) -> Result<bool, ExperimentError> {
         let complete = match self.options.share.clone() {
             Share::One(key) => self.do_one(&key, pending, monitor, earlier)?,
-            _ => {
-                self.do_free(pending, monitor)?;
-                true
-            }
+            _ => self.do_free(pending, monitor)?,
         };
         if complete {
             self.save()?;
@@ -210,17 +83,25 @@ impl Runner<'_> {
         Ok(pending.is_empty())
     }
 
-    fn do_free(&mut self, mut left: Vec<PlanStep>, monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
+    /// Does the free steps until all are done; or, unless the options say to wait, until other processes do those that are
+    /// left. Returns whether all are done.
+    fn do_free(
+        &mut self,
+        pending: Vec<PlanStep>,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<bool, ExperimentError> {
         let claims = self.claims()?;
         let total = self.plan.steps.len();
+        let mut left: HashSet<PlanStep> = pending.iter().copied().collect();
+        let mut order = pending;
         monitor.skipped(total - left.len());
         // Times are measured last, when less is running.
-        left.sort_by_key(|step| self.must_be_alone(*step));
+        order.sort_by_key(|step| self.must_be_alone(*step));
         let mut failed: Vec<(PlanStep, ExperimentError)> = Vec::new();
         while !left.is_empty() {
             let mut next = None;
             let mut others_work = false;
-            for &step in &left {
+            for &step in order.iter().filter(|step| left.contains(*step)) {
                 let is_ready = self.needs(step).iter().all(|need| !left.contains(need));
                 if !is_ready || failed.iter().any(|(other, _)| *other == step) {
                     continue;
@@ -236,7 +117,10 @@ impl Runner<'_> {
                 }
             }
             match next {
-                Some(done) => left.retain(|step| *step != done),
+                Some(done) => {
+                    left.remove(&done);
+                }
+                None if others_work && self.options.share == Share::Unclaimed => return Ok(false),
                 None if others_work => self.wait(monitor)?,
                 None => break,
             }
@@ -246,7 +130,7 @@ impl Runner<'_> {
         match failed.into_iter().next() {
             Some((_, first)) if failures == 1 && blocked == 0 => Err(first),
             Some((_, first)) => Err(ExperimentError::Failed { failed: failures, blocked, first: Box::new(first) }),
-            None => Ok(()),
+            None => Ok(true),
         }
     }
 
@@ -293,8 +177,7 @@ impl Runner<'_> {
     /// This machine, shared with the steps of other processes or, where times are measured, for this one alone; `None` if
     /// it cannot be had now.
     fn machine_for(&self, step: PlanStep) -> Result<Option<File>, ExperimentError> {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let path = self.options.work.join("claims").join(format!("machine {}", host.trim()));
+        let path = self.options.work.join("claims").join(format!("machine {}", hostname()));
         let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
         let locked = if self.must_be_alone(step) { file.try_lock() } else { file.try_lock_shared() };
@@ -311,34 +194,5 @@ impl Runner<'_> {
         }
         std::thread::sleep(POLL);
         Ok(())
-    }
-
-    /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
-    /// after a pass that returns `None`: it is not complete. Returns the last results.
-    pub(super) fn passes(experiment: &Experiment, pass: &mut Pass<'_>) -> Result<Option<Results>, ExperimentError> {
-        let Some(results) = pass(experiment, Purpose::Results)? else { return Ok(None) };
-        let found_widths = &results.equal_speed;
-        let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };
-        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
-        let Some(trained) = pass(&found.equal_speed_trial(), Purpose::Trial)? else { return Ok(None) };
-        let at_equal_speed = experiment.at_equal_speed(found_widths, &trained.equal_speed);
-        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
-    }
-}
-
-impl PlanStep {
-    /// The name of the step's kind.
-    #[must_use]
-    pub const fn kind(self) -> &'static str {
-        match self {
-            PlanStep::Updates(_) => "updates",
-            PlanStep::Train(_) => "train",
-            PlanStep::Validation(_) => "validation",
-            PlanStep::Activity(_) => "activity",
-            PlanStep::Error(_) => "error",
-            PlanStep::Speed(_) => "speed",
-            PlanStep::EqualSpeed(_) => "equal speed",
-            PlanStep::Match(_) => "match",
-        }
     }
 }

@@ -4,6 +4,7 @@ mod equal_speed;
 mod estimate;
 mod fake_executor;
 mod key_help;
+mod match_shards;
 mod matches;
 mod networks;
 mod rows;
@@ -109,7 +110,14 @@ impl ExperimentFolder {
 
     fn options(&self) -> RunnerOptions {
         let at = |name: &str| self.folder.path().join(name);
-        RunnerOptions { out: at("results"), work: at("work"), only: None, fresh: false, share: Share::All }
+        RunnerOptions {
+            out: at("results"),
+            work: at("work"),
+            only: None,
+            fresh: false,
+            share: Share::All,
+            timed_on: None,
+        }
     }
 
     fn experiment(&self, text: &str) -> Result<Experiment, ExperimentError> {

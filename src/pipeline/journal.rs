@@ -78,40 +78,57 @@ impl Journal {
     ) -> Result<Journal, JournalError> {
         let file = open_locked(path)?;
         let mut journal = Journal { path: path.into(), items, file, length: 0 };
-        let mut reader = BufReader::with_capacity(1 << 16, &journal.file);
-        let mut line = Vec::new();
-        let mut number = 0;
-        let mut length = 0;
+        journal.length = journal.read_lines(head, visit)?;
+        journal.file.set_len(journal.length).map_err(journal.unusable())?;
+        if journal.length == 0 {
+            journal.append(&head.to_string())?;
+        }
+        Ok(journal)
+    }
+
+    /// Gives `visit` the lines of a journal that another process may be writing, as [`Journal::open`] does, and changes
+    /// nothing.
+    pub fn read(
+        path: &Path,
+        items: &'static str,
+        head: &Value,
+        visit: &mut dyn FnMut(u64, &str) -> Result<(), String>,
+    ) -> Result<(), JournalError> {
+        let file = File::open(path).map_err(|cause| JournalError::Use { path: path.into(), cause })?;
+        Journal { path: path.into(), items, file, length: 0 }.read_lines(head, visit).map(|_| ())
+    }
+
+    /// Visits the complete lines after the first, and returns the length of all in bytes.
+    fn read_lines(
+        &self,
+        head: &Value,
+        visit: &mut dyn FnMut(u64, &str) -> Result<(), String>,
+    ) -> Result<u64, JournalError> {
+        let mut reader = BufReader::with_capacity(1 << 16, &self.file);
+        let (mut line, mut number, mut length) = (Vec::new(), 0, 0);
         let mut has_sums = false;
-        while journal.next_line(&mut reader, &mut line)? {
+        while self.next_line(&mut reader, &mut line)? {
             number += 1;
-            let stored = std::str::from_utf8(&line).map_err(|error| journal.damaged(number, error.to_string()))?;
+            let stored = std::str::from_utf8(&line).map_err(|error| self.damaged(number, error.to_string()))?;
             let text = without_line_sum(stored);
             if number == 1 {
                 has_sums = text.is_some();
-                journal.check_head(text.as_deref().unwrap_or(stored), head, &mut reader)?;
+                self.check_head(text.as_deref().unwrap_or(stored), head, &mut reader)?;
             } else {
                 let text = match text {
                     Some(text) => text,
-                    None if has_sums => return Err(journal.damaged(number, "its checksum does not match".into())),
+                    None if has_sums => return Err(self.damaged(number, "its checksum does not match".into())),
                     None => stored.into(),
                 };
-                visit(length, &text).map_err(|reason| journal.damaged(number, reason))?;
+                visit(length, &text).map_err(|reason| self.damaged(number, reason))?;
             }
             length += line.len() as u64 + 1;
         }
-        drop(reader);
-        let head = head.to_string();
-        if number == 0 && !with_line_sum(&head).as_bytes().starts_with(&line) {
+        if number == 0 && !with_line_sum(&head.to_string()).as_bytes().starts_with(&line) {
             let reason = "it ends within its first line".into();
-            return Err(JournalError::Foreign { path: path.into(), reason });
+            return Err(JournalError::Foreign { path: self.path.clone(), reason });
         }
-        journal.length = length;
-        journal.file.set_len(length).map_err(journal.unusable())?;
-        if number == 0 {
-            journal.append(&head)?;
-        }
-        Ok(journal)
+        Ok(length)
     }
 
     /// Reads a line without its line feed; returns false at the end and for an incomplete line.
@@ -175,6 +192,11 @@ impl Journal {
         self.next_line(&mut BufReader::new(file), &mut line)?;
         let stored = String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))?;
         Ok(without_line_sum(&stored).unwrap_or(stored))
+    }
+
+    /// Waits until all lines are on the disk.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.file.sync_all().map_err(self.unusable())
     }
 
     /// Deletes the journal, once the job's result is saved elsewhere. Best effort, because the result is whole: a journal

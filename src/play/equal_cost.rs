@@ -7,6 +7,7 @@ use super::player::{NetworkPlayer, Player};
 use crate::chess::parse_fen;
 use crate::engine::BackEnd;
 pub use crate::record::CostRatio;
+use crate::record::Machine;
 use crate::search::{BENCH_FENS, Game, Limits, Searcher};
 use crate::statistics::{Median, median};
 
@@ -53,7 +54,7 @@ pub fn equal_cost(
         [&costs[0], &costs[1], &ratios].map(|values| median(values).ok_or(MatchError::Stopped));
     let Median { value, low, high } = ratio?;
     let nanoseconds_per_node = [first?.value, second?.value];
-    Ok(CostRatio { nanoseconds_per_node, ratio: value, low, high, rounds: ROUNDS })
+    Ok(CostRatio { nanoseconds_per_node, ratio: value, low, high, rounds: ROUNDS, machine: Some(Machine::current()) })
 }
 
 /// Processor time per node of searches of `nodes` nodes from the round's positions. Only the first search has empty

@@ -17,7 +17,9 @@ mod runner;
 mod schedule;
 mod scoreboard;
 mod settings;
+mod shards;
 mod sprt;
+mod tally;
 mod to_width;
 
 use crate::statistics::pentanomial;
@@ -35,5 +37,6 @@ pub use runner::{MatchResult, open_book, play_match};
 pub use schedule::TournamentType;
 pub use scoreboard::{MatchProgress, PlayerWork};
 pub use settings::MatchSettings;
+pub use shards::{play_shard, shard_of};
 pub use sprt::{EloModel, Sprt, SprtError, SprtOutcome, SprtState};
-pub use to_width::play_to_width;
+pub use to_width::{pairs_to_width, play_to_width};

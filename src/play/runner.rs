@@ -5,13 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::game::Termination;
 use super::player::{Player, PlayerIdentity, PlayerKind};
 use super::pool::PlayingTable;
 use super::rating::PairingResult;
 use super::scoreboard::{MatchProgress, PlayerWork, Scoreboard, Totals};
+use super::shards::JOURNAL;
+use super::tally::Tally;
 use super::{MatchError, MatchSettings};
 use crate::pipeline::generate::{Book, BookFacts, BookOrder, BookSpec};
 use crate::pipeline::uci::Engine;
@@ -33,7 +35,8 @@ pub struct MatchResult {
     pub resumed: u64,
 }
 
-/// Plays a match, or continues it. `folder` gets the journal (`games.jsonl`) and the counted games (`games.pgn`).
+/// Plays a match, or continues it, with the games that its shards have played. `folder` gets the journal (`games.jsonl`)
+/// and the counted games (`games.pgn`).
 ///
 /// # Errors
 /// When players or openings cannot be used, an engine fails, or a file cannot be read or written. Finished games stay
@@ -45,48 +48,30 @@ pub fn play_match(
     interrupted: &(dyn Fn() -> bool + Sync),
     progress: &mut dyn FnMut(&MatchProgress),
 ) -> Result<MatchResult, MatchError> {
-    settings.check(players)?;
-    let book = open_book(settings.openings.clone(), settings.opening_plies)?;
-    settings.check_book(book.facts.openings)?;
-    let identities = identities(players, settings)?;
-    let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
-    let names = distinct_names(&names);
-    let head = json!({
-        "journal": "match",
-        "version": 1,
-        "about": {
-            "players": identities,
-            "limit": settings.limit,
-            "schedule": settings.tournament,
-            "openings": book.facts,
-            "seed": settings.seed,
-            "adjudication": settings.adjudication,
-            "hash": settings.setup.hash,
-            "search": players.iter().any(Player::is_network).then(search_digest),
-        },
-    });
-    let pairings = settings.tournament.pairings(players.len());
-    let total = 2 * settings.pairs * pairings.len() as u64;
-    let mut score = Scoreboard::open(&folder.join("games.jsonl"), &head, total, &pairings, settings.sprt)?;
-    let resumed = score.finished;
-    progress(&score.progress());
+    let opened = Opened::new(players, settings)?;
+    let tally = Tally::new(opened.pairs(settings), &opened.pairings, settings.sprt);
+    let mut score = Scoreboard::open(&folder.join(JOURNAL), &opened.head, tally)?;
+    score.take_over(folder, &opened.head)?;
+    let Opened { book, identities, names, pairings, .. } = opened;
+    let resumed = score.tally.finished;
+    progress(&score.tally.progress());
     let table = PlayingTable { players, settings, book: &book, pairings: &pairings, interrupted };
-    if !score.is_decided() {
-        table.play(&score.missing(), &mut |game| {
+    if !score.tally.is_decided() {
+        table.play(&score.tally.missing(), &mut |game| {
             score.add(&game)?;
-            progress(&score.progress());
-            Ok(score.is_decided())
+            progress(&score.tally.progress());
+            Ok(score.tally.is_decided())
         })?;
     }
-    if !score.is_decided() && interrupted() {
+    if !score.tally.is_decided() && interrupted() {
         score.write_pgn(folder, &names)?;
         return Err(MatchError::Stopped);
     }
     let Totals { work, terminations } = score.write_pgn(folder, &names)?;
-    let pairing_results = pairings.iter().zip(&score.pairs);
+    let pairing_results = pairings.iter().zip(&score.tally.pairs);
     Ok(MatchResult {
         pairings: pairing_results.map(|(&(first, second), &pairs)| PairingResult { first, second, pairs }).collect(),
-        games: score.games.clone(),
+        games: score.tally.games.clone(),
         names,
         identities,
         work,
@@ -94,6 +79,47 @@ pub fn play_match(
         openings: book.facts,
         resumed,
     })
+}
+
+/// What the processes of a match have in common.
+pub(super) struct Opened {
+    pub(super) book: Book,
+    pub(super) identities: Vec<PlayerIdentity>,
+    pub(super) names: Vec<String>,
+    pub(super) pairings: Vec<(usize, usize)>,
+    /// The first line of the journals: what determines the games.
+    pub(super) head: Value,
+}
+
+impl Opened {
+    pub(super) fn new(players: &[Player], settings: &MatchSettings) -> Result<Opened, MatchError> {
+        settings.check(players)?;
+        let book = open_book(settings.openings.clone(), settings.opening_plies)?;
+        settings.check_book(book.facts.openings)?;
+        let identities = identities(players, settings)?;
+        let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
+        let head = json!({
+            "journal": "match",
+            "version": 1,
+            "about": {
+                "players": identities,
+                "limit": settings.limit,
+                "schedule": settings.tournament,
+                "openings": book.facts,
+                "seed": settings.seed,
+                "adjudication": settings.adjudication,
+                "hash": settings.setup.hash,
+                "search": players.iter().any(Player::is_network).then(search_digest),
+            },
+        });
+        let (names, pairings) = (distinct_names(&names), settings.tournament.pairings(players.len()));
+        Ok(Opened { book, identities, names, pairings, head })
+    }
+
+    /// Pairs of games in the whole match.
+    pub(super) fn pairs(&self, settings: &MatchSettings) -> u64 {
+        settings.pairs * self.pairings.len() as u64
+    }
 }
 
 /// Reads a match's openings. `plies`: cut the openings of a PGN file after so many.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::pentanomial::Pairs;
 use super::player::Player;
 use super::runner::open_book;
 use super::{MatchError, MatchProgress, MatchResult, MatchSettings, play_match};
@@ -32,13 +33,40 @@ pub fn play_to_width(
     loop {
         let stage = MatchSettings { pairs, ..settings.clone() };
         let result = play_match(players, &stage, folder, interrupted, progress)?;
-        let elo = result.pairings[0].pairs.estimate().elo;
-        let reached = (elo.high - elo.low) / 2.0;
-        if pairs >= most || reached <= half_width {
-            return Ok(result);
+        match following(pairs, result.pairings[0].pairs, half_width, most) {
+            Some(more) => pairs = more,
+            None => return Ok(result),
         }
-        pairs = next_stage(pairs, reached / half_width).min(most);
     }
+}
+
+/// Pairs after which [`play_to_width`] ends, if the first pairs have these half points; `None` if it needs more of them.
+/// `most`: pairs at most.
+///
+/// ```
+/// use fsbench::play::pairs_to_width;
+///
+/// assert_eq!(pairs_to_width(&[2; 50], 20.0, 1_000), Some(50)); // all alike: no doubt is left
+/// assert_eq!(pairs_to_width(&[0, 4].repeat(25), 20.0, 1_000), None);
+/// ```
+#[must_use]
+pub fn pairs_to_width(points: &[u8], half_width: f64, most: u64) -> Option<u64> {
+    let mut pairs = FIRST_PAIRS.min(most);
+    loop {
+        let mut counts = Pairs::default();
+        points.get(..pairs as usize)?.iter().try_for_each(|points| counts.add(*points)).ok()?;
+        match following(pairs, counts, half_width, most) {
+            Some(more) => pairs = more,
+            None => return Some(pairs),
+        }
+    }
+}
+
+/// Pairs after the next stage; `None` if these are enough.
+fn following(pairs: u64, counts: Pairs, half_width: f64, most: u64) -> Option<u64> {
+    let elo = counts.estimate().elo;
+    let reached = (elo.high - elo.low) / 2.0;
+    (pairs < most && reached > half_width).then(|| next_stage(pairs, reached / half_width).min(most))
 }
 
 /// Pairs of the next stage, where the interval is `excess` times too wide: its width falls with the square root.

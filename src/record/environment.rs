@@ -85,6 +85,9 @@ pub struct Environment {
     pub os: String,
     /// Threads of the trainer; the samples-service uses as many more.
     pub threads: usize,
+    /// The kind of machine on which times were measured, with its CPU, if the experiment names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_on: Option<String>,
     pub seconds: StageSeconds,
 }
 

@@ -16,6 +16,9 @@ pub struct Machine {
     pub back_end: String,
     /// The commit that fsbench was built from, as `git describe` prints it; empty if it was built without git.
     pub commit: String,
+    /// The kind of machine on which an experiment measures times, as its user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_type: Option<String>,
     /// Time of the measurement.
     pub recorded: Timestamp,
 }
@@ -29,6 +32,7 @@ impl Machine {
             cores: cores(),
             back_end: back_end(),
             commit: commit().into(),
+            node_type: None,
             recorded: Timestamp::now(),
         }
     }

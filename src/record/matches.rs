@@ -131,6 +131,15 @@ impl GameCounts {
     }
 }
 
+/// The results of some pairs of a match.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardRecord {
+    /// Number of the first pair, from 0.
+    pub first: u64,
+    /// The player's half points in each pair.
+    pub half_points: Vec<u8>,
+}
+
 /// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostRatio {
@@ -142,6 +151,9 @@ pub struct CostRatio {
     pub low: f64,
     pub high: f64,
     pub rounds: usize,
+    /// Where it was measured; `None` in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 impl CostRatio {

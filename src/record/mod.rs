@@ -25,7 +25,7 @@ pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecor
 pub use machine::Machine;
 pub use matches::{
     Adjudication, CostRatio, GameCounts, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord,
-    MatchResult,
+    MatchResult, ShardRecord,
 };
 pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,

@@ -144,6 +144,23 @@ impl Results {
     /// The default folder of all results.
     pub const DEFAULT_FOLDER: &str = "results";
 
+    /// Results without records.
+    #[must_use]
+    pub const fn empty(study: Study, environment: Environment) -> Results {
+        Results {
+            study,
+            environment,
+            runs: Vec::new(),
+            updates: Vec::new(),
+            validation: Vec::new(),
+            activity: Vec::new(),
+            error: Vec::new(),
+            speed: Vec::new(),
+            equal_speed: Vec::new(),
+            matches: Vec::new(),
+        }
+    }
+
     /// Reads a results folder; a missing record file counts as empty.
     ///
     /// # Errors

@@ -121,6 +121,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
         cores: 2,
         back_end: "avx2".into(),
         commit: "0123456789ab".into(),
+        node_type: None,
         recorded: Timestamp::from_unix(1_767_225_600),
     };
     let cost = CostRatio {
@@ -129,6 +130,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
         low: ratio * 0.97,
         high: ratio * 1.03,
         rounds: 15,
+        machine: None,
     };
     let record = MatchRecord {
         kind,
@@ -163,6 +165,7 @@ pub(super) fn empty() -> Results {
         cores: 2,
         os: "linux".into(),
         threads: 2,
+        timed_on: None,
         seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, matches: 0.0, total: 365.0 },
     };
     let (runs, updates) = (Vec::new(), Vec::new());

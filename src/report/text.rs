@@ -139,6 +139,9 @@ pub(super) fn provenance(summary: &Summary) -> String {
         let _ = write!(text, ", matches {}", numbers::duration(seconds.matches));
     }
     text.push_str(").");
+    if let Some(machine) = &environment.timed_on {
+        let _ = write!(text, " Times were measured on {machine}.");
+    }
     if summary.is_partial() {
         text.push_str(" The experiment is not finished: see the column `seeds`.");
     }

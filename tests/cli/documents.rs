@@ -143,6 +143,7 @@ fn documents_about_networks() {
     check(&workspace, "match", &[&players[..], &short].concat());
     let two = ["match", "net.safetensors", "copy.safetensors", "--openings", "book.epd", "--pairs", "1", "--hash", "1"];
     check(&workspace, "match", &[&two[..], &["--equal-cost", "20", "--sprt", "0,10"]].concat());
+    check(&workspace, "match-shard", &[&two[..], &["--nodes", "20", "--shard", "0/1", "--out", "m"]].concat());
     check(&workspace, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
     check(&workspace, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
     check(&workspace, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);
@@ -175,6 +176,9 @@ fn documents_about_trainings_and_experiments() {
     assert_eq!(plan["to_do"], plan["steps"]);
     let steps = check(&workspace, "run-steps", &["run", "proj/small.toml", "--out", "results", "--list-steps"]);
     assert_eq!(steps.as_array().unwrap().len() as u64, plan["steps"].as_u64().unwrap());
+    let slurm = ["run", "proj/small.toml", "--out", "results", "--on", "slurm", "--status"];
+    let status = check(&workspace, "run-slurm", &slurm);
+    assert_eq!(status["waiting"], plan["steps"]);
     check(&workspace, "run", &["run", "proj/small.toml", "--out", "results"]);
     check(&workspace, "report", &["report", "results"]);
     let joined = check(&workspace, "report", &["report", "results", "results", "--out", "joined"]);

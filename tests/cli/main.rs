@@ -15,5 +15,6 @@ mod man;
 mod output;
 mod overwrite;
 mod schema;
+mod slurm;
 mod work;
 mod workspace;

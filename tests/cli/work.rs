@@ -1,6 +1,9 @@
 //! `fsbench work`: processes that share an experiment's steps, some of them killed.
 #![cfg(feature = "train")]
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -16,7 +19,8 @@ fn workspace() -> Workspace {
     let workspace = experiment::workspace();
     let text = std::fs::read_to_string(workspace.path("proj/small.toml")).unwrap();
     let text = text.replace("seeds = [1]", "seeds = [1, 2, 3]")
-        + "[measure.activity]\ngames = 5\n[measure.error]\ngames = 5\n";
+        + "[measure.activity]\ngames = 5\n[measure.error]\ngames = 5\n"
+        + "[match]\nnodes = 30\npairs = 6\nshard_pairs = 2\nhash = 1\nseeds = [1, 2]\n";
     workspace.write("proj/small.toml", &text);
     workspace
 }
@@ -26,8 +30,8 @@ fn worker(workspace: &Workspace) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// The results without times: losses, updates, activity, errors.
-fn results(workspace: &Workspace) -> Vec<Value> {
+/// The results without times: losses, updates, activity, errors, matches at equal nodes.
+pub fn results(workspace: &Workspace) -> Vec<Value> {
     let read = |name: &str| -> Value {
         serde_json::from_slice(&std::fs::read(workspace.path(&format!("results/{name}"))).unwrap()).unwrap()
     };
@@ -38,7 +42,34 @@ fn results(workspace: &Workspace) -> Vec<Value> {
     };
     let runs = read("runs.json");
     let losses = runs.as_array().unwrap().iter().map(losses).collect::<Vec<_>>();
-    vec![losses.into(), read("updates.json"), read("activity.json"), read("error.json"), read("validation.json")]
+    let matches: Vec<Value> = read("match.json")
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|result| result["record"]["kind"] == "equal_nodes")
+        .map(|result| {
+            let record = &result["record"];
+            let player = |name: &str| {
+                [&record[name]["network"], &record[name]["moves"], &record[name]["nodes"]].map(Value::clone)
+            };
+            let counts = [&result["set"], &result["seed"], &record["conditions"], &record["pairs"], &record["games"]];
+            Value::from([&counts.map(Value::clone)[..], &player("player"), &player("reference_player")].concat())
+        })
+        .collect();
+    let records = ["updates.json", "activity.json", "error.json", "validation.json"].map(read);
+    [vec![losses.into(), matches.into()], records.to_vec()].concat()
+}
+
+/// The files of finished results: their names, times and inodes.
+fn stored(workspace: &Workspace) -> BTreeMap<OsString, (i64, i64, u64)> {
+    let folder = workspace.cache().join("runs/finished");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap());
+    let whole = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    let file = |entry: std::fs::DirEntry| {
+        let data = entry.metadata().unwrap();
+        (entry.file_name(), (data.mtime(), data.mtime_nsec(), data.ino()))
+    };
+    whole.map(file).collect()
 }
 
 #[test]
@@ -52,6 +83,7 @@ fn killed_workers_lose_no_step() {
     let steps: Vec<Value> = serde_json::from_str(&listed).unwrap();
     assert!(steps.len() > 20 && steps.iter().all(|step| step["done"] == false), "{listed}");
     let mut rng = Seed(1).stream("killed workers", 0);
+    let mut seen = BTreeMap::new();
     for _ in 0..8 {
         let mut workers = [worker(&workspace), worker(&workspace)];
         std::thread::sleep(Duration::from_millis(rng.random_range(100..1_500)));
@@ -59,17 +91,52 @@ fn killed_workers_lose_no_step() {
             worker.kill().unwrap();
             worker.wait().unwrap();
         }
+        seen.extend(stored(&workspace));
     }
     let step = steps.iter().find(|step| step["kind"] == "train").unwrap()["key"].as_str().unwrap();
     workspace.stdout(&["run", "proj/small.toml", "--out", "results", "--step", step]);
     workspace.stdout(&["work", "proj/small.toml", "--out", "results", "--jobs", "2"]);
     assert_eq!(results(&workspace), expected);
+    // No result was made twice: every file that was there after a kill is the one that was there first.
+    let end = stored(&workspace);
+    assert!(seen.iter().all(|(name, file)| end.get(name) == Some(file)), "{seen:?}\n{end:?}");
     let listed = workspace.stdout(&["run", "proj/small.toml", "--out", "results", "--list-steps"]);
     let done: Vec<Value> = serde_json::from_str(&listed).unwrap();
     assert!(done.iter().all(|step| step["done"] == true), "{listed}");
     let skipped = workspace.run(&["run", "proj/small.toml", "--out", "results"]);
     let said = super::workspace::stderr(&skipped);
     assert!(said.contains(&format!("skipped steps (finished or not requested): {}", steps.len())), "{said}");
+}
+
+/// A worker of a folder does all experiments in it, also where another worker does the last steps of one.
+#[test]
+fn a_folder_of_experiments_is_worked_off() {
+    let workspace = experiment::workspace();
+    let text = std::fs::read_to_string(workspace.path("proj/small.toml")).unwrap();
+    workspace.write("all/first.toml", &text.replace("games.fsd", "../proj/games.fsd"));
+    let second = text
+        .replace("games.fsd", "../proj/games.fsd")
+        .replace("\"small\"", "\"second\"")
+        .replace("l1            = 8", "l1            = 16");
+    workspace.write("all/second.toml", &second);
+    workspace.write("all/own.toml.txt", "not an experiment");
+    let complaint = workspace.refused(&["work", "all"], 2);
+    assert!(complaint.contains("own"), "{complaint}");
+    for name in ["first", "second"] {
+        let path = format!("all/{name}.toml");
+        let text = std::fs::read_to_string(workspace.path(&path)).unwrap();
+        workspace.write(&path, &text.replace("\"own\"", "\"../proj/own.toml\""));
+    }
+    workspace.stdout(&["work", "all", "--out", "out", "--jobs", "2"]);
+    for (name, experiment) in [("small", "first"), ("second", "second")] {
+        let path = format!("all/{experiment}.toml");
+        let listed = workspace.stdout(&["run", &path, "--out", &format!("out/{name}"), "--list-steps"]);
+        let steps: Vec<Value> = serde_json::from_str(&listed).unwrap();
+        assert!(steps.len() == 6 && steps.iter().all(|step| step["done"] == true), "{listed}");
+        assert!(workspace.path(&format!("out/{name}/runs.json")).is_file());
+    }
+    std::fs::create_dir(workspace.path("empty")).unwrap();
+    assert!(workspace.refused(&["work", "empty"], 2).contains("no experiment"));
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! An executor that only counts its calls.
 
+use std::ops::Range;
+
 use super::*;
 use crate::data::ScoreUnit;
 use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
-    ActivityRecord, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine, MatchRecord,
-    MoveCounts, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses,
-    ValidationRecord, WidthSpeed, write_json,
+    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine,
+    MatchRecord, MoveCounts, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord,
+    ValidationLosses, ValidationRecord, WidthSpeed, write_json,
 };
 use crate::train::TrainOutcome;
 
@@ -241,6 +243,28 @@ impl Executor for FakeExecutor {
             true => Err("no playable opening".into()),
             false => Ok(MatchSetup { openings: book, count: 2_000, search: self.search.clone() }),
         }
+    }
+
+    fn match_cost(
+        &mut self,
+        request: &MatchRequest<'_>,
+        _monitor: &dyn MatchMonitor,
+    ) -> Result<Option<CostRatio>, StepError> {
+        self.call(format!("cost {}", run_name(&request.networks[0])))?;
+        let (nanoseconds_per_node, rounds, machine) = ([1.0; 2], 15, None);
+        Ok(Some(CostRatio { nanoseconds_per_node, ratio: 1.0, low: 0.9, high: 1.1, rounds, machine }))
+    }
+
+    fn play_shard(
+        &mut self,
+        request: &MatchRequest<'_>,
+        pairs: Range<u64>,
+        _monitor: &dyn MatchMonitor,
+    ) -> Result<Option<ShardRecord>, StepError> {
+        let network = run_name(&request.networks[0]);
+        self.call(format!("shard {network} at {} {}-{}", request.kind.name(), pairs.start, pairs.end))?;
+        let half_points = pairs.clone().map(|pair| 1 + (pair % 3) as u8).collect();
+        Ok(Some(ShardRecord { first: pairs.start, half_points }))
     }
 
     fn play(

@@ -8,7 +8,7 @@ impl ExperimentFolder {
         RunnerOptions { share: Share::Free, ..self.options() }
     }
 
-    fn list(&self, text: &str) -> Vec<ListedStep> {
+    pub(super) fn list(&self, text: &str) -> Vec<ListedStep> {
         let experiment = self.experiment(text).expect("an experiment");
         Runner::list_steps(&experiment, &mut FakeExecutor::default(), &self.options()).expect("listed")
     }
@@ -51,6 +51,27 @@ fn workers_do_every_step_once_and_find_what_one_process_finds() {
     let mut executor = FakeExecutor::default();
     assert_eq!(timeless(folder.run(TEXT, &mut executor).expect("done")), timeless(expected));
     assert!(executor.calls.is_empty());
+}
+
+/// Of an experiment of more than two hundred steps, none is done twice or left.
+#[test]
+fn workers_share_many_steps() {
+    let folder = ExperimentFolder::new();
+    let seeds = (1..=17).map(|seed: u32| seed.to_string()).collect::<Vec<_>>().join(", ");
+    let text = TEXT.replace("seeds = [1, 2]", &format!("seeds = [{seeds}]"));
+    let work = || {
+        let mut executor = FakeExecutor::default();
+        let experiment = folder.experiment(&text).expect("an experiment");
+        Runner::run(&experiment, &mut executor, &folder.shared(), &mut RecordingMonitor::default()).expect("done");
+        executor.calls
+    };
+    let calls = std::thread::scope(|scope| {
+        let workers = [(); 3].map(|()| scope.spawn(work));
+        workers.map(|worker| worker.join().expect("no panic"))
+    });
+    let all: Vec<(String, u32)> = calls.into_iter().flatten().collect();
+    assert_eq!(all.len(), 2 + 3 * 17 * 4 + 2);
+    assert!(all.iter().all(|(_, count)| *count == 1), "{all:?}");
 }
 
 #[test]
@@ -105,9 +126,9 @@ fn a_run_and_a_worker_exclude_each_other() {
         let run = Runner::run(&experiment, &mut FakeExecutor::default(), &options, &mut RecordingMonitor::default());
         matches!(run, Err(ExperimentError::Busy(_)))
     };
-    let worker = runner::lock_shared(&work).expect("free");
+    let worker = work_lock::lock_shared(&work).expect("free");
     assert!(busy(Share::All) && !busy(Share::Free));
     drop(worker);
-    let _run = runner::lock(&work).expect("free");
+    let _run = work_lock::lock(&work).expect("free");
     assert!(busy(Share::All) && busy(Share::Free));
 }

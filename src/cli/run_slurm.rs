@@ -1,0 +1,141 @@
+//! `fsbench run --on slurm`: submits an experiment's missing steps to a Slurm cluster, and says where they are.
+
+use std::path::{Path, PathBuf};
+
+use super::run::{Arguments, StderrMonitor, failure};
+use super::{Failure, Format, print_json, report};
+use crate::experiment::slurm::{self, SlurmError, SlurmOptions, SlurmStatus, Submit};
+use crate::experiment::{Experiment, LocalExecutor, Runner, RunnerOptions};
+use crate::record::to_file_name_char;
+
+/// The options of `--on`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Submit the missing steps to a Slurm cluster, as job arrays; all nodes must see the same folders. Given again, it says
+    /// what is done, running, failed or waiting, and submits what is missing only. The last job collects and reports
+    #[arg(long, value_name = "slurm[:PARTITION]", value_parser = parse_cluster,
+        conflicts_with_all = ["force", "plan", "only", "list_steps", "step"])]
+    on: Option<Cluster>,
+    /// Tasks of a job array at once [default: as many as the cluster gives]
+    #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"
+    #[arg(long, value_name = "OPTIONS", requires = "on", allow_hyphen_values = true)]
+    sbatch: Option<String>,
+    /// Only say where the steps are
+    #[arg(long, requires = "on")]
+    status: bool,
+    /// Write the results of finished steps and the report, and submit steps that have become known
+    #[arg(long, requires = "on", hide = true)]
+    collect: bool,
+}
+
+/// Where an experiment runs.
+#[derive(Clone, Debug)]
+struct Cluster {
+    partition: Option<String>,
+}
+
+impl Options {
+    pub(super) const fn is_requested(&self) -> bool {
+        self.on.is_some()
+    }
+}
+
+fn parse_cluster(text: &str) -> Result<Cluster, String> {
+    match text.split_once(':') {
+        None if text == "slurm" => Ok(Cluster { partition: None }),
+        Some(("slurm", partition)) if !partition.is_empty() => Ok(Cluster { partition: Some(partition.into()) }),
+        _ => Err("expected slurm, or slurm:PARTITION".into()),
+    }
+}
+
+pub(super) fn run(
+    arguments: &Arguments,
+    experiment: &Experiment,
+    executor: &mut LocalExecutor,
+    options: &RunnerOptions,
+    monitor: &mut StderrMonitor,
+) -> Result<(), Failure> {
+    let steps = Runner::list_steps(experiment, executor, options).map_err(failure)?;
+    let which = match (&arguments.slurm.status, &arguments.slurm.collect) {
+        (true, _) => Submit::Nothing,
+        (_, true) => Submit::New,
+        _ => Submit::Missing,
+    };
+    let status = slurm::submit(&steps, &slurm_options(arguments, experiment, options)?, which).map_err(refused)?;
+    let is_complete = status.done == status.steps;
+    if arguments.slurm.collect || is_complete && !arguments.slurm.status {
+        let results = Runner::collect(experiment, executor, options, monitor).map_err(failure)?;
+        note!("{}", text(&status));
+        report::write_and_print(&results, &options.out, arguments.format, Some(&monitor.trained))?;
+        return match status.failures.len() {
+            0 => Ok(()),
+            failed => Err(Failure::work(anyhow::anyhow!("{failed} steps failed; the same command submits them again"))),
+        };
+    }
+    match arguments.format {
+        Format::Json => print_json(&status),
+        Format::Text => Ok(outln!("{}", text(&status))?),
+    }
+}
+
+fn refused(error: SlurmError) -> Failure {
+    if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+fn slurm_options(
+    arguments: &Arguments,
+    experiment: &Experiment,
+    options: &RunnerOptions,
+) -> Result<SlurmOptions, Failure> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(Failure::work);
+    let out = absolute(&options.out)?;
+    let program = std::env::current_exe().map_err(Failure::work)?;
+    let word = |path: PathBuf| path.display().to_string();
+    let mut command = vec![word(program), "run".into(), word(absolute(&arguments.experiment)?)];
+    command.extend(["--out".into(), word(out.clone())]);
+    for (name, value) in [("--scale", &arguments.scale), ("--timed-on", &arguments.timed_on)] {
+        command.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+    }
+    let given = &arguments.slurm;
+    let partition = given.on.as_ref().and_then(|cluster| cluster.partition.clone());
+    let mut collect = command.clone();
+    collect.extend(["--collect".into(), "--on".into()]);
+    collect.push(partition.as_ref().map_or_else(|| "slurm".into(), |partition| format!("slurm:{partition}")));
+    collect.extend(given.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
+    collect.extend(given.sbatch.iter().flat_map(|more| ["--sbatch".to_owned(), more.clone()]));
+    command.push("--step".into());
+    let name = blake3::hash(out.as_os_str().as_encoded_bytes()).to_hex();
+    // A batch system may give its jobs another environment.
+    let variable = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+    let variables = ["FSBENCH_CACHE", "FSBENCH_DATA", "FSBENCH_LIBTORCH_CUDA", "LD_LIBRARY_PATH"];
+    Ok(SlurmOptions {
+        name: format!("fsbench-{}", experiment.name.chars().map(to_file_name_char).collect::<String>()),
+        partition,
+        jobs: given.jobs,
+        sbatch: given.sbatch.iter().flat_map(|more| more.split_whitespace()).map(str::to_owned).collect(),
+        timed_on: arguments.timed_on.clone(),
+        step: command,
+        collect,
+        folder: std::env::current_dir().map_err(Failure::work)?,
+        notes: absolute(&options.work)?.join("slurm").join(&name[..16]),
+        variables: variables.into_iter().filter_map(variable).collect(),
+    })
+}
+
+/// The status in a line, the failed steps with the ends of their logs, and what was submitted.
+fn text(status: &SlurmStatus) -> String {
+    let SlurmStatus { steps, done, running, failed, waiting, .. } = status;
+    let mut out = format!("{steps} steps: {done} done, {running} running, {failed} failed, {waiting} waiting");
+    for failure in &status.failures {
+        out += &format!("\nfailed: {}, job {}; {} ends with\n", failure.name, failure.job, failure.log.display());
+        out += &failure.end.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
+    }
+    for jobs in &status.submitted {
+        let after = jobs.dependency.as_ref().map(|dependency| format!(", {dependency}")).unwrap_or_default();
+        let tasks = if jobs.tasks == 1 { "task" } else { "tasks" };
+        out += &format!("\nsubmitted: {}, {} {tasks}, job {}{after}", jobs.stage, jobs.tasks, jobs.job);
+    }
+    out
+}

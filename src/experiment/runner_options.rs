@@ -1,0 +1,105 @@
+//! How to run an experiment, and how to follow it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::network_links::TrainedRun;
+use super::plan::PlanStep;
+use crate::play::MatchProgress;
+use crate::record::MatchResult;
+use crate::train::EpochMetrics;
+
+/// How to run an experiment.
+#[derive(Clone, Debug)]
+pub struct RunnerOptions {
+    /// The results folder, for small records only.
+    pub out: PathBuf,
+    /// The folder of checkpoints, networks and stored results.
+    pub work: PathBuf,
+    /// Do only the steps of this set; finished results of other sets stay in the results.
+    pub only: Option<String>,
+    /// Delete the experiment's finished results first.
+    pub fresh: bool,
+    pub share: Share,
+    /// The kind of machine on which times are measured. Keys of timed results hold it in the place of this machine's CPU,
+    /// so that every machine knows them.
+    pub timed_on: Option<String>,
+}
+
+/// Which steps this process does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Share {
+    /// All, alone in the work folder.
+    #[default]
+    All,
+    /// Those that no other process of the work folder does, until all are done.
+    Free,
+    /// As `Free`, but without waiting for other processes.
+    Unclaimed,
+    /// The one of this key (see [`Runner::list_steps`]); for [`Runner::run_step`].
+    One(String),
+}
+
+/// Whether a run was already finished when the experiment was started.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum FinishedWhen {
+    Before,
+    Now,
+}
+
+/// Follows an experiment, and may stop it.
+pub trait ExperimentMonitor: Sync {
+    /// Step `number` (from 1) of `total` begins. `remaining` is estimated from the steps done so far.
+    fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>);
+
+    /// A training has finished an epoch, of `epochs`.
+    fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32);
+
+    /// So many steps are skipped, because they are finished or not requested.
+    fn skipped(&mut self, steps: usize);
+
+    /// A training or a match begins. Until it ends, a request to stop makes it save its state first.
+    fn resumable_begins(&mut self) {}
+
+    fn resumable_ended(&mut self) {}
+
+    /// A game of the present match has ended.
+    fn games(&self, _progress: &MatchProgress) {}
+
+    /// A match is finished.
+    fn played(&mut self, _result: &MatchResult) {}
+
+    /// A run is finished.
+    fn trained(&mut self, run: &TrainedRun, when: FinishedWhen);
+
+    /// Whether the experiment should stop as soon as it can be resumed.
+    fn stop_requested(&self) -> bool;
+}
+
+/// What a pass over an experiment's steps is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Its results are the experiment's.
+    Results,
+    /// Its results decide on the rows of another pass, and are not shown.
+    Trial,
+}
+
+/// A stage of an experiment, whose time is reported.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Data,
+    Training,
+    Measures,
+    Matches,
+}
+
+impl Stage {
+    pub(super) const fn of(step: PlanStep) -> Stage {
+        match step {
+            PlanStep::Train(_) => Stage::Training,
+            PlanStep::Match(_) | PlanStep::MatchCost(_) | PlanStep::MatchShard(_) => Stage::Matches,
+            _ => Stage::Measures,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Notes of what was submitted: which task of which job does which steps, and where its log is.
+
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::SlurmError;
+use super::stages::{Array, Place};
+use crate::record::{read_json, write_checked_json};
+
+/// The end of a log that is shown: so many lines, and so many bytes.
+const LINES: usize = 12;
+const BYTES: u64 = 8 << 10;
+
+/// A submission takes less than this, unless the cluster hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(200);
+
+/// A job array that was submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubmittedArray {
+    pub job: u64,
+    pub stage: String,
+    /// Keys of steps by task.
+    pub tasks: BTreeMap<u32, Vec<String>>,
+}
+
+impl SubmittedArray {
+    pub fn new(job: u64, array: &Array<'_>) -> SubmittedArray {
+        let keys = |keys: &Vec<&str>| keys.iter().map(|&key| key.to_owned()).collect();
+        let tasks = array.tasks.iter().map(|(task, of_task)| (*task, keys(of_task))).collect();
+        SubmittedArray { job, stage: array.stage.clone(), tasks }
+    }
+}
+
+/// All submissions of an experiment. Only one process has them open.
+pub struct Submissions {
+    folder: PathBuf,
+    arrays: Vec<SubmittedArray>,
+    /// The newest task of each step.
+    places: BTreeMap<String, Place>,
+    _lock: File,
+}
+
+impl Submissions {
+    pub fn open(folder: &Path) -> Result<Submissions, SlurmError> {
+        let lock_path = folder.join("lock");
+        let failed = |source| SlurmError::File { path: lock_path.clone(), source };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+        let begun = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
+                Err(TryLockError::WouldBlock) => return Err(SlurmError::Busy(lock_path)),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            }
+        }
+        let path = folder.join(ARRAYS);
+        let arrays: Vec<SubmittedArray> = if path.exists() { read_json(&path)? } else { Vec::new() };
+        let mut submissions =
+            Submissions { folder: folder.to_path_buf(), arrays: Vec::new(), places: BTreeMap::new(), _lock: lock };
+        arrays.into_iter().for_each(|array| submissions.add(array));
+        Ok(submissions)
+    }
+
+    fn add(&mut self, array: SubmittedArray) {
+        for (&task, keys) in &array.tasks {
+            self.places.extend(keys.iter().map(|key| (key.clone(), Place { job: array.job, task })));
+        }
+        self.arrays.push(array);
+    }
+
+    /// Keeps a note of an array, on the disk as well.
+    pub fn note(&mut self, array: SubmittedArray) -> Result<(), SlurmError> {
+        self.add(array);
+        Ok(write_checked_json(&self.folder.join(ARRAYS), &self.arrays)?)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.arrays.is_empty()
+    }
+
+    pub fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// The newest task that does a step.
+    pub fn place_of(&self, key: &str) -> Option<Place> {
+        self.places.get(key).copied()
+    }
+
+    pub fn log_of(&self, place: Place) -> PathBuf {
+        log_path(&self.folder, &place.job.to_string(), &place.task.to_string())
+    }
+}
+
+const ARRAYS: &str = "arrays.json";
+
+/// The log of a task; `sbatch --output` takes `%A` and `%a` in their place.
+pub fn log_path(folder: &Path, job: &str, task: &str) -> PathBuf {
+    folder.join("logs").join(format!("{job}_{task}.log"))
+}
+
+/// The last lines of a log; `None` if there is none: the task has not begun.
+pub fn end_of(log: &Path) -> Result<Option<String>, SlurmError> {
+    let read = || {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    match read() {
+        Ok(text) => {
+            let lines: Vec<&str> = text.trim_end().lines().collect();
+            Ok(Some(lines[lines.len().saturating_sub(LINES)..].join("\n")))
+        }
+        Err(error) if ErrorKind::NotFound == std::io::Error::kind(&error) => Ok(None),
+        Err(source) => Err(SlurmError::File { path: log.to_path_buf(), source }),
+    }
+}

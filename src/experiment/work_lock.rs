@@ -1,0 +1,27 @@
+//! The lock of the work folder: held by one `run`, or by any number of processes that share steps.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use super::ExperimentError;
+
+/// Locks the work folder for one process. The lock ends with the process, however that ends.
+pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
+    lock_by(work, File::try_lock)
+}
+
+/// Locks the work folder for all processes that share the steps.
+pub(super) fn lock_shared(work: &Path) -> Result<File, ExperimentError> {
+    lock_by(work, File::try_lock_shared)
+}
+
+fn lock_by(work: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, ExperimentError> {
+    let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
+    std::fs::create_dir_all(work).map_err(failed)?;
+    let file = File::create(work.join("lock")).map_err(failed)?;
+    match lock(&file) {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ExperimentError::Busy(work.to_path_buf())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}

@@ -1,0 +1,105 @@
+//! Shards of a match: runs of its pairs that several processes play, each with a journal of its own below the match's
+//! folder. The match takes their games over. Since a game depends on the match and its number alone, the result is that
+//! of a match played by one process.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::player::Player;
+use super::pool::PlayingTable;
+use super::runner::Opened;
+use super::scoreboard::{GAMES, MatchProgress, Scoreboard};
+use super::tally::Tally;
+use super::{MatchError, MatchSettings};
+use crate::output::OutputError;
+use crate::pipeline::Journal;
+
+/// The journal in a folder of a match or of its shards.
+pub(super) const JOURNAL: &str = "games.jsonl";
+/// What the names of the shards' folders begin with.
+const PREFIX: &str = "pairs-";
+
+/// Shard `index` (from 0) of `count` of a match of so many pairs.
+#[must_use]
+pub fn shard_of(pairs: u64, index: u64, count: u64) -> Range<u64> {
+    let at = |index: u64| (u128::from(pairs) * u128::from(index) / u128::from(count.max(1))) as u64;
+    at(index)..at(index + 1)
+}
+
+/// Plays the pairs of these numbers (from 0), or continues them, and returns the half points of the pairing's first player
+/// in each pair. `folder` is the match's. `None` if the pairs before the first of these decide a sequential test, as far
+/// as the shards that played them are finished: the match needs no more.
+///
+/// # Errors
+/// As [`super::play_match`].
+pub fn play_shard(
+    players: &[Player],
+    settings: &MatchSettings,
+    pairs: Range<u64>,
+    folder: &Path,
+    interrupted: &(dyn Fn() -> bool + Sync),
+    progress: &mut dyn FnMut(&MatchProgress),
+) -> Result<Option<Vec<u8>>, MatchError> {
+    let opened = Opened::new(players, settings)?;
+    let tally = || Tally::new(opened.pairs(settings), &opened.pairings, settings.sprt);
+    let mut before = tally();
+    for path in journals(folder)? {
+        Journal::read(&path, GAMES, &opened.head, &mut |_, line| before.note(line).map(|_| ()))?;
+    }
+    before.count();
+    if before.is_decided() && before.counted <= pairs.start {
+        return Ok(None);
+    }
+    let own = folder.join(format!("{PREFIX}{}-{}", pairs.start + 1, pairs.end));
+    std::fs::create_dir_all(&own).map_err(|cause| OutputError { path: own.clone(), cause })?;
+    // Without the test, which is judged between shards.
+    let untested = Tally::new(opened.pairs(settings), &opened.pairings, None);
+    let mut score = Scoreboard::open(&own.join(JOURNAL), &opened.head, untested)?;
+    let of_shard = |number: &u64| pairs.contains(&(number / 2));
+    let missing: Vec<u64> = score.tally.missing().into_iter().filter(of_shard).collect();
+    let report = |score: &Scoreboard, progress: &mut dyn FnMut(&MatchProgress)| {
+        let total = 2 * (pairs.end - pairs.start);
+        progress(&MatchProgress { total, ..score.tally.progress() });
+    };
+    report(&score, progress);
+    let table = PlayingTable { players, settings, book: &opened.book, pairings: &opened.pairings, interrupted };
+    if !missing.is_empty() {
+        table.play(&missing, &mut |game| {
+            score.add(&game)?;
+            report(&score, progress);
+            Ok(false)
+        })?;
+    }
+    let points: Option<Vec<u8>> = pairs.clone().map(|pair| Some(score.tally.points(pair)?.iter().sum())).collect();
+    score.sync()?;
+    points.map(Some).ok_or(MatchError::Stopped)
+}
+
+/// The journals of a match's shards.
+pub(super) fn journals(folder: &Path) -> Result<Vec<PathBuf>, MatchError> {
+    let failed = |cause| OutputError { path: folder.to_path_buf(), cause };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let journal = entry.path().join(JOURNAL);
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) && journal.is_file() {
+            found.push(journal);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_cover_every_pair_once() {
+        for (pairs, count) in [(10, 3), (7, 7), (3, 5), (10_000_000, 1_000)] {
+            let shards: Vec<_> = (0..count).map(|index| shard_of(pairs, index, count)).collect();
+            assert_eq!((shards[0].start, shards[count as usize - 1].end), (0, pairs));
+            assert!(shards.windows(2).all(|pair| pair[0].end == pair[1].start));
+        }
+    }
+}
