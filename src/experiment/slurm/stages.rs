@@ -83,6 +83,9 @@ struct Task<'a> {
     needs: BTreeSet<&'a str>,
 }
 
+/// A task, and where its needs are done.
+type WithNeeds<'a> = (Task<'a>, BTreeSet<Place>);
+
 /// The stages in the order in which they are submitted: name, kinds, whether they measure time.
 const STAGES: [(&str, &[&str], bool); 7] = [
     ("train", &["train"], false),
@@ -182,9 +185,11 @@ fn arrays<'a>(
     largest: u32,
 ) -> Vec<Array<'a>> {
     let size = largest.saturating_add(1);
-    let needs = |task: &Task<'_>| task.needs.iter().filter_map(|need| place_of(need)).collect::<BTreeSet<Place>>();
-    let with_needs: Vec<(Task<'a>, BTreeSet<Place>)> =
-        tasks.into_iter().map(|task| (needs(&task), task)).map(|(n, t)| (t, n)).collect();
+    let with_places = |task: Task<'a>| {
+        let places = task.needs.iter().filter_map(|need| place_of(need)).collect();
+        (task, places)
+    };
+    let with_needs: Vec<WithNeeds<'a>> = tasks.into_iter().map(with_places).collect();
     let (free, bound): (Vec<_>, Vec<_>) = with_needs.into_iter().partition(|(_, needs)| needs.is_empty());
     let mut common = bound.iter().map(|(_, needs)| needs.clone()).reduce(|a, b| &a & &b).unwrap_or_default();
     if let [(task, needs)] = &bound[..]
@@ -193,13 +198,12 @@ fn arrays<'a>(
         // A single task corresponds to its training, as it would among others.
         common.remove(own);
     }
-    let own_only = |(task, needs): &(Task<'_>, BTreeSet<Place>)| {
-        (needs - &common).into_iter().all(|place| place.task == task.number % size)
-    };
-    let are_distinct = |tasks: &[(Task<'_>, BTreeSet<Place>)]| {
+    let own_only =
+        |(task, needs): &WithNeeds<'_>| (needs - &common).into_iter().all(|place| place.task == task.number % size);
+    let are_distinct = |tasks: &[WithNeeds<'_>]| {
         tasks.iter().map(|(task, _)| task.number).collect::<BTreeSet<_>>().len() == tasks.len()
     };
-    let mut groups: BTreeMap<(u8, Option<u64>), Vec<(Task<'a>, BTreeSet<Place>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(u8, Option<u64>), Vec<WithNeeds<'a>>> = BTreeMap::new();
     groups.entry((0, None)).or_default().extend(free);
     // Arrays that correspond, where every other need is common to all.
     let corresponds = are_distinct(&bound) && bound.iter().all(own_only);
