@@ -300,11 +300,11 @@ def memory(bench, arguments):
             "dataset build, shard": f"dataset build {name} --method eval --shard 0/1 --out {{}}/x.shard",
             "select": f"select piece --top 8 --data {name} --out {{}}/x.idx",
             "measure updates": f"measure updates piece --data {name}",
-            "measure activity": f"measure activity --net net --data {name}",
-            "measure error": f"measure error --net net --checkpoint net/checkpoint.safetensors --data {name}",
-            "measure speed": f"measure speed --net net --data {name}",
-            "measure loss": f"measure loss net --data {name}",
-            "measure importance": f"measure importance net --data {name}",
+            "measure activity": f"measure activity --net net/network.safetensors --data {name}",
+            "measure error": f"measure error --net net/network.safetensors --checkpoint net/checkpoint.safetensors --data {name}",
+            "measure speed": f"measure speed --net net/network.safetensors --data {name}",
+            "measure loss": f"measure loss net/network.safetensors --data {name}",
+            "measure importance": f"measure importance net/network.safetensors --data {name}",
         }
         if built:
             # PGN is built first: as `dataset build`, then as `.fsd`.
