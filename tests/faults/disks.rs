@@ -18,7 +18,7 @@ fn cases() -> Vec<Case> {
         "dataset build games.pgn --method eval --min-ply 0 --out disk/x.fsd",
         "dataset convert samples.fsd disk/x.binpack",
         "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out disk/g.pgn",
-        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/m",
+        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/played",
         "export compact --lang c --out disk/exported",
         "net convert a.safetensors disk/c.safetensors",
     ]

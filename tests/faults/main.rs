@@ -367,7 +367,7 @@ fn generated_games() {
 
 #[test]
 fn matches() {
-    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out m";
+    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out played";
     check(&Case { most: 12, ..Case::new(arguments) }, inputs().path());
 }
 
