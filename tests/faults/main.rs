@@ -6,9 +6,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod disks;
 #[path = "../engines/mod.rs"]
 mod engines;
-mod disks;
 mod kills;
 
 use std::collections::{BTreeMap, BTreeSet};
