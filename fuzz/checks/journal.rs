@@ -55,10 +55,13 @@ fn repaired(bytes: &[u8]) -> Vec<u8> {
         let text = [rest, if object.is_some() { b"}" } else { b"" }].concat();
         let sum = format!("{:08x}", crc32fast::hash(&text));
         all.extend(rest);
-        all.extend(match object {
-            Some(_) => format!(",\"crc32\":\"{sum}\"}}\n"),
-            None => format!(" {sum}\n"),
-        }.bytes());
+        all.extend(
+            match object {
+                Some(_) => format!(",\"crc32\":\"{sum}\"}}\n"),
+                None => format!(" {sum}\n"),
+            }
+            .bytes(),
+        );
     }
     all
 }

@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded("definition", bytes, fsbench_fuzz::checks::definition));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(
+    "definition",
+    bytes,
+    fsbench_fuzz::checks::definition
+));

@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded("experiment", bytes, fsbench_fuzz::checks::experiment));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(
+    "experiment",
+    bytes,
+    fsbench_fuzz::checks::experiment
+));

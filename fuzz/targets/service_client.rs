@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded("service_client", bytes, fsbench_fuzz::checks::service_client));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fsbench_fuzz::bounded(
+    "service_client",
+    bytes,
+    fsbench_fuzz::checks::service_client
+));

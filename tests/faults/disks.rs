@@ -18,7 +18,7 @@ fn cases() -> Vec<Case> {
         "dataset build games.pgn --method eval --min-ply 0 --out disk/x.fsd",
         "dataset convert samples.fsd disk/x.binpack",
         "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out disk/g.pgn",
-        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/m",
+        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/played",
         "export compact --lang c --out disk/exported",
         "net convert a.safetensors disk/c.safetensors",
     ]
@@ -117,7 +117,8 @@ fn read_only_disks() {
         undisturbed.check_message(&stderr(&output), &about);
         assert!(found.is_empty(), "{about}: {:?}", found.keys());
     }
-    for arguments in ["dataset info disk/samples.fsd", "dataset verify disk/samples.fsd", "net info disk/a.safetensors"] {
+    for arguments in ["dataset info disk/samples.fsd", "dataset verify disk/samples.fsd", "net info disk/a.safetensors"]
+    {
         prepare(inputs.path(), &folder);
         copy(inputs.path(), &folder.join(DISK));
         let (output, _) = run_on(&mount, &folder, arguments).unwrap();
@@ -134,8 +135,11 @@ fn slow_disks() {
     for case in cases() {
         let undisturbed = undisturbed(&case, inputs.path(), &folder);
         prepare(inputs.path(), &folder);
-        let preload =
-            [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", folder.to_str().unwrap()), ("FAULT_DELAY", "20000")];
+        let preload = [
+            ("LD_PRELOAD", shim.to_str().unwrap()),
+            ("FAULT_FOLDER", folder.to_str().unwrap()),
+            ("FAULT_DELAY", "20000"),
+        ];
         let output = run(&folder, &case.arguments, &preload);
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
         let found = files(&folder).into_iter().filter(|(name, _)| name.starts_with(DISK)).collect();

@@ -79,7 +79,7 @@ fn killed_generations() {
 
 #[test]
 fn killed_matches() {
-    kill(&Case::new("match a.safetensors b.safetensors --nodes 200 --pairs 6 --out m"), inputs().path());
+    kill(&Case::new("match a.safetensors b.safetensors --nodes 200 --pairs 6 --out played"), inputs().path());
 }
 
 #[cfg(feature = "train")]

@@ -6,9 +6,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod disks;
 #[path = "../engines/mod.rs"]
 mod engines;
-mod disks;
 mod kills;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -371,7 +371,7 @@ fn generated_games() {
 
 #[test]
 fn matches() {
-    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out m";
+    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out played";
     check(&Case { most: 12, ..Case::new(arguments) }, inputs().path());
 }
 
