@@ -304,21 +304,26 @@ impl<'a> Evaluator<'a> {
         // Such sets have many and long rows, which are in no near cache.
         let prefetch = |features: &[u32]| self.model.prefetch(features);
         encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
+        // In the order in which their rows were asked for.
         for pov in Perspective::ALL {
             let [stable, dependent] = &self.parts[pov];
             if stable.refresh {
                 self.refresh(after, pov);
-                continue;
-            }
-            let (model, ply) = (self.model, &mut self.plies[self.top]);
-            model.update(self.back_end, &mut ply.stable[pov], &stable.added, &stable.removed);
-            self.rows += (stable.added.len() + stable.removed.len()) as u64;
-            if dependent.refresh {
+            } else if dependent.refresh {
                 self.refresh_dependent(after, pov);
-                continue;
+            } else {
+                let accumulator = &mut self.plies[self.top].accumulators[pov];
+                self.model.update(self.back_end, accumulator, &dependent.added, &dependent.removed);
+                self.rows += dependent.rows();
             }
-            model.update(self.back_end, &mut ply.accumulators[pov], &dependent.added, &dependent.removed);
-            self.rows += (dependent.added.len() + dependent.removed.len()) as u64;
+        }
+        for pov in Perspective::ALL {
+            let stable = &self.parts[pov][0];
+            if !stable.refresh {
+                let accumulator = &mut self.plies[self.top].stable[pov];
+                self.model.update(self.back_end, accumulator, &stable.added, &stable.removed);
+                self.rows += stable.rows();
+            }
         }
     }
 
@@ -378,13 +383,16 @@ impl<'a> Evaluator<'a> {
         if let Some(partial) = &self.partial {
             let (boards, prefetch) = ([&before.board, &ply.board], |features: &[u32]| model.prefetch(features));
             encoder.diff_in_parts(boards, &change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
+            // In the order in which their rows were asked for.
             for pov in Perspective::ALL {
-                let [stable, dependent] = &self.parts[pov];
-                let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
-                model.update_from(back_end, from, to, &stable.added, &stable.removed);
-                let (from, to) = (&before.accumulators[pov], &mut ply.accumulators[pov]);
-                model.update_from(back_end, from, to, &dependent.added, &dependent.removed);
-                self.rows += [stable, dependent].map(Delta::rows).iter().sum::<u64>();
+                let (delta, from) = (&self.parts[pov][1], &before.accumulators[pov]);
+                model.update_from(back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
+                self.rows += delta.rows();
+            }
+            for pov in Perspective::ALL {
+                let (delta, from) = (&self.parts[pov][0], &before.stable[pov]);
+                model.update_from(back_end, from, &mut ply.stable[pov], &delta.added, &delta.removed);
+                self.rows += delta.rows();
             }
         } else {
             encoder.diff_both(&before.board, &change, &ply.board, &mut self.deltas);

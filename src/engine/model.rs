@@ -287,7 +287,7 @@ impl Model {
 
     /// Writes the sum of two accumulators to `to`. Only one of them may include the biases.
     pub fn sum(&self, back_end: BackEnd, first: &[i16], second: &[i16], to: &mut [i16]) {
-        let rows = WideRows { table: second, stride: self.width };
+        let rows = WideRows { table: second, stride: self.width, first: 0 };
         let words = self.words;
         back_end.run(AccumulatorUpdate { from: Some(first), to, rows, words, added: &[0], removed: &[] });
     }
@@ -321,14 +321,15 @@ impl Model {
         let words = self.words;
         let FtRows { narrow, narrow_rows, wide } = &self.rows;
         let narrow = NarrowRows { table: narrow, words, stride: self.narrow_stride() };
-        let wide = WideRows { table: wide, stride: self.width };
-        if *narrow_rows == 0 {
+        let wide = WideRows { table: wide, stride: self.width, first: *narrow_rows };
+        let all_are = |is_narrow: bool| added.iter().chain(removed).all(|feature| (*feature < wide.first) == is_narrow);
+        // Blocks are often updated apart, and rows of one kind need no choice each.
+        if wide.first == 0 || all_are(false) {
             back_end.run(AccumulatorUpdate { from, to, rows: wide, words, added, removed });
-        } else if *narrow_rows == self.shape.features {
+        } else if wide.first == self.shape.features || all_are(true) {
             back_end.run(AccumulatorUpdate { from, to, rows: narrow, words, added, removed });
         } else {
-            let rows = MixedRows { narrow, wide, split: *narrow_rows };
-            back_end.run(AccumulatorUpdate { from, to, rows, words, added, removed });
+            back_end.run(AccumulatorUpdate { from, to, rows: MixedRows { narrow, wide }, words, added, removed });
         }
     }
 

@@ -24,6 +24,8 @@ pub struct WideRows<'a> {
     pub table: &'a [i16],
     /// Elements of a row.
     pub stride: usize,
+    /// The feature of the first row.
+    pub first: u32,
 }
 
 impl<'a> Rows for WideRows<'a> {
@@ -31,7 +33,7 @@ impl<'a> Rows for WideRows<'a> {
 
     #[inline(always)]
     fn row(self, feature: u32) -> &'a [i16] {
-        &self.table[feature as usize * self.stride..][..self.stride]
+        &self.table[(feature - self.first) as usize * self.stride..][..self.stride]
     }
 }
 
@@ -111,9 +113,8 @@ impl Row for NarrowRow<'_> {
 #[derive(Copy, Clone)]
 pub struct MixedRows<'a> {
     pub narrow: NarrowRows<'a>,
+    /// The rows of the features beyond.
     pub wide: WideRows<'a>,
-    /// The number of narrow rows.
-    pub split: u32,
 }
 
 #[derive(Copy, Clone)]
@@ -127,9 +128,9 @@ impl<'a> Rows for MixedRows<'a> {
 
     #[inline(always)]
     fn row(self, feature: u32) -> MixedRow<'a> {
-        match feature.checked_sub(self.split) {
-            None => MixedRow::Narrow(self.narrow.row(feature)),
-            Some(wide) => MixedRow::Wide(self.wide.row(wide)),
+        match feature < self.wide.first {
+            true => MixedRow::Narrow(self.narrow.row(feature)),
+            false => MixedRow::Wide(self.wide.row(feature)),
         }
     }
 }
