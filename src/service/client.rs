@@ -23,10 +23,23 @@ pub struct Client {
     output: BufReader<ChildStdout>,
     description: Description,
     memory: Mapping,
-    /// Header and arrays of the current batch.
+    current: BatchMemory,
+    ended: bool,
+}
+
+/// Memory for a batch, which [`Client::read`] fills.
+#[derive(Default)]
+pub struct BatchMemory {
     header: Header,
     arrays: Arrays,
-    ended: bool,
+}
+
+impl BatchMemory {
+    /// The batch that was read last.
+    #[must_use]
+    pub const fn batch(&self) -> Batch<'_> {
+        Batch { header: &self.header, arrays: &self.arrays }
+    }
 }
 
 /// A batch, in the client's own memory.
@@ -117,8 +130,7 @@ impl Client {
             Err(_) if process.has_exited() => return Err(process.finish_with_error("ended before its first batch")),
             memory => memory?,
         };
-        let (header, arrays) = (Header::default(), Arrays::default());
-        Ok(Some(Client { process, output, description, memory, header, arrays, ended: false }))
+        Ok(Some(Client { process, output, description, memory, current: BatchMemory::default(), ended: false }))
     }
 
     /// Waits until the service has announced a batch or ended. False if `should_stop`, called ten times per second,
@@ -133,14 +145,31 @@ impl Client {
         &self.description
     }
 
+    /// Whether the service has announced a batch or ended.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        !self.output.buffer().is_empty() || is_readable(self.output.get_ref(), Duration::ZERO)
+    }
+
     /// Waits for the next batch; `None` at the end of the data.
     ///
     /// # Errors
     /// When the service failed, died or broke the protocol.
     #[allow(clippy::should_implement_trait, reason = "a batch borrows the client, which Iterator cannot say")]
     pub fn next(&mut self) -> Result<Option<Batch<'_>>, ServiceError> {
+        let mut current = std::mem::take(&mut self.current);
+        let found = self.read(&mut current);
+        self.current = current;
+        Ok(found?.then(|| self.current.batch()))
+    }
+
+    /// As [`Client::next`], into memory of the caller's; false at the end of the data.
+    ///
+    /// # Errors
+    /// As [`Client::next`].
+    pub fn read(&mut self, into: &mut BatchMemory) -> Result<bool, ServiceError> {
         if self.ended {
-            return Ok(None);
+            return Ok(false);
         }
         let mut byte = [0u8];
         match self.output.read_exact(&mut byte) {
@@ -153,20 +182,20 @@ impl Client {
         let slot = match byte[0] {
             END => {
                 self.ended = true;
-                return Ok(None);
+                return Ok(false);
             }
             FAILED => return Err(self.process.finish_with_error("failed")),
             slot if usize::from(slot) < self.description.slots => slot,
             slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
         };
-        self.copy_slot(slot).map_err(|error| ServiceError::Protocol(format!("slot {slot} {error}")))?;
+        self.copy_slot(slot, into).map_err(|error| ServiceError::Protocol(format!("slot {slot} {error}")))?;
         self.process.give_back(slot);
-        Ok(Some(Batch { header: &self.header, arrays: &self.arrays }))
+        Ok(true)
     }
 
-    /// Copies a slot into the client's arrays and checks its numbers. The error completes "slot N …".
-    fn copy_slot(&mut self, slot: u8) -> Result<(), String> {
-        let Client { description, memory, header, arrays, .. } = self;
+    /// Copies a slot and checks its numbers. The error completes "slot N …".
+    fn copy_slot(&self, slot: u8, into: &mut BatchMemory) -> Result<(), String> {
+        let (Client { description, memory, .. }, BatchMemory { header, arrays }) = (self, into);
         let mut headers: Vec<Header> = Vec::with_capacity(1);
         memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
         *header = headers.first().copied().unwrap_or_default();

@@ -37,7 +37,7 @@ mod shm_name;
 mod shuffle;
 
 pub use bench::{BenchReport, bench};
-pub use client::{Batch, Client, Csr};
+pub use client::{Batch, BatchMemory, Client, Csr};
 pub use eligible::TripletCheck;
 pub use local_stream::{LocalBatch, LocalStream, NextBatch};
 pub use prepare::{PrepareObserver, prepare};

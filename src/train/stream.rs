@@ -1,13 +1,15 @@
 //! Streams of batches from a samples service.
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use super::batch::{ActiveFeatures, Batch, Labels, eval_target};
 use super::config::MethodTask;
 use super::{EvalLoss, LossForm, TrainConfig, TrainError};
 use crate::data::{Method, Split};
 use crate::features::Identity;
-use crate::service::{self, Client, Description, Request};
+use crate::service::{self, BatchMemory, Client, Description, Request, ServiceError};
 use crate::units::Seed;
 
 /// All runs over the same data validate with the same random moves, whatever their seed and feature set, so that their
@@ -25,6 +27,10 @@ pub struct ServedSet {
     pub identity: Identity,
 }
 
+/// From this number of positions on, the next batch is copied on a thread of its own: it is far from free, and a core
+/// would wait.
+const READ_AHEAD: usize = 2048;
+
 /// Whether to stop; called while waiting.
 pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 
@@ -36,6 +42,11 @@ pub struct BatchStream {
     epochs: Option<u32>,
     next: u64,
     targets: Vec<f32>,
+    /// The batch at work.
+    current: BatchMemory,
+    /// The batch after it, if the service had it in time, and whether there is one.
+    following: BatchMemory,
+    read_ahead: Option<Result<bool, ServiceError>>,
 }
 
 impl BatchStream {
@@ -106,6 +117,9 @@ impl BatchStream {
             epochs,
             next: request.start_batch,
             targets: Vec::new(),
+            current: BatchMemory::default(),
+            following: BatchMemory::default(),
+            read_ahead: None,
         })
     }
 
@@ -139,34 +153,49 @@ impl BatchStream {
         stop: StopCheck<'_>,
         process: impl FnOnce(&Batch<'_>, &[u32]) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
-        let (method, features) = (self.description().method, self.description().num_features);
-        if !self.client.wait(stop) {
-            return Err(TrainError::Stopped);
+        let method = self.description().method;
+        let BatchStream { client, loss, epochs, next, targets, current, following, read_ahead } = self;
+        let found = match read_ahead.take() {
+            Some(found) => {
+                std::mem::swap(current, following);
+                found?
+            }
+            None if client.wait(stop) => client.read(current)?,
+            None => return Err(TrainError::Stopped),
+        };
+        if !found {
+            return Ok(None);
         }
-        let Some(served) = self.client.next()? else { return Ok(None) };
+        let served = current.batch();
         let number = served.number();
         let broken = |why| TrainError::Batch { batch: number, why };
-        if number != self.next {
-            return Err(broken(format!("batch {} was expected", self.next)));
+        if number != *next {
+            return Err(broken(format!("batch {next} was expected")));
         }
-        self.next += 1;
-        let [stm, nstm] =
-            [served.stm(), served.nstm()].map(|side| ActiveFeatures::new(side.offsets, side.indices, features));
-        let active = [stm.map_err(broken)?, nstm.map_err(broken)?];
+        *next += 1;
+        let active = [served.stm(), served.nstm()].map(ActiveFeatures::from);
         let labels = match method {
             Method::Eval => {
-                let loss = match self.epochs {
-                    Some(epochs) => self.loss.at(epoch, epochs),
-                    None => self.loss.at(0, 1),
+                let loss = match *epochs {
+                    Some(epochs) => loss.at(epoch, epochs),
+                    None => loss.at(0, 1),
                 };
-                fill_targets(&mut self.targets, &served, &loss).map_err(TrainError::Labels)?;
-                Labels::Eval(&self.targets)
+                fill_targets(targets, &served, &loss).map_err(TrainError::Labels)?;
+                Labels::Eval(targets)
             }
             Method::Pqr => Labels::Pqr,
         };
         let batch = Batch { samples: served.samples(), active, piece_counts: served.piece_counts(), labels };
         batch.check().map_err(broken)?;
-        process(&batch, served.sample_indices()).map(Some)
+        if batch.positions() < READ_AHEAD || !client.is_ready() {
+            return process(&batch, served.sample_indices()).map(Some);
+        }
+        thread::scope(|scope| {
+            let ahead = scope.spawn(|| client.read(following));
+            let processed = process(&batch, served.sample_indices());
+            *read_ahead = Some(ahead.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            processed.map(Some)
+        })
     }
 }
 

@@ -56,6 +56,20 @@ fn an_interrupted_run_gives_the_results_of_an_uninterrupted_one() {
     }
 }
 
+/// While a large batch is at work, the next is read.
+#[test]
+fn batches_read_ahead_follow_in_order() {
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Pqr), |settings| {
+        (settings.batch_size, settings.epoch_samples) = (700, Some(1400));
+    });
+    let outcome = workspace.run(&config, "whole", false, &mut Silent).expect("trained");
+    assert_eq!((outcome.epochs.len(), outcome.epochs[3].samples), (4, 5600));
+    workspace.run(&config, "cut", false, &mut StopAt::new(3)).expect_err("stopped");
+    workspace.run(&config, "cut", true, &mut Silent).expect("trained");
+    same_results(&workspace, "whole", "cut");
+}
+
 /// The checkpoint holds everything that factors, slow weights, clipping and schedules by length need.
 #[test]
 fn every_optimiser_setting_is_resumed() {
