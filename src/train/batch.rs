@@ -12,24 +12,6 @@ pub struct ActiveFeatures<'a> {
 }
 
 impl<'a> ActiveFeatures<'a> {
-    /// # Errors
-    /// If the offsets do not ascend from 0 to the number of indices, or an index is not below `features`.
-    pub fn new(offsets: &'a [i32], indices: &'a [i32], features: u32) -> Result<ActiveFeatures<'a>, String> {
-        if offsets.first() != Some(&0) || offsets.last().map(|&end| end as usize) != Some(indices.len()) {
-            return Err(format!("the offsets do not span the {} indices", indices.len()));
-        }
-        if !offsets.is_sorted() {
-            return Err("the offsets do not ascend".into());
-        }
-        // As u32 a negative index is a large one.
-        match indices.iter().map(|&index| index as u32).max() {
-            Some(largest) if largest >= features => {
-                Err(format!("feature {largest} does not exist: the set has {features}"))
-            }
-            _ => Ok(ActiveFeatures { offsets, indices }),
-        }
-    }
-
     #[must_use]
     pub fn positions(&self) -> usize {
         self.offsets.len() - 1
@@ -52,7 +34,7 @@ impl<'a> ActiveFeatures<'a> {
 }
 
 impl<'a> From<Csr<'a>> for ActiveFeatures<'a> {
-    /// The client of the service has checked what [`ActiveFeatures::new`] checks.
+    /// The client of the service has checked that the offsets ascend and that every feature exists.
     fn from(Csr { offsets, indices }: Csr<'a>) -> ActiveFeatures<'a> {
         ActiveFeatures { offsets, indices }
     }
@@ -192,18 +174,5 @@ mod tests {
         let epsilon = EvalLoss { form: LossForm::Epsilon, ..EvalLoss::default() };
         assert_eq!(eval_target(Some(-73.0), Some(1.0), &epsilon), Some(-73.0));
         assert_eq!(eval_target(None, Some(1.0), &epsilon), None);
-    }
-
-    #[test]
-    fn broken_features_are_refused() {
-        let check = |offsets: &[i32], indices: &[i32], expected: &str| {
-            assert_eq!(ActiveFeatures::new(offsets, indices, 10).map(|_| ()), Err(expected.to_string()));
-        };
-        assert!(ActiveFeatures::new(&[0, 2, 2], &[9, 9], 10).is_ok());
-        check(&[], &[], "the offsets do not span the 0 indices");
-        check(&[0, 1], &[1, 2], "the offsets do not span the 2 indices");
-        check(&[0, 3, 2], &[1, 2], "the offsets do not ascend");
-        check(&[0, 1], &[10], "feature 10 does not exist: the set has 10");
-        check(&[0, 1], &[-1], "feature 4294967295 does not exist: the set has 10");
     }
 }

@@ -251,6 +251,7 @@ fn balanced_ranges(tiles: &Tiles, features: usize, threads: usize) -> Vec<(usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Csr;
     use crate::units::Seed;
     use rand::RngExt;
 
@@ -269,9 +270,7 @@ mod tests {
                 (offsets, indices)
             };
             let sides = [side(), side()];
-            let active =
-                sides.each_ref().map(|(offsets, indices)| ActiveFeatures::new(offsets, indices, features as u32));
-            let active = active.map(|side| side.expect("features"));
+            let active = sides.each_ref().map(|(offsets, indices)| ActiveFeatures::from(Csr { offsets, indices }));
             let stride = padded(width);
             let values: Vec<f32> = (0..2 * positions * 2 * stride).map(|_| rng.random_range(-1.0..1.0)).collect();
             // The same batch twice, the second time backwards; each is a shard.

@@ -67,6 +67,7 @@ fn sort_by(samples: &[u32], keys: &[u16]) -> Vec<u32> {
 mod tests {
     use super::super::batch::{ActiveFeatures, Labels};
     use super::*;
+    use crate::service::Csr;
 
     #[test]
     fn samples_are_sorted_by_the_contexts_of_both_sides() {
@@ -74,8 +75,9 @@ mod tests {
         // Contexts of ten features each, after ten features of another block.
         let own = ([0, 2, 4, 6, 8], [3, 45, 7, 12, 44, 9, 3, 19]);
         let other = ([0, 1, 2, 3, 4], [30, 20, 10, 11]);
-        let side = |(offsets, indices)| ActiveFeatures::new(offsets, indices, 50).expect("features");
-        let active = [side((&own.0, &own.1)), side((&other.0, &other.1))];
+        let own = Csr { offsets: &own.0, indices: &own.1 };
+        let other = Csr { offsets: &other.0, indices: &other.1 };
+        let active = [own, other].map(ActiveFeatures::from);
         let batch = Batch { samples: 4, active, piece_counts: &[2; 4], labels: Labels::Eval(&[0.5; 4]) };
         assert_eq!(sample_order(&batch, None), [0, 1, 2, 3]);
         // Own contexts 3, 0, 3, 0; the others' 2, 1, 0, 0.

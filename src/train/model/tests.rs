@@ -10,6 +10,7 @@ use super::*;
 use crate::data::Method;
 use crate::features::{Factors, FeatureSet};
 use crate::net::{Activation, BucketRule, OutputBuckets, Shape};
+use crate::service::Csr;
 use crate::units::Seed;
 
 pub const FEATURES: u32 = 40;
@@ -81,10 +82,7 @@ impl RandomSamples {
     }
 
     pub fn batch(&self) -> Batch<'_> {
-        let active = self
-            .sides
-            .each_ref()
-            .map(|(offsets, indices)| ActiveFeatures::new(offsets, indices, FEATURES).expect("features"));
+        let active = self.sides.each_ref().map(|(offsets, indices)| ActiveFeatures::from(Csr { offsets, indices }));
         let labels = if self.method == Method::Eval { Labels::Eval(&self.targets) } else { Labels::Pqr };
         Batch { samples: self.targets.len(), active, piece_counts: &self.piece_counts, labels }
     }
