@@ -20,7 +20,7 @@ use std::time::Duration;
 use fake_executor::FakeExecutor;
 
 use super::*;
-use crate::data::Method;
+use crate::data::{DataFiles, Method};
 use crate::net::{Activation, BucketRule};
 use crate::play::MatchProgress;
 use crate::record::Results;
@@ -357,7 +357,7 @@ fn settings_reach_the_configuration() {
     assert_eq!((pqr.eval_loss, eval.pqr_loss), (EvalLoss::default(), PqrLoss::default()));
     assert!(eval.compact_dead && !eval.factor() && eval.device == DeviceChoice::Cpu);
     assert_eq!((eval.threads, eval.epoch_samples, eval.scheme.as_deref()), (Some(3), Some(77), Some("stockfish")));
-    assert_eq!((eval.epochs, pqr.epochs, data), (2, 9, PathBuf::from("data.fsd")));
+    assert_eq!((eval.epochs, pqr.epochs, data), (2, 9, DataFiles::from("data.fsd")));
     let simple = text.replace("compact_dead  = true", "scheme = \"simple\"");
     let error = ExperimentFolder::new().experiment(&simple).expect_err("hidden layers").to_string();
     assert!(error.contains("does not support hidden layers; use scheme `stockfish`"), "{error}");

@@ -153,7 +153,7 @@ fn rows_can_learn_by_two_methods() {
     assert_eq!(plan.datasets.iter().map(|samples| samples.method).collect::<Vec<_>>(), [Method::Eval, Method::Pqr]);
     let config = plan.runs[1].config(&plan.sets[1], "eval.fsd".into(), "pqr.fsd".into());
     let second = config.second.expect("two methods");
-    assert_eq!((second.method, second.weight, second.data), (Method::Pqr, 0.5, PathBuf::from("pqr.fsd")));
+    assert_eq!((second.method, second.weight, second.data), (Method::Pqr, 0.5, DataFiles::from("pqr.fsd")));
     assert!(plan.runs[0].config(&plan.sets[0], "eval.fsd".into(), "pqr.fsd".into()).second.is_none());
     let results = folder.run(&with_rows(rows), &mut executor).expect("done");
     let trained: u32 =
