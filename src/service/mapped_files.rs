@@ -112,10 +112,10 @@ impl<'a> MappedRecords<'a> {
 
 impl Paging for MappedFiles {
     fn fetch(&self, records: Range<usize>) {
-        self.for_each_file(&records, |file, range| file.prefetch(range));
+        self.for_each_file(&records, Fsd::prefetch);
     }
 
     fn release(&self, records: Range<usize>) {
-        self.for_each_file(&records, |file, range| file.release(range));
+        self.for_each_file(&records, Fsd::release);
     }
 }
