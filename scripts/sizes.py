@@ -337,8 +337,8 @@ def size(count):
 def scale_table(results):
     positions, machine = results["positions"], results["machine"]
     lines = [f"Measured over {positions / 1e6:.1f} million positions ({size(results['bytes']['binpack'])} as binpack, "
-             f"{size(results['bytes']['fsd'])} as `.fsd`) on {machine['cores']} cores of {machine['cpu']}.\n",
-             "", "| | time | processor time | peak of memory | output | a billion: processor time | output |",
+             f"{size(results['bytes']['fsd'])} as `.fsd`) on {machine['cores']} cores of {machine['cpu']}.", "",
+             "| | time | processor time | peak of memory | output | a billion: processor time | output |",
              "|---|---|---|---|---|---|---|"]
     for name, row in results["scale"].items():
         count = row.get("positions") or row.get("samples") or positions
@@ -355,7 +355,7 @@ def memory_table(results):
     kinds = ["binpack", "PGN", ".fsd"]
     sizes = results["memory_bytes"]
     lines = [f"Peak of memory over a binpack of {size(sizes['binpack'])}, PGN of {size(sizes['pgn'])} and a `.fsd` file of "
-             f"{size(sizes['fsd'])}.\n", "", "| | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
+             f"{size(sizes['fsd'])}.", "", "| | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
     for verb in dict.fromkeys(name.split("|")[0] for name in results["memory"]):
         cells = []
         for kind in kinds:
@@ -368,7 +368,7 @@ def memory_table(results):
 
 def service_table(results):
     lines = [f"{size(results['service_distinct'])} of the large files are distinct; the others are further names of these. "
-             f"The machine has {size(results['machine']['memory'])} of memory.\n", "",
+             f"The machine has {size(results['machine']['memory'])} of memory.", "",
              "| | files | samples served | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
              "|---|---|---|---|---|---|---|"]
     for name, row in results["service"].items():
