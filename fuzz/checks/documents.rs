@@ -39,6 +39,7 @@ fn no_environment() -> Environment {
         cores: 1,
         os: String::new(),
         threads: 1,
+        timed_on: None,
         seconds: StageSeconds::default(),
     }
 }
@@ -50,7 +51,7 @@ pub fn record(bytes: &[u8]) {
     for document in bytes.split(|byte| *byte == 0).take(16) {
         if let Some(study) = round_trip::<Study>(document) {
             let environment = results.take().map_or_else(no_environment, |results| results.environment);
-            results = Some(empty_results(study, environment));
+            results = Some(Results::empty(study, environment));
         }
         let environment = round_trip::<Environment>(document);
         round_trip::<ImportanceRecord>(document);
@@ -79,20 +80,5 @@ pub fn record(bytes: &[u8]) {
         assert!(!text(&summary, WIDTH).is_empty());
         assert!(!markdown(&summary).is_empty());
         let _ = html(&summary);
-    }
-}
-
-fn empty_results(study: Study, environment: Environment) -> Results {
-    Results {
-        study,
-        environment,
-        runs: Vec::new(),
-        updates: Vec::new(),
-        validation: Vec::new(),
-        activity: Vec::new(),
-        error: Vec::new(),
-        speed: Vec::new(),
-        equal_speed: Vec::new(),
-        matches: Vec::new(),
     }
 }
