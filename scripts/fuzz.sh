@@ -91,7 +91,7 @@ fuzz() { # TARGET
   TIMEFORMAT='%U %S'
   spent=$({
     time FSBENCH_FUZZ_TARGET=$target TMPDIR=$scratch ASAN_OPTIONS=detect_leaks=0 RAYON_NUM_THREADS=1 \
-      nice -n 19 "$build/$host/release/any" "$corpus" "fuzz/seeds/$target" -max_total_time="$turn" -timeout=60 \
+      nice -n 19 "$build/$host/release/any" "$corpus" "fuzz/seeds/$target" -max_total_time="$turn" -timeout=600 \
       -rss_limit_mb=2048 -malloc_limit_mb=256 -max_len="${most[$target]}" -artifact_prefix="$cache/artifacts/$target/" \
       -report_slow_units=3600 -print_final_stats=1 -verbosity=1 >"$log" 2>&1
   } 2>&1) || true
