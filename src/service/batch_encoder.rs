@@ -121,15 +121,16 @@ impl<'a> BatchEncoder<'a> {
     ) -> Result<Option<Header>, ServiceError> {
         self.header = Header { epoch: samples.epoch, batch, ..Header::default() };
         let mut records = std::mem::take(&mut self.records);
-        samples.prefetch(0..CHUNK.min(samples.len()));
+        let reader = samples.reader();
+        reader.prefetch(0..CHUNK.min(samples.len()));
         for start in (0..samples.len()).step_by(CHUNK) {
             if should_stop() {
                 return Ok(None);
             }
             self.chunk.clear();
             let [end, next_end] = [start + CHUNK, start + 2 * CHUNK].map(|end| end.min(samples.len()));
-            samples.copy(start..end, &mut records);
-            samples.prefetch(end..next_end);
+            reader.copy(start..end, &mut records);
+            reader.prefetch(end..next_end);
             match self.stream.request.method {
                 Method::Eval => self.encode_positions(&records),
                 Method::Pqr => self.encode_triplets(&records)?,

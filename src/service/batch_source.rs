@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ServiceError;
-use super::binpack_batches::{BinpackBatches, WindowRange};
+use super::binpack_batches::{BinpackBatches, WindowRange, WindowReader};
 use super::mapped_batches::{MappedBatch, MappedBatches};
 use super::mapped_files::{MappedFiles, MappedRecords};
 use super::schedule::Schedule;
@@ -75,11 +75,27 @@ impl BatchSamples<'_> {
         }
     }
 
-    /// Prefetches some of the batch's samples into the CPU's cache while others are encoded. In a mapped file they are
-    /// scattered; a decoded window lies within a few megabytes, and needs no prefetch.
+    /// The samples, for reading in their order.
+    pub(super) fn reader(&self) -> SampleReader<'_> {
+        match &self.storage {
+            Storage::Mapped(records, batch) => SampleReader::Mapped(records, batch),
+            Storage::Decoded(ranges) => SampleReader::Decoded(ranges.iter().map(WindowRange::reader).collect()),
+        }
+    }
+}
+
+/// Reads the samples of a batch.
+pub(super) enum SampleReader<'a> {
+    Mapped(&'a MappedRecords<'a>, &'a MappedBatch),
+    Decoded(Vec<WindowReader<'a>>),
+}
+
+impl SampleReader<'_> {
+    /// Prefetches some of the batch's samples into the CPU's cache while others are encoded: they are scattered.
     pub(super) fn prefetch(&self, samples: Range<usize>) {
-        if let Storage::Mapped(records, batch) = &self.storage {
-            batch.for_each(samples, |index| prefetch(records.get(index)));
+        match self {
+            SampleReader::Mapped(records, batch) => batch.for_each(samples, |index| prefetch(records.get(index))),
+            SampleReader::Decoded(ranges) => for_each_decoded(ranges, samples, prefetch),
         }
     }
 
@@ -87,18 +103,20 @@ impl BatchSamples<'_> {
     /// sample's number in the data.
     pub(super) fn copy(&self, samples: Range<usize>, out: &mut Vec<Record>) {
         out.clear();
-        match &self.storage {
-            Storage::Mapped(records, batch) => {
+        match self {
+            SampleReader::Mapped(records, batch) => {
                 batch.for_each(samples, |index| out.push(records.get(index).with_game(index)));
             }
-            Storage::Decoded(ranges) => {
-                let mut preceding = 0;
-                for range in ranges {
-                    let in_range = |sample: usize| sample.saturating_sub(preceding).min(range.len());
-                    range.for_each(in_range(samples.start)..in_range(samples.end), |record| out.push(*record));
-                    preceding += range.len();
-                }
-            }
+            SampleReader::Decoded(ranges) => for_each_decoded(ranges, samples, |record| out.push(*record)),
         }
+    }
+}
+
+fn for_each_decoded(ranges: &[WindowReader<'_>], samples: Range<usize>, mut visit: impl FnMut(&Record)) {
+    let mut preceding = 0;
+    for range in ranges {
+        let in_range = |sample: usize| sample.saturating_sub(preceding).min(range.len());
+        range.for_each(in_range(samples.start)..in_range(samples.end), &mut visit);
+        preceding += range.len();
     }
 }

@@ -85,14 +85,30 @@ impl WindowRange {
         self.range.len()
     }
 
-    /// Visits some of the samples, numbered from the start of this range.
+    pub(super) fn reader(&self) -> WindowReader<'_> {
+        let order = self.window.order.get().map_or(&[][..], |order| &order[self.range.clone()]);
+        let decoded = self.window.decoded.iter().map(|segment| segment.get().map_or(&[][..], Vec::as_slice));
+        WindowReader { order, decoded: decoded.collect() }
+    }
+}
+
+/// The samples of a [`WindowRange`].
+pub(super) struct WindowReader<'a> {
+    order: &'a [Location],
+    decoded: Vec<&'a [Record]>,
+}
+
+impl WindowReader<'_> {
+    pub(super) const fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Visits some of the samples, numbered from the start of the range.
     #[inline]
-    pub(super) fn for_each(&self, samples: Range<usize>, mut visit: impl FnMut(&Record)) {
-        let (Some(order), start) = (self.window.order.get(), self.range.start) else { return };
-        for location in &order[start + samples.start..start + samples.end] {
+    pub(super) fn for_each(&self, samples: Range<usize>, visit: &mut impl FnMut(&Record)) {
+        for location in &self.order[samples] {
             let (segment, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            let decoded = self.window.decoded[segment as usize].get();
-            visit(&decoded.expect("a ready window is decoded")[sample as usize]);
+            visit(&self.decoded[segment as usize][sample as usize]);
         }
     }
 }
@@ -346,7 +362,7 @@ mod tests {
     fn records_of(batches: &BinpackBatches, number: u64) -> Vec<Record> {
         let ranges = batches.batch(number, &|| false).expect("a good file").expect("not stopped");
         let mut all = Vec::new();
-        ranges.iter().for_each(|range| range.for_each(0..range.len(), |record| all.push(*record)));
+        ranges.iter().for_each(|range| range.reader().for_each(0..range.len(), &mut |record| all.push(*record)));
         all
     }
 

@@ -112,7 +112,7 @@ fn decode(entry: &Entry) -> Result<Record, EntryError> {
         rule50: 0,
         ply: Ply(0),
     };
-    let record = Record::from_fields(situation, None, Some(score), Some(result));
+    let record = Record::from_fields(situation, 0, None, Some(score), Some(result));
     let position = record.position().map_err(|error| failure("illegal position", error.to_string()))?;
     let kings = king_squares(shakmaty::Position::board(&position));
     if kings != Some((entry[27], entry[28])) {

@@ -3,6 +3,8 @@
 #![allow(unsafe_code, reason = "calls functions compiled for BMI2, after a check of the CPU")]
 
 use super::bits::BitSelect;
+#[cfg(target_arch = "x86_64")]
+use super::vbmi2::Vbmi2;
 use crate::chess::PackedBoard;
 
 /// The bit operations of a kind of CPU; a value proves that this CPU has them.
@@ -11,6 +13,12 @@ pub trait BitInstructions: Copy {
     fn nth(self, set: u64, n: u32) -> u32;
     /// The board with these occupied squares, 32 at most; plane `i` holds bit `i` of each square's piece code.
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard;
+    /// The same from the piece code of each occupied square, where that is faster. Codes stored just before make the CPU
+    /// wait.
+    #[inline(always)]
+    fn board_of_codes(self, occupied: u64, _: &[u8; 64], planes: impl FnOnce() -> [u64; 4]) -> PackedBoard {
+        self.board(occupied, planes())
+    }
     /// The inverse of [`BitInstructions::board`], and the piece code of each occupied square.
     fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]);
 }
@@ -25,7 +33,10 @@ pub trait BitTask {
 pub fn dispatch<T: BitTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(bits) = Bmi2::detect() {
-        return bits.run(task);
+        return match Vbmi2::detect(bits) {
+            Some(bits) => bits.run(task),
+            None => bits.run(task),
+        };
     }
     task.run(Portable)
 }
@@ -72,7 +83,7 @@ impl Bmi2 {
         (supported && (has!("vaes") || has!("avx512f") || !is_amd())).then_some(Bmi2(()))
     }
 
-    fn run<T: BitTask>(self, task: T) -> T::Output {
+    pub fn run<T: BitTask>(self, task: T) -> T::Output {
         #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
         fn compiled<T: BitTask>(task: T, proof: Bmi2) -> T::Output {
             task.run(proof)
@@ -147,12 +158,15 @@ mod tests {
     }
 
     impl BitTask for Both {
-        type Output = (u32, PackedBoard, ([u64; 4], [u8; 64]));
+        type Output = (u32, [PackedBoard; 2], ([u64; 4], [u8; 64]));
 
         #[inline(always)]
         fn run(self, bits: impl BitInstructions) -> Self::Output {
+            let codes =
+                |square| self.planes.iter().rev().fold(0, |code, plane| code << 1 | (plane >> square & 1) as u8);
             let board = bits.board(self.set, self.planes);
-            (bits.nth(self.set, self.n), board, bits.planes(&board))
+            let from_codes = bits.board_of_codes(self.set, &std::array::from_fn(codes), || self.planes);
+            (bits.nth(self.set, self.n), [board, from_codes], bits.planes(&board))
         }
     }
 
@@ -172,12 +186,17 @@ mod tests {
             let expected = Both { set, n, planes }.run(Portable);
             let expected_nth = (0..64).filter(|at| set >> at & 1 == 1).nth(n as usize);
             assert_eq!(expected_nth, Some(expected.0));
-            for (square, code) in expected.1.pieces() {
+            assert_eq!(expected.1[0], expected.1[1]);
+            for (square, code) in expected.1[0].pieces() {
                 let bits = planes.map(|plane| (plane >> square as u32 & 1) as usize);
                 assert_eq!(code.index(), bits[0] | bits[1] << 1 | bits[2] << 2 | bits[3] << 3);
             }
             assert_eq!(expected.2.0, planes);
             assert_eq!(dispatch(Both { set, n, planes }), expected);
+            #[cfg(target_arch = "x86_64")]
+            if let Some(bits) = Bmi2::detect() {
+                assert_eq!(bits.run(Both { set, n, planes }), expected);
+            }
         }
     }
 }

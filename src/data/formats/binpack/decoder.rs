@@ -216,8 +216,8 @@ impl Decoder {
         let broken = |problem| ChunkError::Position { at: start, problem };
         let stem = if self.unchecked { Stem::read_unchecked(stem) } else { Stem::read(stem) };
         let (stem, mut position) = stem.map_err(broken)?;
-        let record = Record::from_fields(position.fields(bits), stem.mv, record_score(stem.score), Some(stem.result));
-        let record = record.with_game(self.game);
+        let (score, result) = (record_score(stem.score), Some(stem.result));
+        let record = Record::from_fields(position.fields(bits), self.game, stem.mv, score, result);
         self.at += STEM_BYTES + 2;
         if plies > 0 {
             let broken = |problem| ChunkError::Movetext { at: start, ply: 1, problem };
@@ -268,11 +268,8 @@ impl Chain {
         let count = most.min(usize::from(self.left));
         out.reserve(count);
         for _ in 0..count {
-            match self.next::<CHECKED>(bits, bytes) {
-                Ok(record) => out.push(record.with_game(game)),
-                Err(problem) => {
-                    return Err(ChunkError::Movetext { at: self.start, ply: self.plies - self.left + 1, problem });
-                }
+            if let Err(problem) = self.next::<CHECKED>(bits, bytes, game, out) {
+                return Err(ChunkError::Movetext { at: self.start, ply: self.plies - self.left + 1, problem });
             }
             game = game.wrapping_add(step);
             self.left -= 1;
@@ -280,8 +277,15 @@ impl Chain {
         Ok(count as u32)
     }
 
+    /// Appends the next ply's sample, if it has no error.
     #[inline(always)]
-    fn next<const CHECKED: bool>(&mut self, bits: impl BitInstructions, bytes: &[u8]) -> Result<Record, MovetextError> {
+    fn next<const CHECKED: bool>(
+        &mut self,
+        bits: impl BitInstructions,
+        bytes: &[u8],
+        game: u32,
+        out: &mut Vec<Record>,
+    ) -> Result<(), MovetextError> {
         let mut window = self.movetext.window(bytes);
         let mv = move_code::decode_move(&self.position, &mut window, bits)?;
         let change = window.read_vle().ok_or(MovetextError::Score)?;
@@ -290,13 +294,15 @@ impl Chain {
         }
         self.score = self.score.wrapping_neg().wrapping_add(unsigned_to_signed(change));
         self.result = self.result.reversed();
-        let record =
-            Record::from_fields(self.position.fields(bits), Some(mv), record_score(self.score), Some(self.result));
-        if CHECKED {
-            return if self.position.play(mv) { Ok(record) } else { Err(MovetextError::Illegal) };
+        let (score, result) = (record_score(self.score), Some(self.result));
+        out.push(Record::from_fields(self.position.fields(bits), game, Some(mv), score, result));
+        if !CHECKED {
+            self.position.play_unchecked(mv);
+        } else if !self.position.play(mv) {
+            out.pop();
+            return Err(MovetextError::Illegal);
         }
-        self.position.play_unchecked(mv);
-        Ok(record)
+        Ok(())
     }
 }
 

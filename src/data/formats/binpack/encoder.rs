@@ -69,7 +69,7 @@ fn append_chain(records: &[Record], out: &mut Vec<u8>) -> Result<usize, RecordEr
 fn is_next(position: &Position, last: &Record, record: &Record) -> bool {
     record.has_move()
         && result(record) == result(last).reversed()
-        && Record::from_fields(position.fields(Portable), record.packed_move(), record.score(), record.result())
+        && Record::from_fields(position.fields(Portable), 0, record.packed_move(), record.score(), record.result())
             == record.with_game(0)
 }
 

@@ -23,6 +23,8 @@ mod segment_cache;
 mod segments;
 mod stem;
 mod triplet;
+#[cfg(target_arch = "x86_64")]
+mod vbmi2;
 
 pub use decoder::{BrokenChunk, Chunk, Chunks, Decoder};
 pub use encoder::{Encoder, InvalidSample, MAX_MOVETEXT_BYTES};

@@ -106,7 +106,7 @@ impl Position {
     #[inline(always)]
     pub(in crate::data) fn fields(&self, bits: impl BitInstructions) -> PositionFields {
         PositionFields {
-            board: self.board(bits),
+            board: bits.board_of_codes(self.occupied(), &self.squares, || self.planes()),
             turn: self.turn,
             castling: self.castling,
             ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
@@ -118,9 +118,13 @@ impl Position {
     /// The board without the other fields.
     #[inline(always)]
     pub fn board(&self, bits: impl BitInstructions) -> PackedBoard {
+        bits.board(self.occupied(), self.planes())
+    }
+
+    /// The bits of the piece codes as bitboards.
+    const fn planes(&self) -> [u64; 4] {
         let [_, knights, bishops, rooks, queens, kings, ..] = self.roles;
-        let planes = [knights | rooks | kings, bishops | rooks, queens | kings, self.colors[1]];
-        bits.board(self.occupied(), planes)
+        [knights | rooks | kings, bishops | rooks, queens | kings, self.colors[1]]
     }
 
     const fn occupied(&self) -> u64 {
@@ -144,22 +148,21 @@ impl Position {
     /// The moves of the own piece on `from`.
     #[inline(always)]
     pub fn moves(&self, from: u32) -> Moves {
-        match self.code_at(from) & 7 {
-            PAWN => self.pawn_moves(from),
-            role => self.piece_moves(from, role),
-        }
+        let role = self.code_at(from) & 7;
+        // Roles are hard to predict: computing the moves of both kinds costs less than a mispredicted branch.
+        let (pawn, piece) = (self.pawn_moves(from), self.piece_moves(from, role));
+        let targets = pawn.targets & share(role, 1 << PAWN) | piece.targets & share(role, !(1 << PAWN));
+        Moves { from, targets, promotes: pawn.promotes & (role == PAWN), castles: piece.castles }
     }
 
     /// The moves of a piece other than a pawn.
     #[inline(always)]
     fn piece_moves(&self, from: u32, role: usize) -> Moves {
         let occupied = self.occupied();
-        // The role is hard to predict: computing all kinds of attack costs less than a mispredicted branch.
-        let share = |kinds: u32| 0u64.wrapping_sub(u64::from(kinds >> role & 1));
-        let lines = straight(from, occupied) & share(1 << ROOK | 1 << QUEEN);
-        let diagonals = diagonal(from, occupied) & share(1 << BISHOP | 1 << QUEEN);
+        let lines = straight(from, occupied) & share(role, 1 << ROOK | 1 << QUEEN);
+        let diagonals = diagonal(from, occupied) & share(role, 1 << BISHOP | 1 << QUEEN);
         let reached = STEPS[role][from as usize & 63] | lines | diagonals;
-        let rights = if role == KING { self.castling >> (2 * u8::from(self.turn.is_black())) } else { 0 };
+        let rights = self.castling >> (2 * u8::from(self.turn.is_black())) & share(role, 1 << KING) as u8;
         Moves { from, targets: reached & !self.own(), promotes: false, castles: [rights & 2 != 0, rights & 1 != 0] }
     }
 
@@ -167,18 +170,14 @@ impl Position {
     fn pawn_moves(&self, from: u32) -> Moves {
         let empty = !self.occupied();
         let bit = 1u64 << from;
-        let (once, twice, last) = match self.turn {
-            Color::White => {
-                let once = bit << 8 & empty;
-                (once, (once & 0xff_0000) << 8 & empty, bit & 0xff << 48 != 0)
-            }
-            Color::Black => {
-                let once = bit >> 8 & empty;
-                (once, (once & 0xff << 40) >> 8 & empty, bit & 0xff << 8 != 0)
-            }
-        };
+        // Black's moves go down the board. Pawns stand on neither edge.
+        let black = u64::from(self.turn.is_black());
+        let forward = |bits: u64| bits << 8 >> (16 * black);
+        let once = forward(bit) & empty;
+        let twice = forward(once & 0xff_0000 << (24 * black)) & empty;
         let captures = pawn_attacks(self.turn, square(from)).0 & (self.their() | self.ep);
-        Moves { from, targets: captures | once | twice, promotes: last, castles: [false; 2] }
+        let last = 0xff << 48 >> (40 * black);
+        Moves { from, targets: captures | once | twice, promotes: bit & last != 0, castles: [false; 2] }
     }
 
     /// Plays a move of [`Position::moves`] (castling as king takes rook). Returns false if it is illegal, because the
@@ -216,7 +215,8 @@ impl Position {
         self.roles[placed & 7] ^= to_bit;
         self.castling &= KEPT_RIGHTS[from as usize & 63] & KEPT_RIGHTS[to as usize & 63];
         let pawn = code & 7 == PAWN;
-        self.rule50 = if pawn | (taken != 0) { 0 } else { self.rule50.saturating_add(1) };
+        let reversible = u32::from(!(pawn | (taken != 0)));
+        self.rule50 = self.rule50.saturating_add(1) & reversible.wrapping_neg();
         if ep & to_bit != 0 && pawn {
             let behind = 1 << (to ^ 8);
             self.colors[them] ^= behind;
@@ -226,8 +226,11 @@ impl Position {
         if CHECKED && self.in_check(us) {
             return false;
         }
-        if pawn & (from.abs_diff(to) == 16) {
-            self.offer_en_passant(u32::midpoint(from, to), to);
+        // Few double steps pass a pawn that may capture.
+        let over = u32::midpoint(from, to);
+        let capturers = pawn_attacks(self.turn.other(), square(over)).0 & self.roles[PAWN] & self.own();
+        if capturers & u64::from(pawn & (from.abs_diff(to) == 16)).wrapping_neg() != 0 {
+            self.offer_en_passant(over, to);
         }
         true
     }
@@ -299,6 +302,12 @@ impl Position {
     }
 }
 
+/// All bits if `role` is one of `kinds`, else none.
+#[inline(always)]
+const fn share(role: usize, kinds: u32) -> u64 {
+    ((kinds >> role & 1) as u64).wrapping_neg()
+}
+
 fn bit_of(square: Square) -> u64 {
     1 << square as u32
 }
@@ -345,7 +354,7 @@ mod tests {
             let mut expected = Chess::default();
             let mut position = Position::new(&expected, Ply(0)).expect("fits");
             for ply in 0..200 {
-                assert_eq!(Record::from_fields(position.fields(Portable), None, None, None), record(&expected, ply));
+                assert_eq!(Record::from_fields(position.fields(Portable), 0, None, None, None), record(&expected, ply));
                 let legal = expected.legal_moves();
                 let mut playable: Vec<PackedMove> =
                     every_move(&position).into_iter().filter(|mv| position.clone().play(*mv)).collect();
