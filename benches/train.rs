@@ -35,8 +35,6 @@ mod bench {
     use shakmaty::Position;
     use tch::{Device, Kind, Tensor};
 
-    const L1: usize = 256;
-    const L2: usize = 32;
     const BATCH: usize = 16_384;
     const EPOCH: u64 = 2_000_000;
 
@@ -50,31 +48,35 @@ mod bench {
         println!("matrix product on {threads} threads: {peak:.0} GFLOP/s");
         let buckets =
             ShapeOptions { activation: Activation::Pairwise, psqt: true, buckets: 8, ..ShapeOptions::default() };
-        for (set, name, options) in [
-            ("piece", "plain", ShapeOptions::default()),
-            ("half-ka-v2-hm", "plain", ShapeOptions::default()),
-            ("half-ka-v2-hm", "pairwise, 8 buckets, psqt", buckets),
+        let screlu = ShapeOptions { activation: Activation::Screlu, ..ShapeOptions::default() };
+        let stockfish = ShapeOptions { hidden_activation: Activation::Dual, skip: true, ..buckets };
+        for (set, name, l1, hidden, options) in [
+            ("piece", "plain", 256, &[32][..], ShapeOptions::default()),
+            ("chess768", "screlu", 256, &[][..], screlu),
+            ("half-ka-v2-hm", "plain", 256, &[32][..], ShapeOptions::default()),
+            ("half-ka-v2-hm", "pairwise, 8 buckets, psqt", 256, &[32][..], buckets),
+            ("half-ka-v2-hm", "stockfish-15.1", 1024, &[15, 32][..], stockfish),
         ] {
             if wanted.as_ref().is_none_or(|wanted| set.contains(wanted)) {
                 let out = tempfile::tempdir().expect("a folder");
-                let config = config(set, &data, options, threads);
+                let config = config(set, &data, l1, hidden, options, threads);
                 let run = TrainingRun {
                     service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))),
                     ..TrainingRun::new(&config, out.path())
                 };
                 let outcome = run.train(&mut Silent).expect("trained");
                 let rate = outcome.epochs.iter().filter_map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
-                let shape = options.shape(outcome.num_features, L1, &[L2]).expect("a shape");
-                let inputs = 2 * shape.activation.outputs(L1);
+                let shape = options.shape(outcome.num_features, l1, hidden).expect("a shape");
+                let weights: usize = shape.layer_sizes().iter().map(|(inputs, outputs)| inputs * outputs).sum();
                 // Three matrix products per step: forward, gradient of the inputs, gradient of the weights; 2
                 // operations each.
-                let dense = 6.0 * (inputs * L2 + L2) as f64 * rate / 1e9;
-                let table = shape.features as usize * L1 * size_of::<f32>();
+                let dense = 6.0 * weights as f64 * rate / 1e9;
+                let table = shape.features as usize * l1 * size_of::<f32>();
                 // One row read forwards, one read and one written backwards.
-                let rows = 3.0 * active(set) * (L1 * size_of::<f32>()) as f64 * rate / 1e9;
+                let rows = 3.0 * active(set) * (l1 * size_of::<f32>()) as f64 * rate / 1e9;
                 let reading = crate::limits::reading(table) * threads as f64 / 1e9;
                 println!(
-                    "{set}, {name}: {rate:.0} positions/s; its rows are {rows:.0} GB/s, {:.0}% of reading a table of {} MB \
+                    "{set}, {l1}, {name}: {rate:.0} positions/s; its rows are {rows:.0} GB/s, {:.0}% of reading a table of {} MB \
                      ({reading:.0} GB/s); its dense layers are {dense:.1} GFLOP/s, {:.0}% of that product",
                     100.0 * rows / reading,
                     table >> 20,
@@ -119,10 +121,10 @@ mod bench {
         2.0 * (size as f64).powi(3) / best / 1e9
     }
 
-    fn config(set: &str, data: &Path, shape: ShapeOptions, threads: usize) -> TrainConfig {
+    fn config(set: &str, data: &Path, l1: usize, hidden: &[usize], shape: ShapeOptions, threads: usize) -> TrainConfig {
         let settings = TrainSettings {
-            l1: L1,
-            hidden: vec![L2],
+            l1,
+            hidden: hidden.to_vec(),
             shape_options: shape,
             batch_size: BATCH,
             epochs: 3,
