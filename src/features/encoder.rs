@@ -314,7 +314,7 @@ impl Encoder {
     }
 
     /// The change of both parts for each of `povs`, in no order; nothing is listed for a block whose context changes.
-    /// `found` is told of changed features as soon as they are known, so that what belongs to them can be loaded while others are
+    /// `found` is told of changed features as soon as they are known, so that their rows can be loaded while others are
     /// looked for.
     pub fn diff_in_parts(
         &self,
