@@ -91,7 +91,7 @@ impl Fixture {
         });
         let found = found.collect();
         let (labelling, counts) = (labels.labelling.clone(), labels.counts);
-        labels.remove_journal().unwrap();
+        labels.remove_journal();
         assert!(!self.journal().exists());
         Ok((found, labelling, counts))
     }

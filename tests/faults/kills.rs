@@ -1,6 +1,7 @@
 //! Processes killed (-9) at drawn moments: what stands under an output's name is whole, and the command given again makes
 //! what an undisturbed one makes.
 
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use rand::RngExt;
 
 use super::{Case, Undisturbed, command, copy, files, inputs, run, stderr};
 
-/// Kills of each command; the variable FSBENCH_KILLS gives another number (`scripts/kills.sh`).
+/// Kills of each command; the variable FSBENCH_KILLS gives another number.
 const KILLS: usize = 8;
 
 /// Kills the command so many times, each at a moment drawn from the time that it takes undisturbed. It continues from
@@ -54,7 +55,7 @@ fn kill(case: &Case, inputs: &Path) {
             assert!(status.success(), "{about}: {status:?}");
             undisturbed.check_finished(&found, &about);
             if kills == most {
-                println!("{}: {kills} kills", case.arguments);
+                let _ = writeln!(std::io::stderr(), "{}: {kills} kills", case.arguments);
                 return;
             }
             copy(inputs, &folder);
