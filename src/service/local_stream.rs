@@ -20,7 +20,7 @@ use super::{Array, Header, PreparedStream, ProcessBound, ServiceError, Shard};
 /// use fsbench::service::{LocalStream, NextBatch, Request, Shard, prepare};
 ///
 /// let request = Request::new("piece", "experiments/games/sample.pgn.zst", Method::Eval);
-/// # let request = Request { data: fsbench::pipeline::sample_games()?, ..request };
+/// # let request = Request { data: fsbench::pipeline::sample_games()?.into(), ..request };
 /// let stream = prepare(request, &())?;
 /// let batches = LocalStream::start(&stream, 0, Shard::WHOLE)?;
 /// let mut samples = 0;
