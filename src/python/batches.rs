@@ -72,7 +72,7 @@ impl Batches {
             None => sample_games()?.into(),
             Some(DataArgument::One(file)) => file.into(),
             Some(DataArgument::Several(files)) => DataFiles::new(files.clone())
-                .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games".into()))?,
+                .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games"))?,
         };
         let request = request(features.get().set.definition(), files, &options)?;
         let notes = Arc::new(Notes::default());
