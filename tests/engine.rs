@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
 use fsbench::data::Game;
-use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, ft_permute};
+use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
-use fsbench::net::{QuantNet, RawScore, Scheme, Shape, forward_integer};
+use fsbench::net::{Activation, BucketRule, OutputBuckets, QuantNet, RawScore, Scheme, Shape, forward_integer};
 use fsbench::units::Seed;
 use rand::RngExt;
 use rayon::prelude::*;
@@ -87,6 +87,66 @@ fn every_strategy_and_back_end_gives_the_same_scores_over_1000_games() {
     let counts =
         [&kinds.moves, &kinds.castles, &kinds.en_passant, &kinds.promotions].map(|n| n.load(Ordering::Relaxed));
     assert!(counts[0] > 60_000 && counts[1..].iter().all(|count| *count > 20), "{counts:?}");
+}
+
+/// Lines known beforehand: the scores of two games, and of some positions in no order, equal those of an evaluator. Calls
+/// with parts of a game continue each other.
+#[test]
+fn known_lines_score_as_evaluators_do_move_by_move() {
+    let mut cases = cases();
+    // Both halves of the neurons take several tiles, the last of them a small one.
+    let wide = Shape {
+        activation: Activation::Pairwise,
+        psqt: true,
+        buckets: OutputBuckets { count: 8, rule: BucketRule::Stockfish },
+        ..Shape::plain(1, 1100, vec![15, 32])
+    };
+    cases.extend(["piece", "half-ka-v2-hm", "piece + half-ka-v2-hm"].into_iter().enumerate().map(|(n, text)| {
+        let set = FeatureSet::resolve(text).expect("a definition");
+        let shape = Shape { features: set.num_features(), ..wide.clone() };
+        let net = random_net(shape, Scheme::stockfish(), n as u64);
+        Case { model: Model::new(&net), set, net }
+    }));
+    cases.par_iter().enumerate().for_each(|(n, case)| {
+        let Case { set, model, .. } = case;
+        let mut boards: Vec<(Board, Color)> = Vec::new();
+        for game in 0..2 {
+            let mut position = Chess::default();
+            for mv in common::random_game((2 * n + game) as u64, 150) {
+                boards.push((position.board().clone(), position.turn()));
+                position.play_unchecked(mv);
+            }
+        }
+        let jumps: Vec<_> = boards.iter().step_by(7).rev().cloned().collect();
+        boards.extend(jumps);
+        let changes: Vec<Option<BoardChange>> =
+            boards.windows(2).map(|pair| BoardChange::between(&pair[0].0, &pair[1].0)).collect();
+        let line: Vec<LinePosition<'_>> = (0..boards.len())
+            .map(|at| {
+                let (board, turn) = (&boards[at].0, boards[at].1);
+                let before = at.checked_sub(1);
+                let played = before.and_then(|before| Some((&boards[before].0, changes[before].as_ref()?)));
+                LinePosition { board, turn, played }
+            })
+            .collect();
+        assert!(line.iter().filter(|position| position.played.is_none()).count() > 10);
+        let mut refreshed = Evaluator::new(set, model, Strategy::Refresh, BackEnd::best()).unwrap();
+        let expected: Vec<i32> = boards
+            .iter()
+            .map(|(board, turn)| {
+                refreshed.set(board);
+                refreshed.raw(*turn)
+            })
+            .collect();
+        for back_end in BackEnd::available() {
+            let mut evaluator = LineEvaluator::new(set, model, back_end).unwrap();
+            let mut found = Vec::new();
+            for part in line.chunks(37) {
+                evaluator.evaluate(part.iter().copied(), |raw| found.push(raw.sum()));
+            }
+            assert_eq!(found, expected, "{} on {}", set.name(), back_end.name());
+        }
+    });
 }
 
 /// Plays a game with every strategy. `rotation` assigns back ends to strategies; over several games all pairs occur.

@@ -205,6 +205,11 @@ impl<'a> Evaluator<'a> {
         self.forward(self.bucket(), turn, NoObserver).sum()
     }
 
+    /// The two summands of [`Evaluator::raw`].
+    pub(super) fn raw_score(&mut self, turn: Color) -> RawScore {
+        self.forward(self.bucket(), turn, NoObserver)
+    }
+
     /// [`Evaluator::raw`] that passes the inputs of each dense layer to `observer`: (0, activations of stm's
     /// accumulator), (0, those of nstm's), (1, those of the first hidden layer), … For a direct output the products are
     /// rounded down to activations, and relu's values are clipped.

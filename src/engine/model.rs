@@ -2,7 +2,8 @@
 
 use super::aligned::{AlignedVec, HugePageTable};
 use super::kernels::{
-    AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, MixedRows, NarrowRows, Observer, SMALL_SUM, TILE, WideRows,
+    AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, LinePass, MixedRows, NarrowRows, Observer, SMALL_SUM, Steps,
+    Summand, TILE, WideRows,
 };
 use super::simd::{BackEnd, NNZ_SLACK, WIDEST};
 use crate::cpu;
@@ -160,7 +161,13 @@ pub struct Scratch {
     pub(super) input: AlignedVec<u8>,
     /// One bit per group of four inputs: set if the group is not all zero.
     pub(super) masks: AlignedVec<u16>,
-    /// The indices of those groups.
+    pub(super) layers: LayerScratch,
+}
+
+/// Buffers of the dense layers.
+#[derive(Clone)]
+pub struct LayerScratch {
+    /// The indices of the first layer's groups that are not all zero.
     pub(super) nnz: AlignedVec<u16>,
     pub(super) sums: AlignedVec<i32>,
     /// The inputs of each later layer, then zeros.
@@ -280,6 +287,10 @@ impl Model {
         self.biases.clone()
     }
 
+    pub(super) fn biases(&self) -> &[i16] {
+        &self.biases
+    }
+
     /// Recomputes an accumulator from all active features. Indices are below [`Model::features`].
     pub fn refresh(&self, back_end: BackEnd, accumulator: &mut [i16], active: &[u32]) {
         self.run(back_end, Some(&self.biases), accumulator, active, &[]);
@@ -333,6 +344,51 @@ impl Model {
         }
     }
 
+    /// Length of the PSQT part of an accumulator in elements.
+    pub(super) const fn psqt_width(&self) -> usize {
+        self.width - self.words
+    }
+
+    /// Follows one perspective's accumulator along a line of positions; see [`LinePass`]. `second` is the other summand of
+    /// an accumulator with partial refresh.
+    pub(super) fn follow_line(
+        &self,
+        back_end: BackEnd,
+        first: LineSummand<'_>,
+        second: Option<LineSummand<'_>>,
+        buffers: LineBuffers<'_>,
+    ) {
+        let FtRows { narrow, narrow_rows, wide } = &self.rows;
+        let narrow = NarrowRows { table: narrow, words: self.words, stride: self.narrow_stride() };
+        let wide = WideRows { table: wide, stride: self.width, first: *narrow_rows };
+        let mixed = MixedRows { narrow, wide };
+        let LineBuffers { fresh, sides, activations, masks, psqt } = buffers;
+        let is_narrow = |part: &LineSummand<'_>| part.steps.rows().iter().all(|feature| *feature < wide.first);
+        let is_wide = |part: &LineSummand<'_>| part.steps.rows().iter().all(|feature| *feature >= wide.first);
+        macro_rules! pass {
+            ($first:expr, $second:expr) => {
+                back_end.run(LinePass {
+                    model: self,
+                    first: $first,
+                    second: $second,
+                    fresh,
+                    sides,
+                    activations,
+                    masks,
+                    psqt,
+                })
+            };
+        }
+        match second {
+            None if is_wide(&first) => pass!(first.over(wide), None::<Summand<'_, WideRows<'_>>>),
+            None if is_narrow(&first) => pass!(first.over(narrow), None::<Summand<'_, NarrowRows<'_>>>),
+            Some(second) if is_narrow(&first) && is_wide(&second) => {
+                pass!(first.over(narrow), Some(second.over(wide)));
+            }
+            _ => pass!(first.over(mixed), second.map(|part| part.over(mixed))),
+        }
+    }
+
     /// The PSQT sum of a bucket in an accumulator.
     #[inline(always)]
     pub(super) fn psqt(&self, accumulator: &[i16], bucket: usize) -> i32 {
@@ -342,12 +398,28 @@ impl Model {
     /// Buffers for [`Model::forward`].
     #[must_use]
     pub fn scratch(&self) -> Scratch {
+        Scratch {
+            input: AlignedVec::zeroed(self.input_bytes()),
+            masks: AlignedVec::zeroed(self.input_masks()),
+            layers: self.layer_scratch(),
+        }
+    }
+
+    /// Bytes of the activations of both accumulators, and of the zeros after them.
+    pub(super) const fn input_bytes(&self) -> usize {
+        2 * self.side_inputs + WIDEST
+    }
+
+    /// A bound on the masks of the activations' groups.
+    pub(super) const fn input_masks(&self) -> usize {
+        2 * self.side_inputs / 4
+    }
+
+    pub(super) fn layer_scratch(&self) -> LayerScratch {
         let layers = || self.stacks.iter().flatten();
         let widest = layers().map(|layer| layer.biases.len()).max().unwrap_or(1);
         let later = self.stacks[0].iter().skip(1);
-        Scratch {
-            input: AlignedVec::zeroed(2 * self.side_inputs + WIDEST),
-            masks: AlignedVec::zeroed(2 * self.side_inputs / 4),
+        LayerScratch {
             nnz: AlignedVec::zeroed(2 * self.side_inputs / 4 + NNZ_SLACK),
             sums: AlignedVec::zeroed(widest),
             // Activations are written in whole blocks.
@@ -367,6 +439,27 @@ impl Model {
     ) -> RawScore {
         back_end.run(Forward { model: self, bucket, accumulators, scratch, observer })
     }
+}
+
+/// A sum of rows along a line; see [`Summand`].
+pub(super) struct LineSummand<'a> {
+    pub steps: &'a Steps,
+    pub accumulator: &'a mut [i16],
+}
+
+impl<'a> LineSummand<'a> {
+    fn over<R>(self, rows: R) -> Summand<'a, R> {
+        Summand { rows, steps: self.steps, accumulator: self.accumulator }
+    }
+}
+
+/// What [`LinePass`] reads and writes beside the summands.
+pub(super) struct LineBuffers<'a> {
+    pub fresh: &'a [AlignedVec<i16>],
+    pub sides: &'a [usize],
+    pub activations: &'a mut [u8],
+    pub masks: &'a mut [u16],
+    pub psqt: &'a mut [i16],
 }
 
 impl DenseLayer {

@@ -23,12 +23,13 @@ struct CachedAccumulator {
 pub struct RefreshCache {
     /// The numbers of the blocks that entries are sums over.
     blocks: Vec<usize>,
-    /// Keyed by the contexts of all blocks: their product may not fit 64 bits.
-    entries: ByPerspective<HashMap<Box<[u32]>, CachedAccumulator>>,
-    /// Buffer for the key of the present board.
+    entries: Vec<CachedAccumulator>,
+    /// The entry of each context, keyed by the contexts of all blocks: their product may not fit 64 bits.
+    numbers: ByPerspective<HashMap<Box<[u32]>, usize>>,
+    /// Buffers for the key of the present board, and for the changes of its entry.
     contexts: Vec<u32>,
-    active: Vec<u32>,
     delta: Delta,
+    is_partial: bool,
 }
 
 /// An accumulator to refresh: its board and perspective, and the network.
@@ -42,11 +43,15 @@ pub struct RefreshRequest<'a> {
     pub partial: Option<&'a PartialRefresh>,
 }
 
-/// The cost and result of a refresh.
-pub struct RefreshStats {
+/// The changes that bring a cache entry to a board.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct EntryChanges {
+    entry: usize,
+    /// Whether the entry starts anew, with all active features added.
+    is_new: bool,
     /// Rows added and subtracted.
     pub rows: usize,
-    /// Active features after it.
+    /// Active features of the board.
     pub active: usize,
 }
 
@@ -58,47 +63,77 @@ impl RefreshCache {
     pub fn new(set: &FeatureSet, partial: Option<&PartialRefresh>) -> RefreshCache {
         let all = || (0..set.blocks().len()).collect();
         let blocks: Vec<usize> = partial.map_or_else(all, |partial| partial.dependent_blocks().to_vec());
-        let (contexts, active) = (Vec::with_capacity(blocks.len()), Vec::new());
-        RefreshCache { blocks, entries: ByPerspective::default(), contexts, active, delta: Delta::default() }
+        let contexts = Vec::with_capacity(blocks.len());
+        let (entries, numbers) = (Vec::new(), ByPerspective::default());
+        RefreshCache { blocks, entries, numbers, contexts, delta: Delta::default(), is_partial: partial.is_some() }
     }
 
     /// Brings `accumulator` to the request's board. The request has `partial` if [`RefreshCache::new`] had.
-    pub fn refresh(&mut self, request: &RefreshRequest<'_>, accumulator: &mut [i16]) -> RefreshStats {
-        let RefreshRequest { set, model, back_end, board, pov, partial } = *request;
+    pub fn refresh(&mut self, request: &RefreshRequest<'_>, accumulator: &mut [i16]) -> EntryChanges {
+        let mut delta = std::mem::take(&mut self.delta);
+        let changes = self.find_changes(request, &mut delta);
+        request.model.prefetch(&delta.removed);
+        request.model.prefetch(&delta.added);
+        self.apply(request.model, request.back_end, changes, &delta, accumulator);
+        self.delta = delta;
+        changes
+    }
+
+    /// The first half of [`RefreshCache::refresh`]: finds what changes in the entry of the request's board. Each call is
+    /// followed by one of [`RefreshCache::apply`], in the same order.
+    pub fn find_changes(&mut self, request: &RefreshRequest<'_>, delta: &mut Delta) -> EntryChanges {
+        let RefreshRequest { set, model, board, pov, partial, .. } = *request;
         let context = |block: &usize| set.encoder().context(*block, board, pov).unwrap_or(NO_KINGS);
         self.contexts.clear();
         self.contexts.extend(self.blocks.iter().map(context));
-        if let Some(entry) = self.entries[pov].get_mut(&self.contexts[..]) {
-            let delta = &mut self.delta;
+        let known = self.numbers[pov].get(&self.contexts[..]).copied();
+        if let Some(number) = known {
+            let entry = &mut self.entries[number];
             set.encoder().diff_boards(&self.blocks, &entry.board, board, pov, delta);
             let rows = delta.added.len() + delta.removed.len();
             let active = entry.active + delta.added.len() - delta.removed.len();
             if rows <= active {
-                model.update(back_end, &mut entry.accumulator, &delta.added, &delta.removed);
                 entry.board.clone_from(board);
                 entry.active = active;
-                accumulator.copy_from_slice(&entry.accumulator);
-                return RefreshStats { rows, active };
+                return EntryChanges { entry: number, is_new: false, rows, active };
             }
         }
+        delta.removed.clear();
         match partial {
-            None => set.encoder().encode(board, pov, &mut self.active),
-            Some(partial) => partial.encode_dependent(set, board, pov, &mut self.active),
+            None => set.encoder().encode(board, pov, &mut delta.added),
+            Some(partial) => partial.encode_dependent(set, board, pov, &mut delta.added),
         }
-        let active = self.active.len();
-        let empty = || CachedAccumulator { accumulator: model.empty_accumulator(), board: Board::empty(), active };
-        let entry = self.entries[pov].entry(self.contexts.as_slice().into()).or_insert_with(empty);
-        match partial {
-            None => model.refresh(back_end, &mut entry.accumulator, &self.active),
-            Some(_) => {
-                // The biases are in the sum over the stable blocks.
-                entry.accumulator.fill(0);
-                model.update(back_end, &mut entry.accumulator, &self.active, &[]);
-            }
-        }
+        let active = delta.added.len();
+        let number = known.unwrap_or_else(|| {
+            let accumulator = model.empty_accumulator();
+            self.numbers[pov].insert(self.contexts.as_slice().into(), self.entries.len());
+            self.entries.push(CachedAccumulator { accumulator, board: Board::empty(), active });
+            self.entries.len() - 1
+        });
+        let entry = &mut self.entries[number];
         entry.board.clone_from(board);
         entry.active = active;
-        accumulator.copy_from_slice(&entry.accumulator);
-        RefreshStats { rows: active, active }
+        EntryChanges { entry: number, is_new: true, rows: active, active }
+    }
+
+    /// The second half of [`RefreshCache::refresh`]: brings the entry up to date and copies it to `accumulator`.
+    pub fn apply(
+        &mut self,
+        model: &Model,
+        back_end: BackEnd,
+        changes: EntryChanges,
+        delta: &Delta,
+        accumulator: &mut [i16],
+    ) {
+        let entry = &mut self.entries[changes.entry].accumulator;
+        if changes.is_new {
+            match self.is_partial {
+                // The biases are in the sum over the stable blocks.
+                true => entry.fill(0),
+                false => entry.copy_from_slice(model.biases()),
+            }
+        }
+        model.update(back_end, entry, &delta.added, &delta.removed);
+        accumulator.copy_from_slice(entry);
     }
 }

@@ -45,15 +45,22 @@ fn activations<V: Vector, const IS_SPLIT: bool>(
         let low = load::<V, IS_SPLIT>(proof, first, at);
         let high = load::<V, IS_SPLIT>(proof, first, at + V::WORDS);
         let bytes = if multiplies {
-            let low_factor = load::<V, IS_SPLIT>(proof, second, at).clip16(clip);
-            let high_factor = load::<V, IS_SPLIT>(proof, second, at + V::WORDS).clip16(clip);
-            low.clip16(clip).product16(low_factor, shift).pack(high.clip16(clip).product16(high_factor, shift))
+            let low_factor = load::<V, IS_SPLIT>(proof, second, at);
+            let high_factor = load::<V, IS_SPLIT>(proof, second, at + V::WORDS);
+            products([low, high], [low_factor, high_factor], clip, shift)
         } else {
             low.pack(high).min8(clip8)
         };
         bytes.store(output);
         *mask = bytes.nonzero32() as u16;
     }
+}
+
+/// The products of clipped neurons as bytes: of two vectors and two of factors.
+#[inline(always)]
+pub fn products<V: Vector>([low, high]: [V; 2], [low_factor, high_factor]: [V; 2], clip: V, shift: u32) -> V {
+    let low = low.clip16(clip).product16(low_factor.clip16(clip), shift);
+    low.pack(high.clip16(clip).product16(high_factor.clip16(clip), shift))
 }
 
 /// A vector of an accumulator.

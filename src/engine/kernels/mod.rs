@@ -7,14 +7,16 @@
 mod activate;
 mod dense;
 mod direct_output;
+mod line;
 mod update;
 
-use super::model::{DenseWeights, Model, Scratch};
+use super::model::{DenseWeights, LayerScratch, Model, Scratch};
 use super::simd::{Kernel, Vector};
 use crate::net::RawScore;
 
 pub use activate::{BLOCK, SMALL_SUM};
 pub use dense::TILE;
+pub use line::{LinePass, Steps, Summand};
 pub use update::{AccumulatorUpdate, MixedRows, NarrowRows, WideRows};
 
 /// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, those of nstm's), (1, those of
@@ -107,33 +109,69 @@ impl<O: Observer> Forward<'_, O> {
     #[inline(always)]
     fn layers<V: Vector>(&mut self, proof: V::Proof) -> i32 {
         self.activations::<V>(proof);
-        let model = self.model;
-        let Scratch { input, masks, nnz, sums, hidden, backwards } = &mut *self.scratch;
-        let stack = &model.stacks[self.bucket];
-        *backwards = !*backwards;
-        let masks = &masks[..2 * model.side_inputs / V::BYTES];
-        let inputs = dense::FirstInputs { bytes: input, masks, nnz, backwards: *backwards };
-        dense::first_layer::<V>(proof, &stack[0], inputs, sums);
-        let mut skip = 0;
-        for (index, layer) in stack[1..].iter().enumerate() {
-            let width = model.shape.hidden[index];
-            if let (0, Some((added, subtracted))) = (index, model.skip_outputs) {
-                skip = model.scheme.skip(sums[added].wrapping_sub(subtracted.map_or(0, |output| sums[output])));
-            }
-            let (earlier, rest) = hidden.split_at_mut(index);
-            let mut own = 0;
-            if model.shape.concatenated && index + 2 == stack.len() {
-                for (values, &outputs) in earlier.iter().zip(&model.hidden_outputs) {
-                    rest[0][own..own + outputs].copy_from_slice(&values[..outputs]);
-                    own += outputs;
-                }
-            }
-            let outputs = activate::hidden(model, index, sums, width, &mut rest[0][own..]);
-            if O::OBSERVES {
-                self.observer.observe(index + 1, &rest[0][own..own + outputs]);
-            }
-            dense::hidden_layer::<V>(proof, layer, &rest[0], sums);
-        }
-        model.scheme.raw(sums[0].wrapping_add(skip))
+        let Scratch { input, masks, layers } = &mut *self.scratch;
+        let masks = &masks[..2 * self.model.side_inputs / V::BYTES];
+        dense_layers::<V, O>(proof, self.model, self.bucket, (input, masks), layers, &mut self.observer)
     }
+}
+
+/// Computes the positional output of a bucket from the activations of both accumulators.
+pub struct DenseStack<'a> {
+    pub model: &'a Model,
+    pub bucket: usize,
+    /// The activations of stm's accumulator and of nstm's, then zeros.
+    pub activations: &'a [u8],
+    /// The masks of their groups.
+    pub masks: &'a [u16],
+    pub scratch: &'a mut LayerScratch,
+}
+
+impl Kernel for DenseStack<'_> {
+    type Output = i32;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> i32 {
+        let DenseStack { model, bucket, activations, masks, scratch } = self;
+        let masks = &masks[..2 * model.side_inputs / V::BYTES];
+        dense_layers::<V, _>(proof, model, bucket, (activations, masks), scratch, &mut NoObserver)
+    }
+}
+
+/// The dense layers of a bucket, from the activations of both accumulators and the masks of their groups that are not all
+/// zero. Returns the raw output.
+#[inline(always)]
+fn dense_layers<V: Vector, O: Observer>(
+    proof: V::Proof,
+    model: &Model,
+    bucket: usize,
+    (bytes, masks): (&[u8], &[u16]),
+    scratch: &mut LayerScratch,
+    observer: &mut O,
+) -> i32 {
+    let LayerScratch { nnz, sums, hidden, backwards } = scratch;
+    let stack = &model.stacks[bucket];
+    *backwards = !*backwards;
+    let inputs = dense::FirstInputs { bytes, masks, nnz, backwards: *backwards };
+    dense::first_layer::<V>(proof, &stack[0], inputs, sums);
+    let mut skip = 0;
+    for (index, layer) in stack[1..].iter().enumerate() {
+        let width = model.shape.hidden[index];
+        if let (0, Some((added, subtracted))) = (index, model.skip_outputs) {
+            skip = model.scheme.skip(sums[added].wrapping_sub(subtracted.map_or(0, |output| sums[output])));
+        }
+        let (earlier, rest) = hidden.split_at_mut(index);
+        let mut own = 0;
+        if model.shape.concatenated && index + 2 == stack.len() {
+            for (values, &outputs) in earlier.iter().zip(&model.hidden_outputs) {
+                rest[0][own..own + outputs].copy_from_slice(&values[..outputs]);
+                own += outputs;
+            }
+        }
+        let outputs = activate::hidden(model, index, sums, width, &mut rest[0][own..]);
+        if O::OBSERVES {
+            observer.observe(index + 1, &rest[0][own..own + outputs]);
+        }
+        dense::hidden_layer::<V>(proof, layer, &rest[0], sums);
+    }
+    model.scheme.raw(sums[0].wrapping_add(skip))
 }

@@ -1,0 +1,336 @@
+//! Evaluation of lines of play that are known beforehand, as in the games of a file: the changed features of some
+//! positions are found first, then their accumulators are computed together, then their dense layers.
+
+use super::aligned::AlignedVec;
+use super::evaluator::{EngineError, Evaluator};
+use super::kernels::{DenseStack, Steps};
+use super::model::{LayerScratch, LineBuffers, LineSummand, Model};
+use super::refresh_cache::{EntryChanges, RefreshCache, RefreshRequest};
+use super::refresh_rule::{PartialRefresh, recomputes};
+use super::simd::BackEnd;
+use super::strategy::Strategy;
+use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
+use crate::features::{Delta, FeatureSet};
+use crate::net::{Activation, RawScore, WeightType};
+
+/// A position of a line.
+#[derive(Copy, Clone, Debug)]
+pub struct LinePosition<'a> {
+    pub board: &'a Board,
+    pub turn: Color,
+    /// The board before and the move's change; `None` starts a new line.
+    pub played: Option<(&'a Board, &'a BoardChange)>,
+}
+
+/// Evaluates lines of play whose moves are known beforehand, faster than an [`Evaluator`], which must be ready to evaluate
+/// after each move. The scores are the same.
+///
+/// ```
+/// use fsbench::chess::{BoardChange, Chess, Color};
+/// use fsbench::engine::{BackEnd, LineEvaluator, LinePosition, Model};
+/// use fsbench::features::FeatureSet;
+/// use fsbench::net::{FloatNet, Scheme, Shape, quantise};
+/// use shakmaty::{Position, uci::UciMove};
+///
+/// let set = FeatureSet::resolve("piece")?;
+/// let float = FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![]));
+/// let model = Model::new(&quantise(&float, &Scheme::stockfish())?);
+///
+/// let start = Chess::default();
+/// let mv = "e2e4".parse::<UciMove>()?.to_move(&start)?;
+/// let change = BoardChange::of(mv, start.turn());
+/// let after = change.applied_to(start.board());
+/// let line = [
+///     LinePosition { board: start.board(), turn: Color::White, played: None },
+///     LinePosition { board: &after, turn: Color::Black, played: Some((start.board(), &change)) },
+/// ];
+/// let mut scores = Vec::new();
+/// LineEvaluator::new(&set, &model, BackEnd::best())?.evaluate(line, |raw| scores.push(model.scheme().score(raw)));
+/// assert_eq!(scores, [0, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct LineEvaluator<'a>(Way<'a>);
+
+#[derive(Clone)]
+enum Way<'a> {
+    Together(Box<Together<'a>>),
+    /// For networks whose activation is not pairwise.
+    OneByOne(Box<Evaluator<'a>>),
+}
+
+impl<'a> LineEvaluator<'a> {
+    /// # Errors
+    /// When the network's number of inputs differs from the set's number of features.
+    pub fn new(set: &'a FeatureSet, model: &'a Model, back_end: BackEnd) -> Result<LineEvaluator<'a>, EngineError> {
+        // Checks the number of inputs, too.
+        let single = Evaluator::new(set, model, Strategy::Eager, back_end)?;
+        let is_supported =
+            model.shape().activation == Activation::Pairwise && model.scheme().weights != WeightType::I16;
+        Ok(LineEvaluator(match is_supported {
+            true => Way::Together(Box::new(Together::new(set, model, back_end))),
+            false => Way::OneByOne(Box::new(single)),
+        }))
+    }
+
+    /// Calls `each` with the raw score of every position, in order. A position with a move follows the one before, also
+    /// that of the last call.
+    pub fn evaluate<'b>(
+        &mut self,
+        positions: impl IntoIterator<Item = LinePosition<'b>>,
+        mut each: impl FnMut(RawScore),
+    ) {
+        match &mut self.0 {
+            Way::Together(evaluator) => {
+                for position in positions {
+                    evaluator.add(&position);
+                    if evaluator.chunk.turns.len() == TOGETHER {
+                        evaluator.finish(&mut each);
+                    }
+                }
+                evaluator.finish(&mut each);
+            }
+            Way::OneByOne(evaluator) => {
+                for LinePosition { board, turn, played } in positions {
+                    match played {
+                        None => evaluator.set(board),
+                        Some((before, change)) => evaluator.play(before, change, board),
+                    }
+                    each(evaluator.raw_score(turn));
+                }
+            }
+        }
+    }
+
+    /// Rows added and subtracted since [`LineEvaluator::new`].
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        match &self.0 {
+            Way::Together(evaluator) => evaluator.rows,
+            Way::OneByOne(evaluator) => evaluator.rows(),
+        }
+    }
+}
+
+/// Positions evaluated together.
+const TOGETHER: usize = 16;
+
+/// A refresh whose changed rows are known.
+#[derive(Clone, Default)]
+struct Pending {
+    changes: EntryChanges,
+    delta: Delta,
+    /// Which of the fresh accumulators it makes.
+    number: usize,
+}
+
+/// Positions whose changed features are known.
+#[derive(Clone, Default)]
+struct Chunk {
+    turns: Vec<Color>,
+    buckets: Vec<usize>,
+    /// How the accumulators change, position by position.
+    steps: ByPerspective<[Steps; 2]>,
+    /// Accumulators of refreshes, the first `fresh_count` of them in use.
+    fresh: Vec<AlignedVec<i16>>,
+    fresh_count: usize,
+    /// Refreshes found and not yet computed; the first `pending_count` of them.
+    pending: Vec<Pending>,
+    pending_count: usize,
+}
+
+/// Evaluates up to [`TOGETHER`] positions at a time. Rows are prefetched when they are found to change, and read when all
+/// changes are known.
+#[derive(Clone)]
+struct Together<'a> {
+    set: &'a FeatureSet,
+    model: &'a Model,
+    back_end: BackEnd,
+    partial: Option<PartialRefresh>,
+    cache: RefreshCache,
+    /// The sums of rows of the last position computed. With partial refresh: over the stable blocks, and over the others.
+    accumulators: ByPerspective<[AlignedVec<i16>; 2]>,
+    /// The positions to compute.
+    chunk: Chunk,
+    /// Features that a refresh would recompute.
+    active_counts: ByPerspective<usize>,
+    parts: ByPerspective<[Delta; 2]>,
+    deltas: ByPerspective<Delta>,
+    active: Vec<u32>,
+    sides: Vec<usize>,
+    activations: AlignedVec<u8>,
+    masks: AlignedVec<u16>,
+    psqt: ByPerspective<AlignedVec<i16>>,
+    scratch: LayerScratch,
+    rows: u64,
+}
+
+impl<'a> Together<'a> {
+    fn new(set: &'a FeatureSet, model: &'a Model, back_end: BackEnd) -> Together<'a> {
+        let partial = PartialRefresh::new(set);
+        let empty = || model.empty_accumulator();
+        let others = if partial.is_some() { empty() } else { AlignedVec::zeroed(0) };
+        Together {
+            set,
+            model,
+            back_end,
+            cache: RefreshCache::new(set, partial.as_ref()),
+            accumulators: ByPerspective::new_with(|_| [empty(), others.clone()]),
+            partial,
+            chunk: Chunk::default(),
+            active_counts: ByPerspective::default(),
+            parts: ByPerspective::default(),
+            deltas: ByPerspective::default(),
+            active: Vec::with_capacity(set.max_active()),
+            sides: Vec::with_capacity(TOGETHER),
+            activations: AlignedVec::zeroed(TOGETHER * model.input_bytes()),
+            masks: AlignedVec::zeroed(TOGETHER * model.input_masks()),
+            psqt: ByPerspective::new_with(|_| AlignedVec::zeroed(TOGETHER * model.psqt_width())),
+            scratch: model.layer_scratch(),
+            rows: 0,
+        }
+    }
+
+    /// Finds what changes at the next position.
+    fn add(&mut self, position: &LinePosition<'_>) {
+        let LinePosition { board, turn, played } = *position;
+        self.chunk.turns.push(turn);
+        self.chunk.buckets.push(self.model.bucket(board.occupied().count()));
+        match (played, &self.partial) {
+            (None, _) => Perspective::ALL.into_iter().for_each(|pov| self.refresh(board, pov)),
+            (Some((before, change)), Some(partial)) => {
+                let (boards, encoder, model) = ([before, board], self.set.encoder(), self.model);
+                let prefetch = |features: &[u32]| model.prefetch(features);
+                encoder.diff_in_parts(boards, change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
+                for pov in Perspective::ALL {
+                    let [stable, dependent] = &self.parts[pov];
+                    if stable.refresh {
+                        self.refresh(board, pov);
+                        continue;
+                    }
+                    self.chunk.steps[pov][0].push_delta(&stable.removed, &stable.added);
+                    match dependent.refresh {
+                        false => self.chunk.steps[pov][1].push_delta(&dependent.removed, &dependent.added),
+                        true => self.refresh_dependent(board, pov),
+                    }
+                }
+            }
+            (Some((before, change)), None) => {
+                self.set.encoder().diff_or_refresh(before, change, board, &mut self.deltas);
+                for pov in Perspective::ALL {
+                    let delta = &self.deltas[pov];
+                    self.model.prefetch(&delta.removed);
+                    self.model.prefetch(&delta.added);
+                    let changed = delta.added.len() + delta.removed.len();
+                    let active = self.active_counts[pov] + delta.added.len() - delta.removed.len();
+                    if recomputes(delta, changed, active) {
+                        self.refresh(board, pov);
+                    } else {
+                        self.active_counts[pov] = active;
+                        self.chunk.steps[pov][0].push_delta(&delta.removed, &delta.added);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets a perspective start anew from a board.
+    fn refresh(&mut self, board: &Board, pov: Perspective) {
+        let Some(partial) = &self.partial else {
+            let number = self.refresh_dependent_sum(board, pov);
+            return self.chunk.steps[pov][0].push_fresh(number);
+        };
+        partial.encode_stable(self.set, board, pov, &mut self.active);
+        let number = self.next_fresh();
+        self.model.refresh(self.back_end, &mut self.chunk.fresh[number], &self.active);
+        self.rows += self.active.len() as u64;
+        self.chunk.steps[pov][0].push_fresh(number);
+        self.refresh_dependent(board, pov);
+    }
+
+    /// With partial refresh: lets the sum over the king-dependent blocks start anew.
+    fn refresh_dependent(&mut self, board: &Board, pov: Perspective) {
+        let number = self.refresh_dependent_sum(board, pov);
+        self.chunk.steps[pov][1].push_fresh(number);
+    }
+
+    /// The number of a fresh sum over the king-dependent blocks; without partial refresh, over all.
+    fn refresh_dependent_sum(&mut self, board: &Board, pov: Perspective) -> usize {
+        let number = self.next_fresh();
+        let (set, model, back_end, partial) = (self.set, self.model, self.back_end, self.partial.as_ref());
+        let Chunk { pending, pending_count, .. } = &mut self.chunk;
+        if pending.len() == *pending_count {
+            pending.push(Pending::default());
+        }
+        let Pending { changes, delta, number: to } = &mut pending[*pending_count];
+        *pending_count += 1;
+        *to = number;
+        *changes = self.cache.find_changes(&RefreshRequest { set, model, back_end, board, pov, partial }, delta);
+        model.prefetch(&delta.removed);
+        model.prefetch(&delta.added);
+        self.active_counts[pov] = changes.active;
+        number
+    }
+
+    fn next_fresh(&mut self) -> usize {
+        let Chunk { fresh, fresh_count, .. } = &mut self.chunk;
+        if fresh.len() == *fresh_count {
+            fresh.push(self.model.empty_accumulator());
+        }
+        *fresh_count += 1;
+        *fresh_count - 1
+    }
+
+    /// Computes the scores of the positions added, and makes room for others.
+    fn finish(&mut self, each: &mut impl FnMut(RawScore)) {
+        self.compute(each);
+        self.chunk.clear();
+    }
+
+    fn compute(&mut self, each: &mut impl FnMut(RawScore)) {
+        let (model, chunk) = (self.model, &mut self.chunk);
+        for Pending { changes, delta, number } in &chunk.pending[..chunk.pending_count] {
+            self.rows += changes.rows as u64;
+            self.cache.apply(model, self.back_end, *changes, delta, &mut chunk.fresh[*number]);
+        }
+        for pov in Perspective::ALL {
+            self.sides.clear();
+            self.sides.extend(chunk.turns.iter().map(|turn| usize::from(Perspective::of(*turn) != pov)));
+            let [first, second] = &mut self.accumulators[pov];
+            let [first_steps, second_steps] = &chunk.steps[pov];
+            self.rows += (first_steps.rows().len() + second_steps.rows().len()) as u64;
+            let first = LineSummand { steps: first_steps, accumulator: first };
+            let second = LineSummand { steps: second_steps, accumulator: second };
+            let buffers = LineBuffers {
+                fresh: &chunk.fresh,
+                sides: &self.sides,
+                activations: &mut self.activations,
+                masks: &mut self.masks,
+                psqt: &mut self.psqt[pov],
+            };
+            model.follow_line(self.back_end, first, self.partial.is_some().then_some(second), buffers);
+        }
+        let inputs = self.activations.chunks_exact(model.input_bytes());
+        let inputs = inputs.zip(self.masks.chunks_exact(model.input_masks()));
+        let positions = chunk.turns.iter().zip(&chunk.buckets);
+        for (position, ((turn, bucket), (activations, masks))) in positions.zip(inputs).enumerate() {
+            let (bucket, scratch) = (*bucket, &mut self.scratch);
+            let positional = self.back_end.run(DenseStack { model, bucket, activations, masks, scratch });
+            let psqt = |pov: Perspective| match model.shape().psqt {
+                true => bytemuck::cast_slice::<i16, i32>(&self.psqt[pov][position * model.psqt_width()..])[bucket],
+                false => 0,
+            };
+            let stm = Perspective::of(*turn);
+            each(RawScore { psqt: psqt(stm).wrapping_sub(psqt(stm.other())) / 2, positional });
+        }
+    }
+}
+
+impl Chunk {
+    fn clear(&mut self) {
+        self.turns.clear();
+        self.buckets.clear();
+        self.steps.white.iter_mut().chain(&mut self.steps.black).for_each(Steps::clear);
+        (self.fresh_count, self.pending_count) = (0, 0);
+    }
+}
