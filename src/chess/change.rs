@@ -27,6 +27,27 @@ pub struct BoardChange {
 }
 
 impl BoardChange {
+    /// The change from one board to another; `None` if more than two pieces of either differ.
+    #[must_use]
+    pub fn between(before: &Board, after: &Board) -> Option<BoardChange> {
+        let mut change = BoardChange::EMPTY;
+        let mut counts = [0; 2];
+        for color in Color::ALL {
+            for role in Role::ALL {
+                let piece = Piece { color, role };
+                let [old, new] = [before, after].map(|board| board.by_piece(piece));
+                let differing = [(old & !new, &mut change.removed), (new & !old, &mut change.added)];
+                for ((squares, states), count) in differing.into_iter().zip(&mut counts) {
+                    for square in squares {
+                        *states.get_mut(*count)? = state(piece, square);
+                        *count += 1;
+                    }
+                }
+            }
+        }
+        Some(change)
+    }
+
     /// The state that stands for no piece: the greatest one, whose code belongs to no piece.
     pub const NO_PIECE: u16 = 1023;
 
@@ -109,6 +130,18 @@ mod tests {
     use crate::units::Seed;
     use shakmaty::Position;
 
+    #[test]
+    fn boards_of_more_than_two_differing_pieces_have_no_change() {
+        let start = Board::default();
+        let mut after = start.clone();
+        assert_eq!(BoardChange::between(&start, &after), Some(BoardChange::EMPTY));
+        for (square, is_change) in [(Square::A2, true), (Square::H7, true), (Square::E1, false)] {
+            after.discard_piece_at(square);
+            assert_eq!(BoardChange::between(&start, &after).is_some(), is_change);
+            assert_eq!(BoardChange::between(&after, &start).is_some(), is_change);
+        }
+    }
+
     /// Over random games, applying the change gives shakmaty's board after the move.
     #[test]
     fn equals_playing_the_move() {
@@ -125,6 +158,9 @@ mod tests {
                 let expected = position.clone().play(mv).expect("legal").board().clone();
                 let change = BoardChange::of(mv, position.turn());
                 assert_eq!(change.applied_to(position.board()), expected, "{mv:?}");
+                let found = BoardChange::between(position.board(), &expected).expect("at most two pieces differ");
+                let sorted = |change: BoardChange| change.states().map(|[a, b]| [a.min(b), a.max(b)]);
+                assert_eq!(sorted(found), sorted(change), "{mv:?}");
             }
         }
         assert!(moves_by_kind.iter().all(|&count| count > 0), "{moves_by_kind:?}");

@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use super::MeasureError;
 use super::tally::{Mean, Tally};
-use crate::chess::{Board, Color, Perspective};
+use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{GameResult, Record, SampleContext, ScoreUnit};
-use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::engine::{BackEnd, LineEvaluator, LinePosition, Model};
 use crate::features::FeatureSet;
 use crate::net::{FloatNet, NetFile, Origin, Scheme, forward};
 use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, NetworkLoss};
@@ -204,27 +204,62 @@ impl SampleLosses<'_> {
         first: u64,
         records: &[Record],
     ) -> Result<Vec<Option<SampleLoss>>, MeasureError> {
-        let mut scorers = scorers.to_vec();
-        let mut samples = Vec::with_capacity(records.len());
+        let mut targets = Vec::with_capacity(records.len());
+        let mut positions = Positions::default();
         for (number, record) in (first..).zip(records) {
             let score = record.score().map(|score| f32::from(convert_score(score, self.units).0));
             let result = record.result().map(GameResult::points);
-            let Some(target) = self.loss.target(score, result) else {
-                samples.push(None);
-                continue;
-            };
-            let board = record.board().unpack().map_err(|reason| {
-                let reason = reason.into();
-                MeasureError::Record { path: self.path.into(), number, reason }
-            })?;
-            let turn = record.turn();
-            let mut loss = |scorer: &mut Scorer<'_>| self.loss.of(scorer.centipawns(&board, turn), f64::from(target));
-            let losses = scorers.iter_mut().map(&mut loss).collect();
-            let context = SampleContext { board: &board, turn, ply: self.has_games.then(|| record.ply().0), score };
-            let cluster = if self.has_games { u64::from(record.game()) } else { number };
-            samples.push(Some(SampleLoss { cluster, classes: Tally::classes(&context).collect(), losses }));
+            let target = self.loss.target(score, result);
+            if target.is_some() {
+                let board = record.board().unpack().map_err(|reason| {
+                    let reason = reason.into();
+                    MeasureError::Record { path: self.path.into(), number, reason }
+                })?;
+                positions.push(board, record.turn());
+            }
+            targets.push((score, target));
         }
-        Ok(samples)
+        let outputs: Vec<Vec<f64>> = scorers.iter().map(|scorer| scorer.clone().centipawns(&positions)).collect();
+        let mut at = 0;
+        let mut sample = |number: u64, record: &Record, (score, target): (Option<f32>, Option<f32>)| {
+            let target = f64::from(target?);
+            let losses = outputs.iter().map(|outputs| self.loss.of(outputs[at], target)).collect();
+            let board = &positions.boards[at];
+            at += 1;
+            let context =
+                SampleContext { board, turn: record.turn(), ply: self.has_games.then(|| record.ply().0), score };
+            let cluster = if self.has_games { u64::from(record.game()) } else { number };
+            Some(SampleLoss { cluster, classes: Tally::classes(&context).collect(), losses })
+        };
+        Ok((first..)
+            .zip(records)
+            .zip(targets)
+            .map(|((number, record), target)| sample(number, record, target))
+            .collect())
+    }
+}
+
+/// Positions to score. Consecutive ones are often a move apart.
+#[derive(Default)]
+struct Positions {
+    boards: Vec<Board>,
+    turns: Vec<Color>,
+    /// The change from the board before, if few pieces differ.
+    changes: Vec<Option<BoardChange>>,
+}
+
+impl Positions {
+    fn push(&mut self, board: Board, turn: Color) {
+        self.changes.push(self.boards.last().and_then(|before| BoardChange::between(before, &board)));
+        self.boards.push(board);
+        self.turns.push(turn);
+    }
+
+    fn line(&self) -> impl Iterator<Item = LinePosition<'_>> {
+        (0..self.boards.len()).map(|at| {
+            let played = self.changes[at].as_ref().map(|change| (&self.boards[at - 1], change));
+            LinePosition { board: &self.boards[at], turn: self.turns[at], played }
+        })
     }
 }
 
@@ -245,7 +280,7 @@ impl PreparedNetwork<'_> {
     fn scorer<'a>(&'a self, set: &'a FeatureSet) -> Result<Scorer<'a>, MeasureError> {
         Ok(match self {
             PreparedNetwork::Integer(model, scheme) => {
-                let evaluator = Evaluator::new(set, model, Strategy::EagerCached, BackEnd::best())?;
+                let evaluator = LineEvaluator::new(set, model, BackEnd::best())?;
                 Scorer::Integer { evaluator: Box::new(evaluator), scheme }
             }
             PreparedNetwork::Float(net, scheme) => Scorer::Float { net, scheme, set, active: Default::default() },
@@ -256,25 +291,31 @@ impl PreparedNetwork<'_> {
 /// Scores positions with a network.
 #[derive(Clone)]
 enum Scorer<'a> {
-    Integer { evaluator: Box<Evaluator<'a>>, scheme: &'a Scheme },
+    Integer { evaluator: Box<LineEvaluator<'a>>, scheme: &'a Scheme },
     Float { net: &'a FloatNet, scheme: &'a Scheme, set: &'a FeatureSet, active: [Vec<u32>; 2] },
 }
 
 impl Scorer<'_> {
-    /// The score in centipawns, from the side to move's view.
-    fn centipawns(&mut self, board: &Board, turn: Color) -> f64 {
+    /// The scores in centipawns, from the side to move's view.
+    fn centipawns(&mut self, positions: &Positions) -> Vec<f64> {
         match self {
             Scorer::Integer { evaluator, scheme } => {
-                evaluator.set(board);
-                f64::from(evaluator.score(turn)) * 100.0 / f64::from(scheme.pawn_value)
+                let mut scores = Vec::with_capacity(positions.boards.len());
+                evaluator.evaluate(positions.line(), |raw| {
+                    scores.push(f64::from(scheme.score(raw)) * 100.0 / f64::from(scheme.pawn_value));
+                });
+                scores
             }
             Scorer::Float { net, scheme, set, active: [stm, nstm] } => {
-                let pov = Perspective::of(turn);
-                set.encoder().encode(board, pov, stm);
-                set.encoder().encode(board, pov.other(), nstm);
-                let bucket = net.shape.buckets.of(board.occupied().count());
-                let output = f64::from(forward(net, scheme, bucket, stm, nstm));
-                output * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value)
+                let score = |(board, turn): (&Board, &Color)| {
+                    let pov = Perspective::of(*turn);
+                    set.encoder().encode(board, pov, stm);
+                    set.encoder().encode(board, pov.other(), nstm);
+                    let bucket = net.shape.buckets.of(board.occupied().count());
+                    let output = f64::from(forward(net, scheme, bucket, stm, nstm));
+                    output * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value)
+                };
+                positions.boards.iter().zip(&positions.turns).map(score).collect()
             }
         }
     }

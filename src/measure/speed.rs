@@ -10,7 +10,7 @@ use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, ReadSummary, first_lines_and_next};
 use crate::chess::{Board, BoardChange, Color, Perspective};
-use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 use crate::record::{FtPermutedSpeed, Machine, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
@@ -43,8 +43,9 @@ pub struct SpeedProgress {
 }
 
 /// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy
-/// on the best back end with neurons permuted by positions of other games ([`super::ft_permute()`]). The time includes
-/// the update of features and accumulators and the forward pass, but not the moves on the board.
+/// on the best back end with neurons permuted by positions of other games ([`super::ft_permute()`]), and lines known
+/// beforehand on every back end. The time includes the update of features and accumulators and the forward pass, but not
+/// the moves on the board.
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt, the data cannot be read, or two strategies give different scores.
@@ -75,6 +76,9 @@ pub fn speed(
             timings.push(Timing::new(&set, [&model, &features_only], strategy, back_end, false)?);
         }
     }
+    for back_end in BackEnd::available() {
+        timings.push(Timing::known_lines(&set, &model, back_end)?);
+    }
     if let Some(permuted) = &permuted {
         for strategy in Strategy::ALL {
             timings.push(Timing::new(&set, [permuted, &features_only], strategy, BackEnd::best(), true)?);
@@ -82,12 +86,9 @@ pub fn speed(
     }
     repeat(&mut timings, &track, options, progress)?;
 
-    let entries = |permuted: bool| -> Vec<SpeedEntry> {
-        timings
-            .iter()
-            .filter(|timing| timing.permuted == permuted)
-            .map(|timing| timing.entry(model.row_bytes()))
-            .collect()
+    let entries = |permuted: bool, name: fn(&str) -> bool| -> Vec<SpeedEntry> {
+        let is_wanted = |timing: &&Timing<'_>| timing.permuted == permuted && name(timing.name);
+        timings.iter().filter(is_wanted).map(|timing| timing.entry(model.row_bytes())).collect()
     };
     let mut record = SpeedRecord {
         name: file.origin.name.clone(),
@@ -95,11 +96,12 @@ pub fn speed(
         network: None,
         digest: digest(&file.net),
         positions: track.len() as u64,
-        entries: entries(false),
+        entries: entries(false, |name| name != KNOWN_LINE),
         best: None,
+        known_lines: entries(false, |name| name == KNOWN_LINE),
         ft_permuted: permuted.is_some().then(|| FtPermutedSpeed {
             positions: others.iter().map(|line| line.len() as u64).sum(),
-            entries: entries(true),
+            entries: entries(true, |_| true),
         }),
         machine: Some(Machine::current()),
     };
@@ -125,11 +127,11 @@ fn repeat(
             let timing = &mut timings[at];
             let done = repetition * count as u32 + turn as u32;
             let permuted = if timing.permuted { ", permuted" } else { "" };
-            let activity = format!("{} on {}{permuted}", timing.strategy.name(), timing.back_end.name());
+            let activity = format!("{} on {}{permuted}", timing.name, timing.back_end.name());
             progress(&SpeedProgress { repetitions: Some((done, total)), activity });
             let checksum = timing.measure(track, options.duration);
             if *expected.get_or_insert(checksum) != checksum {
-                let (strategy, back_end) = (timing.strategy.name(), timing.back_end.name());
+                let (strategy, back_end) = (timing.name, timing.back_end.name());
                 return Err(MeasureError::Disagreement { strategy, back_end });
             }
         }
@@ -157,6 +159,13 @@ pub(super) struct TrackPosition {
     turn: Color,
 }
 
+impl TrackPosition {
+    fn of_line(&self) -> LinePosition<'_> {
+        let played = self.played.as_ref().map(|(before, change)| (before, change));
+        LinePosition { board: &self.board, turn: self.turn, played }
+    }
+}
+
 pub(super) fn track_positions(line: &Line) -> Vec<TrackPosition> {
     let mut track = Vec::with_capacity(line.len());
     line.for_each_position(|board, turn, played| {
@@ -180,21 +189,57 @@ enum TimedPart {
 /// The timings of accumulators and of features last this fraction of a repetition each.
 const PART_OF_TIME: u32 = 3;
 
+/// The name of [`LineEvaluator`] among the strategies.
+const KNOWN_LINE: &str = "known line";
+
 /// The timings of a strategy on a back end.
 struct Timing<'a> {
-    strategy: Strategy,
+    /// The strategy's name, or [`KNOWN_LINE`].
+    name: &'static str,
     back_end: BackEnd,
     /// Whether the network's neurons are permuted.
     permuted: bool,
-    evaluator: Evaluator<'a>,
-    /// With a model without neurons.
-    features_only: Evaluator<'a>,
+    evaluators: Evaluators<'a>,
     /// Evaluations per second of each repetition.
     rates: Vec<f64>,
-    /// Nanoseconds per position of accumulators and of features, in each repetition.
+    /// Nanoseconds per position of accumulators and of features, in each repetition; none for known lines.
     parts: [Vec<f64>; 2],
     evaluations: u64,
     rows: u64,
+}
+
+enum Evaluators<'a> {
+    MoveByMove {
+        evaluator: Box<Evaluator<'a>>,
+        /// With a model without neurons.
+        features_only: Box<Evaluator<'a>>,
+    },
+    KnownLines(LineEvaluator<'a>),
+}
+
+impl Evaluators<'_> {
+    /// Rows added and subtracted so far.
+    fn rows(&self) -> u64 {
+        match self {
+            Evaluators::MoveByMove { evaluator, .. } => evaluator.rows(),
+            Evaluators::KnownLines(evaluator) => evaluator.rows(),
+        }
+    }
+
+    /// Does a part of the work for all positions once. Returns the checksum of the scores, if there are any.
+    fn pass(&mut self, track: &[TrackPosition], part: TimedPart) -> u64 {
+        match (self, part) {
+            (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Evaluation) => scores(evaluator, track),
+            (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Accumulators) => accumulators(evaluator, track),
+            (Evaluators::MoveByMove { features_only, .. }, TimedPart::Features) => accumulators(features_only, track),
+            (Evaluators::KnownLines(evaluator), _) => {
+                let mut checksum = 0;
+                let positions = track.iter().map(TrackPosition::of_line);
+                evaluator.evaluate(positions, |raw| checksum = add_score(checksum, raw.sum()));
+                checksum
+            }
+        }
+    }
 }
 
 impl<'a> Timing<'a> {
@@ -205,27 +250,34 @@ impl<'a> Timing<'a> {
         back_end: BackEnd,
         permuted: bool,
     ) -> Result<Timing<'a>, MeasureError> {
-        Ok(Timing {
-            strategy,
-            back_end,
-            permuted,
-            evaluator: Evaluator::new(set, model, strategy, back_end)?,
-            features_only: Evaluator::new(set, features_only, strategy, back_end)?,
-            rates: Vec::new(),
-            parts: [Vec::new(), Vec::new()],
-            evaluations: 0,
-            rows: 0,
-        })
+        let evaluators = Evaluators::MoveByMove {
+            evaluator: Box::new(Evaluator::new(set, model, strategy, back_end)?),
+            features_only: Box::new(Evaluator::new(set, features_only, strategy, back_end)?),
+        };
+        Ok(Timing::of(evaluators, strategy.name(), back_end, permuted))
+    }
+
+    fn known_lines(set: &'a FeatureSet, model: &'a Model, back_end: BackEnd) -> Result<Timing<'a>, MeasureError> {
+        let evaluators = Evaluators::KnownLines(LineEvaluator::new(set, model, back_end)?);
+        Ok(Timing::of(evaluators, KNOWN_LINE, back_end, false))
+    }
+
+    fn of(evaluators: Evaluators<'a>, name: &'static str, back_end: BackEnd, permuted: bool) -> Timing<'a> {
+        let (rates, parts) = (Vec::new(), [Vec::new(), Vec::new()]);
+        Timing { name, back_end, permuted, evaluators, rates, parts, evaluations: 0, rows: 0 }
     }
 
     /// Times evaluations for `duration` and their parts for a fraction of it each. Returns the checksum of a pass.
     fn measure(&mut self, track: &[TrackPosition], duration: Duration) -> u64 {
-        let rows = self.evaluator.rows();
+        let rows = self.evaluators.rows();
         let (checksum, passes, seconds) = self.time(track, duration, TimedPart::Evaluation);
-        self.rows += self.evaluator.rows() - rows;
+        self.rows += self.evaluators.rows() - rows;
         let evaluations = passes * track.len() as u64;
         self.evaluations += evaluations;
         self.rates.push(evaluations as f64 / seconds);
+        if matches!(self.evaluators, Evaluators::KnownLines(_)) {
+            return checksum;
+        }
         for (times, part) in [TimedPart::Accumulators, TimedPart::Features].into_iter().enumerate() {
             let (_, passes, seconds) = self.time(track, duration / PART_OF_TIME, part);
             self.parts[times].push(1e9 * seconds / (passes * track.len() as u64) as f64);
@@ -239,11 +291,7 @@ impl<'a> Timing<'a> {
         let start = Instant::now();
         let mut passes = 0;
         loop {
-            let checksum = match part {
-                TimedPart::Evaluation => scores(&mut self.evaluator, track),
-                TimedPart::Accumulators => accumulators(&mut self.evaluator, track),
-                TimedPart::Features => accumulators(&mut self.features_only, track),
-            };
+            let checksum = self.evaluators.pass(track, part);
             passes += 1;
             let elapsed = start.elapsed();
             if elapsed >= duration {
@@ -269,12 +317,12 @@ impl<'a> Timing<'a> {
             forward: (1.0 - accumulators) / mean * 1e9,
         };
         let entry = SpeedEntry {
-            strategy: self.strategy.name().into(),
+            strategy: self.name.into(),
             back_end: self.back_end.name().into(),
             evaluations_per_second: mean,
             interval,
             noisy: false,
-            nanoseconds: Some(nanoseconds),
+            nanoseconds: (!self.parts[0].is_empty()).then_some(nanoseconds),
             rows: self.rows as f64 / self.evaluations.max(1) as f64,
             row_bytes,
         };
@@ -287,9 +335,13 @@ pub(super) fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> 
     let mut checksum = 0u64;
     for position in track {
         advance(evaluator, position);
-        checksum = checksum.wrapping_mul(31).wrapping_add(evaluator.raw(position.turn) as u64);
+        checksum = add_score(checksum, evaluator.raw(position.turn));
     }
     checksum
+}
+
+const fn add_score(checksum: u64, raw: i32) -> u64 {
+    checksum.wrapping_mul(31).wrapping_add(raw as u64)
 }
 
 /// Computes the accumulators of all positions once.

@@ -8,7 +8,8 @@ use crate::features::Identity;
 /// The speed of one evaluation strategy on one back end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpeedEntry {
-    /// `refresh`, or an incremental strategy: `eager` or `lazy`, with or without a refresh cache.
+    /// `refresh`, or an incremental strategy: `eager` or `lazy`, with or without a refresh cache. `known line` for lines
+    /// whose moves are known beforehand.
     pub strategy: String,
     /// `scalar`, `avx2`, …
     pub back_end: String,
@@ -76,6 +77,9 @@ pub struct SpeedRecord {
     /// The fastest of `entries`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<SpeedSetup>,
+    /// Lines whose moves are known beforehand, on every back end: positions are evaluated together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_lines: Vec<SpeedEntry>,
     /// The same network with permuted FT neurons; `None` if the data leave no positions to find a permutation on.
     #[serde(rename = "arranged", default, skip_serializing_if = "Option::is_none")]
     pub ft_permuted: Option<FtPermutedSpeed>,

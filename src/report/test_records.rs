@@ -285,6 +285,7 @@ fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
         positions: 20_000,
         entries,
         best: None,
+        known_lines: Vec::new(),
         ft_permuted: Some(arranged),
         machine: None,
     }

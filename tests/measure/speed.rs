@@ -50,7 +50,7 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
         assert_eq!(entry.noisy, entry.interval > 0.1 * entry.evaluations_per_second);
     }
     let repetitions = reports.iter().filter_map(|report| report.repetitions);
-    let timings = (record.entries.len() + arranged.entries.len()) as u32;
+    let timings = (record.entries.len() + record.known_lines.len() + arranged.entries.len()) as u32;
     assert!(repetitions.eq((0..2 * timings).map(|done| (done, 2 * timings))));
     let machine = record.machine.unwrap();
     assert!(!machine.cpu.is_empty() && machine.cores > 0 && machine.back_end == BackEnd::best().name());
@@ -106,6 +106,11 @@ fn speed_covers_every_strategy_and_back_end() {
     let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
     let each = |strategy: Strategy| BackEnd::available().into_iter().map(move |end| (strategy.name(), end.name()));
     assert_eq!(ways, Strategy::ALL.into_iter().flat_map(each).collect::<Vec<_>>());
+    let known: Vec<_> =
+        record.known_lines.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
+    let each = BackEnd::available().into_iter().map(|end| ("known line", end.name()));
+    assert_eq!(known, each.collect::<Vec<_>>());
+    assert!(record.known_lines.iter().all(|entry| entry.evaluations_per_second > 0.0 && entry.rows > 0.0));
     let rows = |way: &str| record.entries.iter().find(|entry| entry.strategy == way).unwrap().rows;
     assert!(rows("lazy + cache") <= rows("lazy") && rows("lazy") < rows("refresh"));
     assert!(record.entries.iter().all(|entry| entry.row_bytes == 64), "numbers that fit a byte");

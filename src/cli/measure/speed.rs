@@ -10,11 +10,12 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
-/// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table shows the
+/// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table has the
+/// speed along lines whose moves are known beforehand, as in `measure loss`: positions are then evaluated together. A third shows the
 /// same network with its neurons permuted for positions of other games (see `net convert --arrange`; scores stay the
 /// same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end,
 /// evaluations_per_second, interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy,
-/// back_end}, arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
+/// back_end}, known_lines[as entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -60,6 +61,9 @@ fn text(record: &SpeedRecord) -> String {
         let rate = best.evaluations_per_second;
         let _ = write!(out, "\n\nfastest: {} on {}, {rate:.0} evaluations/s", best.strategy, best.back_end);
     }
+    if !record.known_lines.is_empty() {
+        let _ = write!(out, "\n\nlines whose moves are known beforehand\n{}", entries(&record.known_lines));
+    }
     match &record.ft_permuted {
         Some(permuted) => {
             let entries = entries(&permuted.entries);
@@ -80,16 +84,18 @@ fn text(record: &SpeedRecord) -> String {
 fn entries(entries: &[SpeedEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         let noisy = if entry.noisy { " noisy" } else { "" };
-        let time = |part: fn(&TimeBreakdown) -> f64| entry.nanoseconds.as_ref().map_or(0.0, part);
+        let time = |part: fn(&TimeBreakdown) -> f64| {
+            entry.nanoseconds.as_ref().map_or_else(|| "–".into(), |times| format!("{:.0}", part(times)))
+        };
         vec![
             entry.strategy.clone(),
             entry.back_end.clone(),
             format!("{:.0}", entry.evaluations_per_second),
             format!("± {:.0}{noisy}", entry.interval),
             format!("{:.0}", 1e9 / entry.evaluations_per_second),
-            format!("{:.0}", time(|times| times.features)),
-            format!("{:.0}", time(|times| times.rows)),
-            format!("{:.0}", time(|times| times.forward)),
+            time(|times| times.features),
+            time(|times| times.rows),
+            time(|times| times.forward),
             format!("{:.2}", entry.rows),
             format!("{:.0}", entry.rows * entry.row_bytes as f64),
         ]

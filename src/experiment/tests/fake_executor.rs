@@ -213,8 +213,8 @@ impl Executor for FakeExecutor {
             SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, ..SpeedEntry::default() };
         let entries = vec![entry];
         let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
-        let (positions, best, ft_permuted, machine) = (1, None, None, None);
-        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, ft_permuted, machine })
+        let (positions, best, known_lines, ft_permuted, machine) = (1, None, Vec::new(), None, None);
+        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, known_lines, ft_permuted, machine })
     }
 
     /// As if the speed of compact were that of piece at half the width.
