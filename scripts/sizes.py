@@ -12,11 +12,14 @@ largest resident set of the process (`ru_maxrss`), pages of mapped files include
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import fcntl
 import json
+import mmap
 import os
 import pathlib
+import random
 import re
 import shlex
 import shutil
@@ -178,8 +181,12 @@ def scale(bench, arguments):
 
 def label(bench):
     """Labels and games of an engine: rates over a few thousand, since an engine is slower than all else."""
+    few = bench.folder / "few.fsd"
+    if not few.exists():
+        # An engine labels all samples before some are drawn.
+        bench.run(f"dataset build one.binpack --method eval --samples 3000 --out {few}")
     name = "label, 1,000 nodes per position"
-    text = bench.measure("scale", name, "dataset build one.binpack --method eval --samples 20000 --engine stockfish "
+    text = bench.measure("scale", name, "dataset build few.fsd --method eval --engine stockfish "
                          f"--nodes 1000 --concurrency {bench.threads} --out {{}}/x.fsd --format json")
     if text:
         bench.results["scale"][name]["positions"] = json.loads(text)["labelling"]["positions"]
@@ -210,7 +217,9 @@ def service(bench, part, name, files, samples=None):
     slot = process.stdout.read(1)[0]
     first = time.monotonic() - start
     with bench.quiet():
+        before = processor_seconds(process.pid)
         served, seconds, rates, peak = consume(process, slot, description)
+        busy = processor_seconds(process.pid) - before
     process.stdin.close()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -220,12 +229,17 @@ def service(bench, part, name, files, samples=None):
     bench.results.setdefault(part, {})[name] = {
         "command": " ".join(command[1:4]), "seconds": first + seconds, "first": first,
         "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024, **peak, "samples": served,
-        "rate": served / seconds, "median_rate": rates[len(rates) // 2] if rates else None,
+        "rate": served / seconds, "per_processor_second": served / busy, "median_rate": rates[len(rates) // 2] if rates else None,
         "bytes": sum((bench.folder / file).stat().st_size for file in files), "written": 0,
     }
     bench.save()
     print(f"  first batch after {first:.1f} s, then {seconds:.1f} s, {served / seconds / 1e6:.2f} M/s, "
-          f"{usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+          f"{served / busy / 1e6:.2f} M per processor second, {usage.ru_maxrss / 1e3:.0f} MB", file=sys.stderr)
+
+
+def processor_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def consume(process, slot, description):
@@ -248,28 +262,58 @@ def consume(process, slot, description):
 
 
 def service_large(bench, arguments):
-    """As many samples of one file of 50 million positions, and of files that are larger than memory together."""
+    """As many samples of one file of 50 million positions, and of files that are larger than memory together.
+
+    Files that are all distinct come from the disk. With fewer distinct ones, which the page cache holds, the rate is that of
+    the program.
+    """
     _, _, eval_fsd, _ = prepare_fsd(bench, arguments.data)
     size = eval_fsd.stat().st_size
     count = max(2, round(arguments.gigabytes * 1e9 / size))
     distinct = min(count, arguments.distinct or count)
     files = [bench.folder / f"large-{number}.fsd" for number in range(count)]
-    bench.results["service_distinct"] = distinct * size
+    name = "large" if distinct == count else "large, cached"
     try:
         for number, file in enumerate(files):
+            # One that an interrupted run left may be another name of the first.
+            file.unlink(missing_ok=True)
             if number >= distinct:
                 file.hardlink_to(files[number % distinct])
-            elif not file.exists() or file.stat().st_size != size:
+            else:
                 if shutil.disk_usage(bench.folder).free < size + 5e9:
                     sys.exit(f"{bench.folder} is too full for {distinct * size / 1e9:.0f} GB; see --distinct")
                 shutil.copyfile(eval_fsd, file)
+        os.sync()
+        with bench.quiet():
+            bench.results["disk"] = disk(files[:distinct])
         service(bench, "service", "small", [eval_fsd.name])
         samples = bench.results["service"]["small"]["samples"]
-        service(bench, "service", "large", [file.name for file in files], samples)
+        service(bench, "service", name, [file.name for file in files], samples)
+        bench.results["service"][name]["distinct"] = distinct * size
         service(bench, "service", "small again", [eval_fsd.name])
+        bench.save()
     finally:
         for file in files:
             file.unlink(missing_ok=True)
+
+
+def disk(files, seconds=5):
+    """Bytes per second of four threads that read 160 kB from random places, past the page cache."""
+    length, page = 160 * 1024, 4096
+    end = time.monotonic() + seconds
+
+    def read(seed):
+        draw, buffer, total = random.Random(seed), mmap.mmap(-1, length), 0
+        opened = [os.open(file, os.O_RDONLY | os.O_DIRECT) for file in files]
+        last = (os.path.getsize(files[0]) - length) // page
+        while time.monotonic() < end:
+            total += os.preadv(draw.choice(opened), [buffer], draw.randrange(last) * page)
+        for descriptor in opened:
+            os.close(descriptor)
+        return total
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        return sum(threads.map(read, range(4))) / seconds
 
 
 def memory(bench, arguments):
@@ -347,7 +391,7 @@ def scale_table(results):
         many = f" for {count:,}" if count != positions and "positions" in row else ""
         lines.append(f"| {name} | {duration(row['seconds'])}{many}{first} | {duration(row['cpu'])} | {size(row['peak'])} | "
                      f"{size(row['written']) if row['written'] else '–'} | {duration(row['cpu'] * factor)} | "
-                     f"{size(row['written'] * factor) if row['written'] else '–'} |")
+                     f"{size(row['written'] * factor) if row['written'] and not name.startswith('train') else '–'} |")
     return "\n".join(lines) + "\n"
 
 
@@ -367,14 +411,18 @@ def memory_table(results):
 
 
 def service_table(results):
-    lines = [f"{size(results['service_distinct'])} of the large files are distinct; the others are further names of these. "
-             f"The machine has {size(results['machine']['memory'])} of memory.", "",
-             "| | files | samples served | first batch after | samples per second | peak of memory | of it anonymous, files, slots |",
-             "|---|---|---|---|---|---|---|"]
-    for name, row in results["service"].items():
+    raw = results["disk"]
+    lines = [f"The machine has {size(results['machine']['memory'])} of memory. Its disk gives {raw / 1e6:.0f} MB/s, that is "
+             f"{raw / 40e6:.1f} million samples, to reads of 160 kB at random places that pass by the page cache.", "",
+             "| | files | of them distinct | samples served | first batch after | samples per second | per processor second | peak of memory | of it anonymous, files, slots |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    rows = results["service"]
+    for name in filter(rows.get, ["small", "large, cached", "large", "small again"]):
+        row = rows[name]
         parts = ", ".join(size(row[key]) for key in ("RssAnon", "RssFile", "RssShmem"))
-        lines.append(f"| {name} | {size(row['bytes'])} | {row['samples'] / 1e6:.0f} million | {duration(row['first'])} | "
-                     f"{row['rate'] / 1e6:.2f} million | {size(row['peak'])} | {parts} |")
+        lines.append(f"| {name} | {size(row['bytes'])} | {size(row.get('distinct', row['bytes']))} | "
+                     f"{row['samples'] / 1e6:.0f} million | {duration(row['first'])} | "
+                     f"{row['rate'] / 1e6:.2f} million | {row['per_processor_second'] / 1e6:.2f} million | {size(row['peak'])} | {parts} |")
     return "\n".join(lines) + "\n"
 
 
@@ -386,7 +434,7 @@ def main():
     parser.add_argument("--data", nargs="+", default=[], help="binpacks that are repeated")
     parser.add_argument("--games", help="PGN, compressed by zstd, that is repeated")
     parser.add_argument("--gigabytes", type=float, default=40, help="size of the files of `service`")
-    parser.add_argument("--distinct", type=int, help="service: distinct files; the others are further names of these")
+    parser.add_argument("--distinct", type=int, help="service: distinct files, which the page cache can hold; the others are further names of these")
     parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by *)")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--lock", help="a file that is locked while rates are measured")

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::common::skip::skip;
-use super::{Case, Files, PROGRAM, Undisturbed, copy, files, inputs, run, shim, stderr};
+use super::shim::shim;
+use super::{Case, Files, PROGRAM, Undisturbed, copy, files, inputs, run, stderr};
 
 /// The folder on the disk, into which the commands write.
 const DISK: &str = "disk";

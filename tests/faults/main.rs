@@ -4,25 +4,27 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+#[cfg(feature = "train")]
+mod claims;
 #[path = "../common/mod.rs"]
 mod common;
 mod disks;
 #[path = "../engines/mod.rs"]
 mod engines;
 mod kills;
+mod shim;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::skip::skip;
 use engines::Script;
 use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
-use fsbench::units::Seed;
 use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Position};
+use shim::{Faults, shim};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
@@ -113,23 +115,6 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The shim, compiled; `None` where there is no C compiler.
-fn shim(folder: &Path) -> Option<PathBuf> {
-    let path = folder.join("shim.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c");
-    let arguments = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", source, "-ldl", "-o"];
-    match Command::new("cc").args(arguments).arg(&path).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", stderr(&output));
-            Some(path)
-        }
-        Err(_) => {
-            skip("cc", "there is no C compiler here");
-            None
-        }
-    }
-}
-
 /// Contents of files by their paths.
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -167,40 +152,6 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
-
-/// A fault: kind of call, its number, errno (0 = a short write), whether later calls fail, too.
-#[derive(Copy, Clone, Debug)]
-struct Fault {
-    kind: &'static str,
-    number: usize,
-    errno: i32,
-    stays: bool,
-}
-
-impl Fault {
-    /// Whether the program must go on as if nothing had happened.
-    fn is_harmless(self) -> bool {
-        [0, libc::EINTR].contains(&self.errno)
-    }
-
-    fn text(self) -> String {
-        let Fault { kind, number, errno, stays } = self;
-        format!("{kind}:{number}:{errno}{}", if stays { ":on" } else { "" })
-    }
-}
-
-/// The faults that a call of a kind may have.
-fn faults_of(kind: &str) -> &'static [(i32, bool)] {
-    match kind {
-        "write" => &[(libc::ENOSPC, true), (libc::EIO, false), (libc::EINTR, false), (0, false)],
-        "sync" => &[(libc::EIO, false), (libc::ENOSPC, false)],
-        "rename" => &[(libc::EIO, false), (libc::EACCES, true)],
-        "unlink" => &[(libc::EACCES, true)],
-        _ => &[(libc::ENOSPC, false), (libc::EROFS, true)],
-    }
-}
-
-const KINDS: [&str; 8] = ["write", "sync", "rename", "truncate", "create", "mkdir", "link", "unlink"];
 
 /// A command and how it is given again after a failure.
 #[derive(Clone)]
@@ -293,41 +244,25 @@ fn check(case: &Case, inputs: &Path) {
         files(&folder)
     };
     let undisturbed = Undisturbed::new(files(inputs), clean(), &clean()).with_stable_files();
-    let mut number_of: BTreeMap<&str, usize> = BTreeMap::new();
-    let text = fs::read_to_string(&counts).unwrap();
-    for (kind, count) in text.lines().map(|line| line.split_once(' ').unwrap()) {
-        let most = number_of.entry(kind).or_default();
-        *most = (*most).max(count.parse().unwrap());
-    }
-    assert!(number_of["write"] > 0 && number_of["rename"] > 0, "{}: {number_of:?}", case.arguments);
-
-    let most = std::env::var("FSBENCH_FAULTS").map_or(case.most, |most| most.parse().expect("a number"));
-    for kind in KINDS {
-        let count = number_of[kind];
-        let mut rng = Seed(3).stream(kind, count as u64);
-        let drawn = rand::seq::index::sample(&mut rng, count, count.min(most));
-        for number in drawn.iter().map(|index| index + 1) {
-            for (errno, stays) in faults_of(kind) {
-                let fault = Fault { kind, number, errno: *errno, stays: *stays };
-                copy(inputs, &folder);
-                let output = with(&case.arguments, &[("FAULT", &fault.text())]);
-                let found = files(&folder);
-                let about =
-                    || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
-                if output.status.success() {
-                    undisturbed.check_finished(&found, &about());
-                    continue;
-                }
-                assert!(!fault.is_harmless() && output.status.code() == Some(1), "{}", about());
-                undisturbed.check_message(&stderr(&output), &about());
-                let is_part_left = found.keys().any(|name| name.ends_with(".part"));
-                assert!(!is_part_left || kind == "unlink", "{}: a part is left", about());
-                undisturbed.check_unfinished(&found, case.changing, &about());
-                let again = with(&case.again, &[]);
-                assert!(again.status.success(), "{}, then {}", about(), stderr(&again));
-                undisturbed.check_finished(&files(&folder), &about());
-            }
+    let faults = Faults::new(&counts, case.most);
+    assert!(faults.number_of("write") > 0 && faults.number_of("rename") > 0, "{}: {faults:?}", case.arguments);
+    for fault in faults.drawn() {
+        copy(inputs, &folder);
+        let output = with(&case.arguments, &[("FAULT", &fault.text())]);
+        let found = files(&folder);
+        let about = || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
+        if output.status.success() {
+            undisturbed.check_finished(&found, &about());
+            continue;
         }
+        assert!(!fault.is_harmless() && output.status.code() == Some(1), "{}", about());
+        undisturbed.check_message(&stderr(&output), &about());
+        let is_part_left = found.keys().any(|name| name.ends_with(".part"));
+        assert!(!is_part_left || fault.kind == "unlink", "{}: a part is left", about());
+        undisturbed.check_unfinished(&found, case.changing, &about());
+        let again = with(&case.again, &[]);
+        assert!(again.status.success(), "{}, then {}", about(), stderr(&again));
+        undisturbed.check_finished(&files(&folder), &about());
     }
 }
 

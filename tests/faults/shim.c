@@ -121,6 +121,9 @@ int fdatasync(int fd) { return is_file_below(fd) && fails(SYNC) ? -1 : REAL(fdat
 int ftruncate64(int fd, off64_t to) { return is_file_below(fd) && fails(TRUNCATE) ? -1 : REAL(ftruncate64)(fd, to); }
 int mkdir(const char *path, mode_t mode) { return is_below(path) && fails(MKDIR) ? -1 : REAL(mkdir)(path, mode); }
 int link(const char *from, const char *to) { return is_below(to) && fails(LINK) ? -1 : REAL(link)(from, to); }
+int linkat(int of, const char *from, int in, const char *to, int flags) {
+    return is_below(to) && fails(LINK) ? -1 : REAL(linkat)(of, from, in, to, flags);
+}
 int symlink(const char *from, const char *to) { return is_below(to) && fails(LINK) ? -1 : REAL(symlink)(from, to); }
 int unlink(const char *path) { return is_below(path) && fails(UNLINK) ? -1 : REAL(unlink)(path); }
 

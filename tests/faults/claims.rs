@@ -1,0 +1,153 @@
+//! Claims on steps: every call on a claim's file fails in turn, by a process that takes a dead one's claim over. No step is
+//! lost or done twice, and nothing that is left in the folder of claims holds up the next process.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::shim::{Faults, shim};
+use super::{EXPERIMENT, command, copy, files, games, run, stderr};
+
+/// A claim of a dead process on another machine counts for two minutes; one on this machine must not count at all.
+const PATIENCE: Duration = Duration::from_secs(90);
+const FINISHED: &str = "cache/runs/finished";
+const CLAIMS: &str = "cache/runs/claims";
+
+/// An experiment whose steps are done, but for the measures of updates. A dead process claims the first.
+struct Begun {
+    scratch: TempDir,
+    /// The two steps that are left.
+    left: [String; 2],
+}
+
+impl Begun {
+    fn new() -> Begun {
+        let begun = Begun { scratch: tempfile::tempdir().unwrap(), left: Default::default() };
+        let folder = begun.folder();
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("games.pgn"), games(12)).unwrap();
+        fs::write(folder.join("small.toml"), EXPERIMENT).unwrap();
+        let must = |arguments: &str| {
+            let output = run(&folder, arguments, &[]);
+            assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+            output.stdout
+        };
+        must("dataset build games.pgn --method eval --min-ply 0 --out samples.fsd");
+        must("work small.toml --out made");
+        let listed: Vec<Value> = serde_json::from_slice(&must("run small.toml --out made --list-steps")).unwrap();
+        let updates = listed.iter().filter(|step| step["kind"] == "updates");
+        let keys: Vec<String> = updates.map(|step| step["key"].as_str().unwrap().to_owned()).collect();
+        let left: [String; 2] = keys.try_into().unwrap();
+        for key in &left {
+            fs::remove_file(folder.join(FINISHED).join(format!("updates-{key}.json"))).unwrap();
+        }
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
+        let system = format!("{} {}", boot.trim(), namespace.display());
+        let dead = json!({"host": "here", "pid": u32::MAX, "system": system, "began": "1", "claim": "dead"});
+        fs::write(folder.join(CLAIMS).join(&left[0]), dead.to_string()).unwrap();
+        copy(&folder, &begun.scratch.path().join("begun"));
+        Begun { left, ..begun }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.scratch.path().join("folder")
+    }
+
+    fn start_again(&self) {
+        copy(&self.scratch.path().join("begun"), &self.folder());
+    }
+
+    /// Runs a command, which must not wait for a process that has ended.
+    fn run(&self, arguments: &str, more: &[(&str, &str)]) -> Output {
+        let mut command = command(&self.folder(), arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).envs(more.iter().copied());
+        let (mut child, start) = (command.spawn().unwrap(), Instant::now());
+        while child.try_wait().unwrap().is_none() {
+            if start.elapsed() > PATIENCE {
+                child.kill().unwrap();
+                panic!("{arguments} waits: {}", stderr(&child.wait_with_output().unwrap()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.wait_with_output().unwrap()
+    }
+
+    /// The finished results, with what tells a file from one that replaced it.
+    fn finished(&self) -> BTreeMap<String, (u64, i64)> {
+        let stored = files(&self.folder().join(FINISHED)).into_keys().map(|name| {
+            let data = self.folder().join(FINISHED).join(&name).metadata().unwrap();
+            (name, (data.ino(), data.mtime_nsec()))
+        });
+        stored.collect()
+    }
+
+    /// The results of the steps, without their times.
+    fn records(&self, steps: &[String]) -> Vec<Value> {
+        let record = |key: &String| {
+            let text = fs::read(self.folder().join(FINISHED).join(format!("updates-{key}.json"))).unwrap();
+            serde_json::from_slice::<Value>(&text).unwrap()["record"].clone()
+        };
+        steps.iter().map(record).collect()
+    }
+
+    /// Files among the claims, but for the lock of this machine.
+    fn claims(&self) -> Vec<String> {
+        let names = files(&self.folder().join(CLAIMS)).into_keys();
+        names.filter(|name| !name.starts_with("machine ")).collect()
+    }
+
+    /// Makes each call on a claim fail in turn while the command does these steps.
+    fn check(&self, shim: &Path, arguments: &str, steps: &[String], most: usize) {
+        let claims = self.folder().join(CLAIMS);
+        let counts = self.scratch.path().join("counts");
+        let with = |more: (&str, &str)| {
+            let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", claims.to_str().unwrap()), more];
+            self.run(arguments, &preloaded)
+        };
+        self.start_again();
+        let before = self.finished();
+        let output = with(("FAULT_COUNTS", counts.to_str().unwrap()));
+        assert!(output.status.success() && self.claims().is_empty(), "{}: {:?}", stderr(&output), self.claims());
+        assert_eq!(self.finished().len(), before.len() + steps.len());
+        let expected = self.records(steps);
+
+        let faults = Faults::new(&counts, most);
+        for kind in ["write", "sync", "rename", "create", "link", "unlink"] {
+            assert!(faults.number_of(kind) > 0, "{arguments}: no {kind} of a claim");
+        }
+        for fault in faults.drawn() {
+            self.start_again();
+            let output = with(("FAULT", &fault.text()));
+            let about = format!("{arguments} with {}: {:?} {}", fault.text(), output.status, stderr(&output));
+            let done = self.finished();
+            if !output.status.success() {
+                assert!(!fault.is_harmless() && output.status.code() == Some(1), "{about}");
+                assert!(stderr(&output).contains(CLAIMS), "{about} does not name the file");
+                let again = self.run(arguments, &[]);
+                assert!(again.status.success(), "{about}, then {}", stderr(&again));
+            }
+            assert_eq!(self.records(steps), expected, "{about}");
+            let end = self.finished();
+            assert!(done.iter().all(|(name, file)| end.get(name) == Some(file)), "{about}: a step is done twice");
+            assert_eq!(end.len(), before.len() + steps.len(), "{about}");
+            assert!(self.claims().is_empty() || fault.kind == "unlink", "{about}: {:?} are left", self.claims());
+        }
+    }
+}
+
+#[test]
+fn claims_on_steps() {
+    let begun = Begun::new();
+    let Some(shim) = shim(begun.scratch.path()) else { return };
+    let [first, second] = begun.left.clone();
+    let one = format!("run small.toml --out made --step {first}");
+    begun.check(&shim, &one, std::slice::from_ref(&first), 0);
+    begun.check(&shim, "work small.toml --out made", &[first, second], 1);
+}
