@@ -14,13 +14,14 @@ use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::{Request, ServiceError};
 use crate::data::formats::binpack::{Segment, Segments};
-use crate::data::{Record, Split, SplitRule};
+use crate::cpu::prefetch;
+use crate::data::{CompactRecord, Method, Record, Split, SplitRule};
 
 const WINDOW_SAMPLES: u64 = 1 << 18;
 /// Cached windows besides those that workers hold.
 const CACHED_WINDOWS: usize = 2;
 /// The low bits of a [`Location`] number the sample in its segment, the high bits the segment in its window.
-const SAMPLE_BITS: u32 = 18;
+const SAMPLE_BITS: u32 = CompactRecord::NUMBER_BITS;
 
 /// A sample of a window: segment << [`SAMPLE_BITS`] | sample.
 type Location = u32;
@@ -34,8 +35,25 @@ pub(super) struct BinpackBatches {
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
     /// Buffers of dropped windows, reused for the next segments.
-    spare: Mutex<Vec<Vec<Record>>>,
+    spare: Mutex<Vec<Vec<CompactRecord>>>,
+    /// Buffers in which no worker decodes a segment now.
+    buffers: Mutex<Vec<DecodeBuffers>>,
     window_samples: u64,
+    method: Method,
+}
+
+/// The bytes of a segment, and its records.
+#[derive(Default)]
+struct DecodeBuffers {
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+}
+
+/// The samples of a segment.
+struct DecodedSegment {
+    /// The number of the segment's first sample in the data.
+    first: u32,
+    samples: Vec<CompactRecord>,
 }
 
 /// The segments of all files, numbered one file after another.
@@ -68,9 +86,11 @@ impl AllSegments {
         &file.segments()[segment]
     }
 
-    fn decode(&self, segment: usize, bytes: &mut Vec<u8>, records: &mut Vec<Record>) -> Result<(), ServiceError> {
+    /// Decodes a segment and returns the number of its first sample in the data.
+    fn decode(&self, segment: usize, buffers: &mut DecodeBuffers) -> Result<u32, ServiceError> {
         let (file, segment) = self.locate(segment);
-        Ok(file.decode(segment, bytes, records)?)
+        file.decode(segment, &mut buffers.bytes, &mut buffers.records)?;
+        Ok(file.first_sample(segment))
     }
 }
 
@@ -87,29 +107,53 @@ impl WindowRange {
 
     pub(super) fn reader(&self) -> WindowReader<'_> {
         let order = self.window.order.get().map_or(&[][..], |order| &order[self.range.clone()]);
-        let decoded = self.window.decoded.iter().map(|segment| segment.get().map_or(&[][..], Vec::as_slice));
-        WindowReader { order, decoded: decoded.collect() }
+        let segments = self.window.decoded.iter().map(OnceLock::get);
+        let decoded = segments.map(|segment| segment.map_or((0, &[][..]), |decoded| (decoded.first, &decoded.samples[..])));
+        WindowReader { order, decoded: decoded.collect(), method: self.window.method }
     }
 }
 
 /// The samples of a [`WindowRange`].
 pub(super) struct WindowReader<'a> {
     order: &'a [Location],
-    decoded: Vec<&'a [Record]>,
+    /// By segment: the number of its first sample, and its samples.
+    decoded: Vec<(u32, &'a [CompactRecord])>,
+    method: Method,
 }
 
-impl WindowReader<'_> {
+/// Where a sample is in memory.
+#[derive(Copy, Clone)]
+pub(super) struct DecodedSample<'a> {
+    method: Method,
+    first: u32,
+    compact: &'a CompactRecord,
+}
+
+impl DecodedSample<'_> {
+    #[inline]
+    pub(super) fn prefetch(self) {
+        prefetch(self.compact);
+    }
+
+    #[inline]
+    pub(super) fn record(self) -> Record {
+        self.compact.record(self.first, self.method)
+    }
+}
+
+impl<'a> WindowReader<'a> {
     pub(super) const fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Visits some of the samples, numbered from the start of the range.
+    /// Some of the samples, numbered from the start of the range.
     #[inline]
-    pub(super) fn for_each(&self, samples: Range<usize>, visit: &mut impl FnMut(&Record)) {
-        for location in &self.order[samples] {
+    pub(super) fn locate(&self, samples: Range<usize>) -> impl Iterator<Item = DecodedSample<'a>> {
+        self.order[samples].iter().map(|location| {
             let (segment, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            visit(&self.decoded[segment as usize][sample as usize]);
-        }
+            let (first, samples) = self.decoded[segment as usize];
+            DecodedSample { method: self.method, first, compact: &samples[sample as usize] }
+        })
     }
 }
 
@@ -147,7 +191,9 @@ impl BinpackBatches {
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
+            buffers: Mutex::default(),
             window_samples: WINDOW_SAMPLES,
+            method: request.method,
             segments: Arc::new(segments),
         })
     }
@@ -161,7 +207,9 @@ impl BinpackBatches {
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
+            buffers: Mutex::default(),
             window_samples: self.window_samples,
+            method: self.method,
         }
     }
 
@@ -178,9 +226,10 @@ impl BinpackBatches {
     /// About `count` samples from segments spread over the split.
     pub(super) fn spread(&self, count: usize) -> Result<Vec<Record>, ServiceError> {
         const DECODED_SEGMENTS: usize = 16;
-        let (mut bytes, mut decoded, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut buffers, mut records) = (DecodeBuffers::default(), Vec::new());
         for &segment in self.eligible.iter().step_by(self.eligible.len().div_ceil(DECODED_SEGMENTS).max(1)) {
-            self.segments.decode(segment as usize, &mut bytes, &mut decoded)?;
+            self.segments.decode(segment as usize, &mut buffers)?;
+            let decoded = &buffers.records;
             records.extend(decoded.iter().step_by((decoded.len() * DECODED_SEGMENTS / count).max(1)));
         }
         Ok(records)
@@ -226,13 +275,14 @@ impl BinpackBatches {
         if let Some(window) = windows.iter().find(|window| window.key == key) {
             return Arc::clone(window);
         }
-        let window = Arc::new(BinpackWindow::new(key, segments));
+        let window = Arc::new(BinpackWindow::new(key, segments, self.method));
         windows.push(Arc::clone(&window));
         windows.sort_by_key(|window| window.key);
         if windows.len() > CACHED_WINDOWS
             && let Ok(dropped) = Arc::try_unwrap(windows.remove(0))
         {
-            lock(&self.spare).extend(dropped.decoded.into_iter().filter_map(OnceLock::into_inner));
+            let decoded = dropped.decoded.into_iter().filter_map(OnceLock::into_inner);
+            lock(&self.spare).extend(decoded.map(|segment| segment.samples));
         }
         window
     }
@@ -244,7 +294,8 @@ impl BinpackBatches {
 struct BinpackWindow {
     /// Epoch, and index in it.
     key: (u32, usize),
-    decoded: Vec<OnceLock<Vec<Record>>>,
+    decoded: Vec<OnceLock<DecodedSegment>>,
+    method: Method,
     order: OnceLock<Vec<Location>>,
     next_task: AtomicUsize,
     progress: Mutex<DecodeProgress>,
@@ -258,9 +309,10 @@ struct DecodeProgress {
 }
 
 impl BinpackWindow {
-    fn new(key: (u32, usize), segments: usize) -> BinpackWindow {
+    fn new(key: (u32, usize), segments: usize, method: Method) -> BinpackWindow {
         BinpackWindow {
             key,
+            method,
             decoded: (0..segments).map(|_| OnceLock::new()).collect(),
             order: OnceLock::new(),
             next_task: AtomicUsize::new(0),
@@ -281,13 +333,13 @@ impl BinpackWindow {
         if lock(&self.progress).finished_tasks == tasks {
             return Ok(true);
         }
-        let mut bytes = Vec::new();
+        let mut buffers = lock(&batches.buffers).pop().unwrap_or_default();
         loop {
             let task = self.next_task.fetch_add(1, Ordering::Relaxed);
             if task >= tasks || should_stop() {
                 break;
             }
-            let result = self.run_task(task, batches, segments, &mut bytes);
+            let result = self.run_task(task, batches, segments, &mut buffers);
             let mut progress = lock(&self.progress);
             progress.finished_tasks += 1;
             progress.failed |= result.is_err();
@@ -295,6 +347,7 @@ impl BinpackWindow {
             self.progressed.notify_all();
             result?;
         }
+        lock(&batches.buffers).push(buffers);
         let mut progress = lock(&self.progress);
         while progress.finished_tasks < tasks && !progress.failed && !should_stop() {
             let waited = self.progressed.wait_timeout(progress, Duration::from_millis(100));
@@ -308,7 +361,7 @@ impl BinpackWindow {
         task: usize,
         batches: &BinpackBatches,
         segments: &[u32],
-        bytes: &mut Vec<u8>,
+        buffers: &mut DecodeBuffers,
     ) -> Result<(), ServiceError> {
         // Every task is run once, so the cells are still empty.
         match task.checked_sub(1) {
@@ -316,9 +369,11 @@ impl BinpackWindow {
                 let _ = self.order.set(self.shuffled_locations(batches, segments));
             }
             Some(segment) => {
-                let mut records = lock(&batches.spare).pop().unwrap_or_default();
-                batches.segments.decode(segments[segment] as usize, bytes, &mut records)?;
-                let _ = self.decoded[segment].set(records);
+                let first = batches.segments.decode(segments[segment] as usize, buffers)?;
+                let mut samples = lock(&batches.spare).pop().unwrap_or_default();
+                samples.clear();
+                samples.extend(buffers.records.iter().map(|record| CompactRecord::of(record, first, self.method)));
+                let _ = self.decoded[segment].set(DecodedSegment { first, samples });
             }
         }
         Ok(())
@@ -362,7 +417,10 @@ mod tests {
     fn records_of(batches: &BinpackBatches, number: u64) -> Vec<Record> {
         let ranges = batches.batch(number, &|| false).expect("a good file").expect("not stopped");
         let mut all = Vec::new();
-        ranges.iter().for_each(|range| range.reader().for_each(0..range.len(), &mut |record| all.push(*record)));
+        for range in &ranges {
+            let reader = range.reader();
+            all.extend(reader.locate(0..range.len()).map(|sample| sample.record()));
+        }
         all
     }
 

@@ -247,6 +247,7 @@ struct ReadSamples<'a> {
 
 impl BitTask for ReadSamples<'_> {
     type Output = Result<usize, ChunkError>;
+    const PACKS_CODES: bool = true;
 
     #[inline(always)]
     fn run(self, bits: impl BitInstructions) -> Self::Output {

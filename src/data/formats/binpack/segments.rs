@@ -200,6 +200,12 @@ impl Segments {
         &self.segments
     }
 
+    /// The number of a segment's first sample in the file, or in the data that it [follows](Segments::following).
+    #[must_use]
+    pub fn first_sample(&self, segment: usize) -> u32 {
+        self.first_samples[segment]
+    }
+
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
