@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
+use super::window_memory::{SampleCell, WindowMemory};
 use super::{Request, ServiceError};
 use crate::data::formats::binpack::{Segment, Segments};
 use crate::cpu::prefetch;
@@ -26,6 +27,9 @@ const SAMPLE_BITS: u32 = CompactRecord::NUMBER_BITS;
 /// A sample of a window: segment << [`SAMPLE_BITS`] | sample.
 type Location = u32;
 
+/// Epoch, and index in it.
+type WindowKey = (u32, usize);
+
 /// The batches of a stream over a binpack, numbered from 0 over all epochs.
 pub(super) struct BinpackBatches {
     segments: Arc<AllSegments>,
@@ -34,8 +38,8 @@ pub(super) struct BinpackBatches {
     schedule: Schedule,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
-    /// Buffers of dropped windows, reused for the next segments.
-    spare: Mutex<Vec<Vec<CompactRecord>>>,
+    /// Memory of dropped windows, reused for the next.
+    spare: Mutex<Vec<WindowMemory>>,
     /// Buffers in which no worker decodes a segment now.
     buffers: Mutex<Vec<DecodeBuffers>>,
     window_samples: u64,
@@ -49,11 +53,14 @@ struct DecodeBuffers {
     records: Vec<Record>,
 }
 
-/// The samples of a segment.
-struct DecodedSegment {
+/// A segment of a window.
+#[derive(Copy, Clone)]
+struct WindowSegment {
     /// The number of the segment's first sample in the data.
     first: u32,
-    samples: Vec<CompactRecord>,
+    /// The first of its samples in the window's memory, and their number.
+    start: u32,
+    samples: u32,
 }
 
 /// The segments of all files, numbered one file after another.
@@ -86,11 +93,15 @@ impl AllSegments {
         &file.segments()[segment]
     }
 
-    /// Decodes a segment and returns the number of its first sample in the data.
-    fn decode(&self, segment: usize, buffers: &mut DecodeBuffers) -> Result<u32, ServiceError> {
+    /// The number of a segment's first sample in the data.
+    fn first_sample(&self, segment: usize) -> u32 {
         let (file, segment) = self.locate(segment);
-        file.decode(segment, &mut buffers.bytes, &mut buffers.records)?;
-        Ok(file.first_sample(segment))
+        file.first_sample(segment)
+    }
+
+    fn decode(&self, segment: usize, buffers: &mut DecodeBuffers) -> Result<(), ServiceError> {
+        let (file, segment) = self.locate(segment);
+        Ok(file.decode(segment, &mut buffers.bytes, &mut buffers.records)?)
     }
 }
 
@@ -107,17 +118,16 @@ impl WindowRange {
 
     pub(super) fn reader(&self) -> WindowReader<'_> {
         let order = self.window.order.get().map_or(&[][..], |order| &order[self.range.clone()]);
-        let segments = self.window.decoded.iter().map(OnceLock::get);
-        let decoded = segments.map(|segment| segment.map_or((0, &[][..]), |decoded| (decoded.first, &decoded.samples[..])));
-        WindowReader { order, decoded: decoded.collect(), method: self.window.method }
+        let BinpackWindow { segments, memory, method, .. } = &*self.window;
+        WindowReader { order, segments, cells: memory.cells(), method: *method }
     }
 }
 
 /// The samples of a [`WindowRange`].
 pub(super) struct WindowReader<'a> {
     order: &'a [Location],
-    /// By segment: the number of its first sample, and its samples.
-    decoded: Vec<(u32, &'a [CompactRecord])>,
+    segments: &'a [WindowSegment],
+    cells: &'a [SampleCell],
     method: Method,
 }
 
@@ -126,18 +136,18 @@ pub(super) struct WindowReader<'a> {
 pub(super) struct DecodedSample<'a> {
     method: Method,
     first: u32,
-    compact: &'a CompactRecord,
+    cell: &'a SampleCell,
 }
 
 impl DecodedSample<'_> {
     #[inline]
     pub(super) fn prefetch(self) {
-        prefetch(self.compact);
+        prefetch(self.cell);
     }
 
     #[inline]
     pub(super) fn record(self) -> Record {
-        self.compact.record(self.first, self.method)
+        self.cell.load().record(self.first, self.method)
     }
 }
 
@@ -151,8 +161,8 @@ impl<'a> WindowReader<'a> {
     pub(super) fn locate(&self, samples: Range<usize>) -> impl Iterator<Item = DecodedSample<'a>> {
         self.order[samples].iter().map(|location| {
             let (segment, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            let (first, samples) = self.decoded[segment as usize];
-            DecodedSample { method: self.method, first, compact: &samples[sample as usize] }
+            let WindowSegment { first, start, .. } = self.segments[segment as usize];
+            DecodedSample { method: self.method, first, cell: &self.cells[(start + sample) as usize] }
         })
     }
 }
@@ -245,7 +255,7 @@ impl BinpackBatches {
         let mut ranges = Vec::with_capacity(2);
         for (number, range) in epoch.locate(self.schedule.samples_of(batch)) {
             let segments = &epoch.groups[epoch.windows[number].groups.clone()];
-            let window = self.window(epoch.epoch, number, segments.len());
+            let window = self.window(epoch.epoch, number, segments)?;
             if !window.decode(self, segments, should_stop)? {
                 return Ok(None);
             }
@@ -269,22 +279,35 @@ impl BinpackBatches {
         self.segments.get(segment as usize).usable
     }
 
-    fn window(&self, epoch: u32, number: usize, segments: usize) -> Arc<BinpackWindow> {
+    fn window(&self, epoch: u32, number: usize, segments: &[u32]) -> Result<Arc<BinpackWindow>, ServiceError> {
         let key = (epoch, number);
         let mut windows = lock(&self.windows);
         if let Some(window) = windows.iter().find(|window| window.key == key) {
-            return Arc::clone(window);
+            return Ok(Arc::clone(window));
         }
-        let window = Arc::new(BinpackWindow::new(key, segments, self.method));
+        let mut start = 0;
+        let segment = |&segment: &u32| {
+            let samples = self.usable(segment);
+            start += samples;
+            let first = self.segments.first_sample(segment as usize);
+            WindowSegment { first, start: start - samples, samples }
+        };
+        let segments: Vec<WindowSegment> = segments.iter().map(segment).collect();
+        let spare = lock(&self.spare).pop().filter(|memory| memory.cells().len() >= start as usize);
+        let memory = match spare {
+            Some(memory) => memory,
+            None => WindowMemory::new(start as usize)
+                .map_err(|source| ServiceError::SharedMemory { action: "map memory for samples beside", source })?,
+        };
+        let window = Arc::new(BinpackWindow::new(key, segments, memory, self.method));
         windows.push(Arc::clone(&window));
         windows.sort_by_key(|window| window.key);
         if windows.len() > CACHED_WINDOWS
             && let Ok(dropped) = Arc::try_unwrap(windows.remove(0))
         {
-            let decoded = dropped.decoded.into_iter().filter_map(OnceLock::into_inner);
-            lock(&self.spare).extend(decoded.map(|segment| segment.samples));
+            lock(&self.spare).push(dropped.memory);
         }
-        window
+        Ok(window)
     }
 }
 
@@ -292,9 +315,9 @@ impl BinpackBatches {
 ///
 /// Task 0 shuffles the locations; task i + 1 decodes segment i.
 struct BinpackWindow {
-    /// Epoch, and index in it.
-    key: (u32, usize),
-    decoded: Vec<OnceLock<DecodedSegment>>,
+    key: WindowKey,
+    segments: Vec<WindowSegment>,
+    memory: WindowMemory,
     method: Method,
     order: OnceLock<Vec<Location>>,
     next_task: AtomicUsize,
@@ -309,11 +332,12 @@ struct DecodeProgress {
 }
 
 impl BinpackWindow {
-    fn new(key: (u32, usize), segments: usize, method: Method) -> BinpackWindow {
+    fn new(key: WindowKey, segments: Vec<WindowSegment>, memory: WindowMemory, method: Method) -> BinpackWindow {
         BinpackWindow {
             key,
             method,
-            decoded: (0..segments).map(|_| OnceLock::new()).collect(),
+            segments,
+            memory,
             order: OnceLock::new(),
             next_task: AtomicUsize::new(0),
             progress: Mutex::default(),
@@ -366,23 +390,24 @@ impl BinpackWindow {
         // Every task is run once, so the cells are still empty.
         match task.checked_sub(1) {
             None => {
-                let _ = self.order.set(self.shuffled_locations(batches, segments));
+                let _ = self.order.set(self.shuffled_locations(batches));
             }
             Some(segment) => {
-                let first = batches.segments.decode(segments[segment] as usize, buffers)?;
-                let mut samples = lock(&batches.spare).pop().unwrap_or_default();
-                samples.clear();
-                samples.extend(buffers.records.iter().map(|record| CompactRecord::of(record, first, self.method)));
-                let _ = self.decoded[segment].set(DecodedSegment { first, samples });
+                batches.segments.decode(segments[segment] as usize, buffers)?;
+                let WindowSegment { first, start, samples } = self.segments[segment];
+                let cells = &self.memory.cells()[start as usize..(start + samples) as usize];
+                for (cell, record) in cells.iter().zip(&buffers.records) {
+                    cell.store(CompactRecord::of(record, first, self.method));
+                }
             }
         }
         Ok(())
     }
 
-    fn shuffled_locations(&self, batches: &BinpackBatches, segments: &[u32]) -> Vec<Location> {
-        let locations = (0..).zip(segments).flat_map(|(index, &segment)| {
+    fn shuffled_locations(&self, batches: &BinpackBatches) -> Vec<Location> {
+        let locations = (0..).zip(&self.segments).flat_map(|(index, segment)| {
             let first: Location = index << SAMPLE_BITS;
-            (0..batches.usable(segment)).map(move |sample| first | sample)
+            (0..segment.samples).map(move |sample| first | sample)
         });
         let locations: Vec<Location> = locations.collect();
         let (epoch, number) = self.key;

@@ -9,7 +9,6 @@ use crate::data::Method;
 
 /// The parts of a [`Record`] that a method needs. Its `game` is a number counted from that of some first record.
 #[derive(Copy, Clone, Debug)]
-#[repr(C, align(32))]
 pub struct CompactRecord {
     board: PackedBoard,
     /// From the lowest bit. For eval: 16 bits score, 16 ply, 18 number, 8 result, 1 side to move. For pqr: 16 bits move,
@@ -38,6 +37,19 @@ impl CompactRecord {
             Method::Pqr => place >> 48 | (values >> 32 & 0x1f) << 50 | (values >> 40 & 0xff) << 55,
         };
         CompactRecord { board: record.board, rest: shared | own }
+    }
+
+    #[inline(always)]
+    #[must_use]
+    pub fn words(self) -> [u64; 4] {
+        let [occupied, low, high]: [u64; 3] = bytemuck::cast(self.board);
+        [occupied, low, high, self.rest]
+    }
+
+    #[inline(always)]
+    #[must_use]
+    pub fn from_words([occupied, low, high, rest]: [u64; 4]) -> CompactRecord {
+        CompactRecord { board: bytemuck::cast([occupied, low, high]), rest }
     }
 
     /// The record, without what the method does not need.
