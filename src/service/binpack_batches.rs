@@ -405,11 +405,12 @@ impl BinpackWindow {
     }
 
     fn shuffled_locations(&self, batches: &BinpackBatches) -> Vec<Location> {
-        let locations = (0..).zip(&self.segments).flat_map(|(index, segment)| {
+        let samples = self.segments.iter().map(|segment| segment.samples as usize).sum();
+        let mut locations: Vec<Location> = Vec::with_capacity(samples);
+        for (index, segment) in (0..).zip(&self.segments) {
             let first: Location = index << SAMPLE_BITS;
-            (0..segment.samples).map(move |sample| first | sample)
-        });
-        let locations: Vec<Location> = locations.collect();
+            locations.extend(first..first + segment.samples);
+        }
         let (epoch, number) = self.key;
         match batches.schedule.shuffle {
             true => bucket_shuffle(&locations, batches.schedule.seed.draws(&format!("window {epoch} {number}"))),
