@@ -79,9 +79,7 @@ impl BatchSamples<'_> {
     pub(super) fn read<R: ReadSamples>(&self, read: R) -> R::Output {
         match &self.storage {
             Storage::Mapped(records, batch) => read.run(&MappedReader { records, batch }),
-            Storage::Decoded(ranges) => {
-                read.run(&DecodedReader(ranges.iter().map(WindowRange::reader).collect()))
-            }
+            Storage::Decoded(ranges) => read.run(&DecodedReader(ranges.iter().map(WindowRange::reader).collect())),
         }
     }
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
-use super::window_memory::{SampleCell, WindowMemory};
+use super::window_memory::{CellSink, SampleCell, WindowMemory};
 use super::{Request, ServiceError};
-use crate::data::formats::binpack::{Segment, Segments};
 use crate::cpu::prefetch;
+use crate::data::formats::binpack::{RecordSink, Segment, Segments};
 use crate::data::{CompactRecord, Method, Record, Split, SplitRule};
 
 const WINDOW_SAMPLES: u64 = 1 << 18;
@@ -393,11 +393,15 @@ impl BinpackWindow {
                 let _ = self.order.set(self.shuffled_locations(batches));
             }
             Some(segment) => {
-                batches.segments.decode(segments[segment] as usize, buffers)?;
                 let WindowSegment { first, start, samples } = self.segments[segment];
                 let cells = &self.memory.cells()[start as usize..(start + samples) as usize];
-                for (cell, record) in cells.iter().zip(&buffers.records) {
-                    cell.store(CompactRecord::of(record, first, self.method));
+                let mut sink = CellSink::new(cells, first, self.method);
+                let (file, number) = batches.segments.locate(segments[segment] as usize);
+                if file.segments()[number].samples == samples {
+                    file.decode_all(number, &mut buffers.bytes, &mut sink)?;
+                } else {
+                    file.decode(number, &mut buffers.bytes, &mut buffers.records)?;
+                    buffers.records.iter().for_each(|record| sink.push(*record));
                 }
             }
         }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::data::CompactRecord;
+use crate::data::formats::binpack::RecordSink;
+use crate::data::{CompactRecord, Method, Record};
 
 /// A large page of x86-64 and most others.
 const LARGE_PAGE: usize = 2 << 20;
@@ -25,6 +26,40 @@ impl SampleCell {
     #[inline(always)]
     pub(super) fn load(&self) -> CompactRecord {
         CompactRecord::from_words(self.0.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    }
+}
+
+/// Stores samples in cells as they are decoded; those beyond the last cell are only counted.
+pub(super) struct CellSink<'a> {
+    cells: &'a [SampleCell],
+    first: u32,
+    method: Method,
+    count: usize,
+}
+
+impl CellSink<'_> {
+    /// The number of the first sample in the data is `first`.
+    pub(super) const fn new(cells: &[SampleCell], first: u32, method: Method) -> CellSink<'_> {
+        CellSink { cells, first, method, count: 0 }
+    }
+}
+
+impl RecordSink for CellSink<'_> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record) {
+        if let Some(cell) = self.cells.get(self.count) {
+            cell.store(CompactRecord::of(&record, self.first, self.method));
+        }
+        self.count += 1;
+    }
+
+    fn pop(&mut self) {
+        self.count = self.count.saturating_sub(1);
     }
 }
 
