@@ -28,6 +28,7 @@ pub use truncation::install_truncation_handler;
 pub(crate) use fsd::VERSION as FSD_VERSION;
 pub(crate) use input::{Input, hash_file};
 pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, PgnWriter, first_ply};
+pub(crate) use record::CompactRecord;
 
 use serde::{Deserialize, Serialize};
 

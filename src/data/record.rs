@@ -26,6 +26,10 @@ use thiserror::Error;
 use crate::chess::{PackedBoard, PackedBoardError, PackedMove};
 use crate::units::Ply;
 
+mod compact;
+
+pub use compact::CompactRecord;
+
 /// The result of a game for one side.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

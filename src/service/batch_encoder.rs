@@ -3,7 +3,7 @@
 //! A worker encodes a chunk of samples into its own buffers, which stay in the L1 cache, and copies them to the slot.
 //! Nothing is allocated once the buffers have grown.
 
-use super::batch_source::BatchSamples;
+use super::batch_source::{BatchSamples, ReadSamples, SampleReader};
 use super::protocol::{Header, Layout, SlotLayout};
 use super::shared_memory::SlotWriter;
 use super::{PreparedStream, ServiceError};
@@ -22,7 +22,7 @@ pub(super) struct BatchEncoder<'a> {
     /// Choose the other move of a pqr triplet.
     draws: Draws,
     chunk: Chunk,
-    /// The chunk's samples. Copying them in one go overlaps the cache misses.
+    /// The chunk's samples.
     records: Vec<Record>,
     /// The positions of the chunk's triplets, each with its side to move.
     boards: Vec<(PackedBoard, Perspective)>,
@@ -120,26 +120,10 @@ impl<'a> BatchEncoder<'a> {
         should_stop: impl Fn() -> bool,
     ) -> Result<Option<Header>, ServiceError> {
         self.header = Header { epoch: samples.epoch, batch, ..Header::default() };
-        let mut records = std::mem::take(&mut self.records);
-        let reader = samples.reader();
-        reader.prefetch(0..CHUNK.min(samples.len()));
-        for start in (0..samples.len()).step_by(CHUNK) {
-            if should_stop() {
-                return Ok(None);
-            }
-            self.chunk.clear();
-            let [end, next_end] = [start + CHUNK, start + 2 * CHUNK].map(|end| end.min(samples.len()));
-            reader.copy(start..end, &mut records);
-            reader.prefetch(end..next_end);
-            match self.stream.request.method {
-                Method::Eval => self.encode_positions(&records),
-                Method::Pqr => self.encode_triplets(&records)?,
-            }
-            self.chunk.ply.extend(records.iter().map(|record| record.ply().0));
-            self.chunk.sample_index.extend(records.iter().map(Record::game));
-            self.copy_chunk(slot)?;
+        let fill = FillSlot { samples: samples.len(), encoder: self, slot, should_stop };
+        if !samples.read(fill)? {
+            return Ok(None);
         }
-        self.records = records;
         if self.stream.request.layout == Layout::Csr {
             self.header.offsets = self.header.positions + 1;
             for side in &self.offsets.sides {
@@ -150,18 +134,23 @@ impl<'a> BatchEncoder<'a> {
         Ok(Some(self.header))
     }
 
-    fn encode_positions(&mut self, records: &[Record]) {
+    /// `upcoming` is called once per sample, between those that take time.
+    fn encode_positions(&mut self, records: &[Record], mut upcoming: impl FnMut()) {
         let (chunk, unit) = (&mut self.chunk, self.stream.score_unit);
         chunk.score.extend(records.iter().map(|record| record.score().map_or(f32::NAN, |s| unit.in_centipawns(s))));
         chunk.result.extend(records.iter().map(|record| record.result().map_or(f32::NAN, GameResult::points)));
-        self.encode_boards(records.iter().map(|record| (record.board(), Perspective::of(record.turn()))));
+        chunk.piece_count.extend(records.iter().map(|record| record.board().count() as u8));
+        let boards = records.iter().map(|record| (record.board(), Perspective::of(record.turn())));
+        self.encode_boards(boards.inspect(|_| upcoming()));
     }
 
-    /// Encodes P, Q and R of each sample. `record.game()` is the sample's number in the data.
-    fn encode_triplets(&mut self, records: &[Record]) -> Result<(), ServiceError> {
+    /// Encodes P, Q and R of each sample. `record.game()` is the sample's number in the data. `upcoming` is called once
+    /// per sample.
+    fn encode_triplets(&mut self, records: &[Record], mut upcoming: impl FnMut()) -> Result<(), ServiceError> {
         let mut boards = std::mem::take(&mut self.boards);
         boards.clear();
         for record in records {
+            upcoming();
             let index = record.game();
             let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
             let triplet = Triplet::draw(record, self.draws, draw).map_err(|problem| match problem {
@@ -171,14 +160,14 @@ impl<'a> BatchEncoder<'a> {
             let stm = Perspective::of(record.turn());
             boards.extend([(*record.board(), stm), (triplet.played, stm.other()), (triplet.other, stm.other())]);
         }
+        self.chunk.piece_count.extend(boards.iter().map(|(board, _)| board.count() as u8));
         self.encode_boards(boards.iter().map(|(board, stm)| (board, *stm)));
         self.boards = boards;
         Ok(())
     }
 
-    fn encode_boards<'b>(&mut self, boards: impl Iterator<Item = (&'b PackedBoard, Perspective)> + Clone) {
+    fn encode_boards<'b>(&mut self, boards: impl Iterator<Item = (&'b PackedBoard, Perspective)>) {
         let (chunk, encoder) = (&mut self.chunk, self.stream.set.encoder());
-        chunk.piece_count.extend(boards.clone().map(|(board, _)| board.count() as u8));
         match self.stream.request.layout {
             Layout::Csr => encoder.append_batch(boards, &mut chunk.indices, &mut self.scratch),
             Layout::Bitset => {
@@ -231,5 +220,51 @@ impl<'a> BatchEncoder<'a> {
         header.nstm_indices += chunk.indices[1].len() as u32;
         header.words += chunk.bits[0].len() as u32;
         Ok(())
+    }
+}
+
+/// A call of [`BatchEncoder::fill`].
+struct FillSlot<'f, 'a, 's, S> {
+    encoder: &'f mut BatchEncoder<'a>,
+    samples: usize,
+    slot: &'f mut SlotWriter<'s>,
+    should_stop: S,
+}
+
+impl<S: Fn() -> bool> ReadSamples for FillSlot<'_, '_, '_, S> {
+    /// Whether the slot was filled.
+    type Output = Result<bool, ServiceError>;
+
+    fn run(self, reader: &impl SampleReader) -> Self::Output {
+        let FillSlot { encoder, samples, slot, should_stop } = self;
+        let (mut records, mut next) = (std::mem::take(&mut encoder.records), Vec::with_capacity(CHUNK));
+        reader.locate(0..CHUNK.min(samples), &mut next);
+        next.iter().for_each(|place| reader.prefetch(*place));
+        for start in (0..samples).step_by(CHUNK) {
+            if should_stop() {
+                return Ok(false);
+            }
+            encoder.chunk.clear();
+            records.clear();
+            records.extend(next.iter().map(|place| reader.record(*place)));
+            let [end, next_end] = [start + CHUNK, start + 2 * CHUNK].map(|end| end.min(samples));
+            reader.locate(end..next_end, &mut next);
+            // One prefetch per encoded sample: many at once would make the CPU wait.
+            let mut places = next.iter();
+            let upcoming = || {
+                if let Some(place) = places.next() {
+                    reader.prefetch(*place);
+                }
+            };
+            match encoder.stream.request.method {
+                Method::Eval => encoder.encode_positions(&records, upcoming),
+                Method::Pqr => encoder.encode_triplets(&records, upcoming)?,
+            }
+            encoder.chunk.ply.extend(records.iter().map(|record| record.ply().0));
+            encoder.chunk.sample_index.extend(records.iter().map(Record::game));
+            encoder.copy_chunk(slot)?;
+        }
+        encoder.records = records;
+        Ok(true)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ServiceError;
-use super::binpack_batches::{BinpackBatches, WindowRange, WindowReader};
+use super::binpack_batches::{BinpackBatches, DecodedSample, WindowRange, WindowReader};
 use super::mapped_batches::{MappedBatch, MappedBatches};
 use super::mapped_files::{MappedFiles, MappedRecords};
 use super::schedule::Schedule;
@@ -75,48 +75,79 @@ impl BatchSamples<'_> {
         }
     }
 
-    /// The samples, for reading in their order.
-    pub(super) fn reader(&self) -> SampleReader<'_> {
+    /// Calls `read` with a reader of the samples.
+    pub(super) fn read<R: ReadSamples>(&self, read: R) -> R::Output {
         match &self.storage {
-            Storage::Mapped(records, batch) => SampleReader::Mapped(records, batch),
-            Storage::Decoded(ranges) => SampleReader::Decoded(ranges.iter().map(WindowRange::reader).collect()),
+            Storage::Mapped(records, batch) => read.run(&MappedReader { records, batch }),
+            Storage::Decoded(ranges) => read.run(&DecodedReader(ranges.iter().map(WindowRange::reader).collect())),
         }
     }
 }
 
-/// Reads the samples of a batch.
-pub(super) enum SampleReader<'a> {
-    Mapped(&'a MappedRecords<'a>, &'a MappedBatch),
-    Decoded(Vec<WindowReader<'a>>),
+/// A computation over the samples of a batch, compiled for each kind of data.
+pub(super) trait ReadSamples {
+    type Output;
+    fn run(self, reader: &impl SampleReader) -> Self::Output;
 }
 
-impl SampleReader<'_> {
-    /// Prefetches some of the batch's samples into the CPU's cache while others are encoded: they are scattered.
-    pub(super) fn prefetch(&self, samples: Range<usize>) {
-        match self {
-            SampleReader::Mapped(records, batch) => batch.for_each(samples, |index| prefetch(records.get(index))),
-            SampleReader::Decoded(ranges) => for_each_decoded(ranges, samples, prefetch),
-        }
-    }
+/// Finds the samples of a batch, which are scattered in memory.
+pub(super) trait SampleReader {
+    /// Where a sample is.
+    type Place: Copy;
+    /// Replaces `out` by the places of some samples.
+    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>);
+    /// Prefetches a sample into the CPU's cache.
+    fn prefetch(&self, place: Self::Place);
+    /// The sample, whose [`Record::game`] is its number in the data.
+    fn record(&self, place: Self::Place) -> Record;
+}
 
-    /// Copies some of the batch's samples into `out`, which is cleared first. [`Record::game`] of each copy is the
-    /// sample's number in the data.
-    pub(super) fn copy(&self, samples: Range<usize>, out: &mut Vec<Record>) {
+struct MappedReader<'a> {
+    records: &'a MappedRecords<'a>,
+    batch: &'a MappedBatch,
+}
+
+impl<'a> SampleReader for MappedReader<'a> {
+    type Place = (u32, &'a Record);
+
+    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>) {
         out.clear();
-        match self {
-            SampleReader::Mapped(records, batch) => {
-                batch.for_each(samples, |index| out.push(records.get(index).with_game(index)));
-            }
-            SampleReader::Decoded(ranges) => for_each_decoded(ranges, samples, |record| out.push(*record)),
-        }
+        self.batch.for_each(samples, |index| out.push((index, self.records.get(index))));
+    }
+
+    #[inline]
+    fn prefetch(&self, (_, record): Self::Place) {
+        prefetch(record);
+    }
+
+    #[inline]
+    fn record(&self, (index, record): Self::Place) -> Record {
+        record.with_game(index)
     }
 }
 
-fn for_each_decoded(ranges: &[WindowReader<'_>], samples: Range<usize>, mut visit: impl FnMut(&Record)) {
-    let mut preceding = 0;
-    for range in ranges {
-        let in_range = |sample: usize| sample.saturating_sub(preceding).min(range.len());
-        range.for_each(in_range(samples.start)..in_range(samples.end), &mut visit);
-        preceding += range.len();
+struct DecodedReader<'a>(Vec<WindowReader<'a>>);
+
+impl<'a> SampleReader for DecodedReader<'a> {
+    type Place = DecodedSample<'a>;
+
+    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>) {
+        out.clear();
+        let mut preceding = 0;
+        for range in &self.0 {
+            let in_range = |sample: usize| sample.saturating_sub(preceding).min(range.len());
+            out.extend(range.locate(in_range(samples.start)..in_range(samples.end)));
+            preceding += range.len();
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, place: Self::Place) {
+        place.prefetch();
+    }
+
+    #[inline]
+    fn record(&self, place: Self::Place) -> Record {
+        place.record()
     }
 }

@@ -12,18 +12,23 @@ use std::time::Duration;
 
 use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
+use super::window_memory::{CellSink, SampleCell, WindowMemory};
 use super::{Request, ServiceError};
-use crate::data::formats::binpack::{Segment, Segments};
-use crate::data::{Record, Split, SplitRule};
+use crate::cpu::prefetch;
+use crate::data::formats::binpack::{RecordSink, Segment, Segments};
+use crate::data::{CompactRecord, Method, Record, Split, SplitRule};
 
 const WINDOW_SAMPLES: u64 = 1 << 18;
 /// Cached windows besides those that workers hold.
 const CACHED_WINDOWS: usize = 2;
 /// The low bits of a [`Location`] number the sample in its segment, the high bits the segment in its window.
-const SAMPLE_BITS: u32 = 18;
+const SAMPLE_BITS: u32 = CompactRecord::NUMBER_BITS;
 
 /// A sample of a window: segment << [`SAMPLE_BITS`] | sample.
 type Location = u32;
+
+/// Epoch, and index in it.
+type WindowKey = (u32, usize);
 
 /// The batches of a stream over a binpack, numbered from 0 over all epochs.
 pub(super) struct BinpackBatches {
@@ -33,9 +38,29 @@ pub(super) struct BinpackBatches {
     schedule: Schedule,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
-    /// Buffers of dropped windows, reused for the next segments.
-    spare: Mutex<Vec<Vec<Record>>>,
+    /// Memory of dropped windows, reused for the next.
+    spare: Mutex<Vec<WindowMemory>>,
+    /// Buffers in which no worker decodes a segment now.
+    buffers: Mutex<Vec<DecodeBuffers>>,
     window_samples: u64,
+    method: Method,
+}
+
+/// The bytes of a segment, and its records.
+#[derive(Default)]
+struct DecodeBuffers {
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+}
+
+/// A segment of a window.
+#[derive(Copy, Clone)]
+struct WindowSegment {
+    /// The number of the segment's first sample in the data.
+    first: u32,
+    /// The first of its samples in the window's memory, and their number.
+    start: u32,
+    samples: u32,
 }
 
 /// The segments of all files, numbered one file after another.
@@ -68,9 +93,15 @@ impl AllSegments {
         &file.segments()[segment]
     }
 
-    fn decode(&self, segment: usize, bytes: &mut Vec<u8>, records: &mut Vec<Record>) -> Result<(), ServiceError> {
+    /// The number of a segment's first sample in the data.
+    fn first_sample(&self, segment: usize) -> u32 {
         let (file, segment) = self.locate(segment);
-        Ok(file.decode(segment, bytes, records)?)
+        file.first_sample(segment)
+    }
+
+    fn decode(&self, segment: usize, buffers: &mut DecodeBuffers) -> Result<(), ServiceError> {
+        let (file, segment) = self.locate(segment);
+        Ok(file.decode(segment, &mut buffers.bytes, &mut buffers.records)?)
     }
 }
 
@@ -87,29 +118,52 @@ impl WindowRange {
 
     pub(super) fn reader(&self) -> WindowReader<'_> {
         let order = self.window.order.get().map_or(&[][..], |order| &order[self.range.clone()]);
-        let decoded = self.window.decoded.iter().map(|segment| segment.get().map_or(&[][..], Vec::as_slice));
-        WindowReader { order, decoded: decoded.collect() }
+        let BinpackWindow { segments, memory, method, .. } = &*self.window;
+        WindowReader { order, segments, cells: memory.cells(), method: *method }
     }
 }
 
 /// The samples of a [`WindowRange`].
 pub(super) struct WindowReader<'a> {
     order: &'a [Location],
-    decoded: Vec<&'a [Record]>,
+    segments: &'a [WindowSegment],
+    cells: &'a [SampleCell],
+    method: Method,
 }
 
-impl WindowReader<'_> {
+/// Where a sample is in memory.
+#[derive(Copy, Clone)]
+pub(super) struct DecodedSample<'a> {
+    method: Method,
+    first: u32,
+    cell: &'a SampleCell,
+}
+
+impl DecodedSample<'_> {
+    #[inline]
+    pub(super) fn prefetch(self) {
+        prefetch(self.cell);
+    }
+
+    #[inline]
+    pub(super) fn record(self) -> Record {
+        self.cell.load().record(self.first, self.method)
+    }
+}
+
+impl<'a> WindowReader<'a> {
     pub(super) const fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Visits some of the samples, numbered from the start of the range.
+    /// Some of the samples, numbered from the start of the range.
     #[inline]
-    pub(super) fn for_each(&self, samples: Range<usize>, visit: &mut impl FnMut(&Record)) {
-        for location in &self.order[samples] {
+    pub(super) fn locate(&self, samples: Range<usize>) -> impl Iterator<Item = DecodedSample<'a>> {
+        self.order[samples].iter().map(|location| {
             let (segment, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            visit(&self.decoded[segment as usize][sample as usize]);
-        }
+            let WindowSegment { first, start, .. } = self.segments[segment as usize];
+            DecodedSample { method: self.method, first, cell: &self.cells[(start + sample) as usize] }
+        })
     }
 }
 
@@ -147,7 +201,9 @@ impl BinpackBatches {
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
+            buffers: Mutex::default(),
             window_samples: WINDOW_SAMPLES,
+            method: request.method,
             segments: Arc::new(segments),
         })
     }
@@ -161,7 +217,9 @@ impl BinpackBatches {
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
+            buffers: Mutex::default(),
             window_samples: self.window_samples,
+            method: self.method,
         }
     }
 
@@ -178,9 +236,10 @@ impl BinpackBatches {
     /// About `count` samples from segments spread over the split.
     pub(super) fn spread(&self, count: usize) -> Result<Vec<Record>, ServiceError> {
         const DECODED_SEGMENTS: usize = 16;
-        let (mut bytes, mut decoded, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut buffers, mut records) = (DecodeBuffers::default(), Vec::new());
         for &segment in self.eligible.iter().step_by(self.eligible.len().div_ceil(DECODED_SEGMENTS).max(1)) {
-            self.segments.decode(segment as usize, &mut bytes, &mut decoded)?;
+            self.segments.decode(segment as usize, &mut buffers)?;
+            let decoded = &buffers.records;
             records.extend(decoded.iter().step_by((decoded.len() * DECODED_SEGMENTS / count).max(1)));
         }
         Ok(records)
@@ -196,7 +255,7 @@ impl BinpackBatches {
         let mut ranges = Vec::with_capacity(2);
         for (number, range) in epoch.locate(self.schedule.samples_of(batch)) {
             let segments = &epoch.groups[epoch.windows[number].groups.clone()];
-            let window = self.window(epoch.epoch, number, segments.len());
+            let window = self.window(epoch.epoch, number, segments)?;
             if !window.decode(self, segments, should_stop)? {
                 return Ok(None);
             }
@@ -220,21 +279,35 @@ impl BinpackBatches {
         self.segments.get(segment as usize).usable
     }
 
-    fn window(&self, epoch: u32, number: usize, segments: usize) -> Arc<BinpackWindow> {
+    fn window(&self, epoch: u32, number: usize, segments: &[u32]) -> Result<Arc<BinpackWindow>, ServiceError> {
         let key = (epoch, number);
         let mut windows = lock(&self.windows);
         if let Some(window) = windows.iter().find(|window| window.key == key) {
-            return Arc::clone(window);
+            return Ok(Arc::clone(window));
         }
-        let window = Arc::new(BinpackWindow::new(key, segments));
+        let mut start = 0;
+        let segment = |&segment: &u32| {
+            let samples = self.usable(segment);
+            start += samples;
+            let first = self.segments.first_sample(segment as usize);
+            WindowSegment { first, start: start - samples, samples }
+        };
+        let segments: Vec<WindowSegment> = segments.iter().map(segment).collect();
+        let spare = lock(&self.spare).pop().filter(|memory| memory.cells().len() >= start as usize);
+        let memory = match spare {
+            Some(memory) => memory,
+            None => WindowMemory::new(start as usize)
+                .map_err(|source| ServiceError::SharedMemory { action: "map memory for samples beside", source })?,
+        };
+        let window = Arc::new(BinpackWindow::new(key, segments, memory, self.method));
         windows.push(Arc::clone(&window));
         windows.sort_by_key(|window| window.key);
         if windows.len() > CACHED_WINDOWS
             && let Ok(dropped) = Arc::try_unwrap(windows.remove(0))
         {
-            lock(&self.spare).extend(dropped.decoded.into_iter().filter_map(OnceLock::into_inner));
+            lock(&self.spare).push(dropped.memory);
         }
-        window
+        Ok(window)
     }
 }
 
@@ -242,9 +315,10 @@ impl BinpackBatches {
 ///
 /// Task 0 shuffles the locations; task i + 1 decodes segment i.
 struct BinpackWindow {
-    /// Epoch, and index in it.
-    key: (u32, usize),
-    decoded: Vec<OnceLock<Vec<Record>>>,
+    key: WindowKey,
+    segments: Vec<WindowSegment>,
+    memory: WindowMemory,
+    method: Method,
     order: OnceLock<Vec<Location>>,
     next_task: AtomicUsize,
     progress: Mutex<DecodeProgress>,
@@ -258,10 +332,12 @@ struct DecodeProgress {
 }
 
 impl BinpackWindow {
-    fn new(key: (u32, usize), segments: usize) -> BinpackWindow {
+    fn new(key: WindowKey, segments: Vec<WindowSegment>, memory: WindowMemory, method: Method) -> BinpackWindow {
         BinpackWindow {
             key,
-            decoded: (0..segments).map(|_| OnceLock::new()).collect(),
+            method,
+            segments,
+            memory,
             order: OnceLock::new(),
             next_task: AtomicUsize::new(0),
             progress: Mutex::default(),
@@ -281,13 +357,13 @@ impl BinpackWindow {
         if lock(&self.progress).finished_tasks == tasks {
             return Ok(true);
         }
-        let mut bytes = Vec::new();
+        let mut buffers = lock(&batches.buffers).pop().unwrap_or_default();
         loop {
             let task = self.next_task.fetch_add(1, Ordering::Relaxed);
             if task >= tasks || should_stop() {
                 break;
             }
-            let result = self.run_task(task, batches, segments, &mut bytes);
+            let result = self.run_task(task, batches, segments, &mut buffers);
             let mut progress = lock(&self.progress);
             progress.finished_tasks += 1;
             progress.failed |= result.is_err();
@@ -295,6 +371,7 @@ impl BinpackWindow {
             self.progressed.notify_all();
             result?;
         }
+        lock(&batches.buffers).push(buffers);
         let mut progress = lock(&self.progress);
         while progress.finished_tasks < tasks && !progress.failed && !should_stop() {
             let waited = self.progressed.wait_timeout(progress, Duration::from_millis(100));
@@ -308,28 +385,36 @@ impl BinpackWindow {
         task: usize,
         batches: &BinpackBatches,
         segments: &[u32],
-        bytes: &mut Vec<u8>,
+        buffers: &mut DecodeBuffers,
     ) -> Result<(), ServiceError> {
         // Every task is run once, so the cells are still empty.
         match task.checked_sub(1) {
             None => {
-                let _ = self.order.set(self.shuffled_locations(batches, segments));
+                let _ = self.order.set(self.shuffled_locations(batches));
             }
             Some(segment) => {
-                let mut records = lock(&batches.spare).pop().unwrap_or_default();
-                batches.segments.decode(segments[segment] as usize, bytes, &mut records)?;
-                let _ = self.decoded[segment].set(records);
+                let WindowSegment { first, start, samples } = self.segments[segment];
+                let cells = &self.memory.cells()[start as usize..(start + samples) as usize];
+                let mut sink = CellSink::new(cells, first, self.method);
+                let (file, number) = batches.segments.locate(segments[segment] as usize);
+                if file.segments()[number].samples == samples {
+                    file.decode_all(number, &mut buffers.bytes, &mut sink)?;
+                } else {
+                    file.decode(number, &mut buffers.bytes, &mut buffers.records)?;
+                    buffers.records.iter().for_each(|record| sink.push(*record));
+                }
             }
         }
         Ok(())
     }
 
-    fn shuffled_locations(&self, batches: &BinpackBatches, segments: &[u32]) -> Vec<Location> {
-        let locations = (0..).zip(segments).flat_map(|(index, &segment)| {
+    fn shuffled_locations(&self, batches: &BinpackBatches) -> Vec<Location> {
+        let samples = self.segments.iter().map(|segment| segment.samples as usize).sum();
+        let mut locations: Vec<Location> = Vec::with_capacity(samples);
+        for (index, segment) in (0..).zip(&self.segments) {
             let first: Location = index << SAMPLE_BITS;
-            (0..batches.usable(segment)).map(move |sample| first | sample)
-        });
-        let locations: Vec<Location> = locations.collect();
+            locations.extend(first..first + segment.samples);
+        }
         let (epoch, number) = self.key;
         match batches.schedule.shuffle {
             true => bucket_shuffle(&locations, batches.schedule.seed.draws(&format!("window {epoch} {number}"))),
@@ -359,10 +444,18 @@ mod tests {
         (BinpackBatches { window_samples: 6_000, ..batches }, records)
     }
 
+    /// What batches for eval show of a record.
+    fn for_eval(record: &Record) -> impl PartialEq + use<> {
+        (*record.board(), record.turn(), record.ply(), record.score(), record.result())
+    }
+
     fn records_of(batches: &BinpackBatches, number: u64) -> Vec<Record> {
         let ranges = batches.batch(number, &|| false).expect("a good file").expect("not stopped");
         let mut all = Vec::new();
-        ranges.iter().for_each(|range| range.reader().for_each(0..range.len(), &mut |record| all.push(*record)));
+        for range in &ranges {
+            let reader = range.reader();
+            all.extend(reader.locate(0..range.len()).map(|sample| sample.record()));
+        }
         all
     }
 
@@ -384,7 +477,7 @@ mod tests {
             assert!(moved * 10 > epoch.len() * 9, "{moved} of {}", epoch.len());
             epoch.sort_by_key(Record::game);
             assert!(epoch.iter().map(Record::game).eq(0..records.len() as u32));
-            assert!(epoch.iter().zip(&records).all(|(served, record)| served.with_game(0) == *record));
+            assert!(epoch.iter().zip(&records).all(|(served, record)| for_eval(served) == for_eval(record)));
         }
     }
 
@@ -416,7 +509,7 @@ mod tests {
     fn batches_follow_the_request() {
         let (unshuffled, records) = batches_with(|request| request.shuffle = false);
         let served = records_of(&unshuffled, 0);
-        assert!(served.iter().map(|record| record.with_game(0)).eq(records[..1_000].iter().copied()));
+        assert!(served.iter().map(for_eval).eq(records[..1_000].iter().map(for_eval)));
         let (other_seed, _) = batches_with(|request| request.seed = Seed(6));
         let (usual, _) = batches_with(|_| {});
         assert!(records_of(&other_seed, 0) != records_of(&usual, 0));

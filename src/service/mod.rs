@@ -36,6 +36,7 @@ mod service_process;
 mod shared_memory;
 mod shm_name;
 mod shuffle;
+mod window_memory;
 
 pub use batch_reader::{Announcement, Batch, BatchMemory, BatchReader, Csr};
 pub use bench::{BenchReport, bench};

@@ -20,9 +20,9 @@ pub fn fisher_yates(items: &[u32], seed: Seed, epoch: u32) -> Vec<u32> {
 /// cache, is shuffled by itself (Rao 1961, Sandelius 1962).
 pub(super) fn bucket_shuffle(items: &[u32], draws: Draws) -> Vec<u32> {
     const BUCKETS: usize = 256;
-    let bucket_of: Vec<u8> =
-        (0..items.len().div_ceil(8) as u64).flat_map(|number| draws.at(number).to_le_bytes()).collect();
-    let bucket_of = &bucket_of[..items.len()];
+    let eights: Vec<[u8; 8]> =
+        (0..items.len().div_ceil(8) as u64).map(|number| draws.at(number).to_le_bytes()).collect();
+    let bucket_of = &eights.as_flattened()[..items.len()];
     let mut starts = [0usize; BUCKETS + 1];
     for &bucket in bucket_of {
         starts[usize::from(bucket) + 1] += 1;

@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 use crate::chess::{PackedBoard, Perspective};
 
 use super::CompiledBlock;
-use super::piece_table::{RowBuffer, orientation_xor};
+use super::piece_table::{OwnKings, RowBuffer, orientation_xor};
 use super::tables::NONE;
 
 /// A piece table as a sum of parts, for each perspective and mirrored half (see [`orientation_xor`]).
@@ -25,6 +25,8 @@ pub struct SumTables {
 struct SumTable {
     squares: [u16; 64],
     codes: [u32; 16],
+    /// The lower halves of `codes`, then zeros.
+    code_words: [u16; 32],
     /// One bit per code that has entries.
     present: u32,
 }
@@ -39,7 +41,7 @@ impl SumTables {
         let difference =
             |code: usize, square: usize| by_code[code][square].wrapping_sub(by_code[code][0]).cast_signed();
         let least = (0..64).map(|square| difference(first, square)).min()?;
-        let mut table = SumTable { squares: [0; 64], codes: [0; 16], present: 0 };
+        let mut table = SumTable { squares: [0; 64], codes: [0; 16], code_words: [0; 32], present: 0 };
         for (square, part) in table.squares.iter_mut().enumerate() {
             *part = u16::try_from(difference(first, square).wrapping_sub(least)).ok()?;
         }
@@ -57,6 +59,10 @@ impl SumTables {
             SumTable {
                 squares: std::array::from_fn(|square| table.squares[square ^ square_xor]),
                 codes: std::array::from_fn(|code| table.codes[code ^ code_xor]),
+                code_words: std::array::from_fn(|code| match code {
+                    0..16 => table.codes[code ^ code_xor] as u16,
+                    _ => 0,
+                }),
                 present: (0..16).map(|code| (table.present >> (code ^ code_xor) & 1) << code).sum(),
             }
         };
@@ -103,8 +109,13 @@ impl Avx512 {
         boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
         sides: &mut [RowBuffer; 2],
     ) {
+        let mut all = blocks.clone();
+        let only = all.next().filter(|_| all.next().is_none());
         // SAFETY: `detect` is the only constructor, so the CPU has these instructions.
-        unsafe { append(blocks, boards, sides) }
+        match only.and_then(|(block, offset)| NarrowBlock::of(block, offset)) {
+            Some(only) => unsafe { append_narrow(&only, boards, sides) },
+            None => unsafe { append(blocks, boards, sides) },
+        }
     }
 }
 
@@ -126,6 +137,79 @@ fn append<'a, 'b>(
     }
 }
 
+/// A block whose rows are less than 2^16, all pieces have an entry, and of the kings only the own one matters.
+struct NarrowBlock<'b> {
+    tables: &'b [SumTable; 4],
+    own_kings: &'b OwnKings,
+    offset: u32,
+}
+
+impl<'b> NarrowBlock<'b> {
+    fn of(block: &'b CompiledBlock, offset: u32) -> Option<NarrowBlock<'b>> {
+        let table = block.piece_table.as_ref()?;
+        let (sums, own_kings) = (table.sums.as_ref()?, table.own_kings.as_deref()?);
+        let is_narrow = u64::from(offset) + u64::from(block.size) <= 1 << 16;
+        (is_narrow && sums.complete).then_some(NarrowBlock { tables: &sums.oriented, own_kings, offset })
+    }
+}
+
+/// [`append`] for one narrow block: rows are added up in words, 32 at once.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn append_narrow<'a>(
+    block: &NarrowBlock<'_>,
+    boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
+    sides: &mut [RowBuffer; 2],
+) {
+    let all_squares = load(&SQUARES);
+    for (board, stm) in boards {
+        let occupied = board.occupancy();
+        let count = occupied.count_ones().min(32);
+        let codes = code_bytes(board);
+        if let Some(kings) = king_squares(codes, occupied, count) {
+            let squares = _mm512_castsi512_si256(_mm512_maskz_compress_epi8(occupied, all_squares));
+            let (squares, codes) = (_mm512_cvtepu8_epi16(squares), _mm512_cvtepu8_epi16(codes));
+            for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
+                let (base, number) = block.own_kings[pov.index() & 1][kings[pov.index() & 1] as usize & 63];
+                if base == NONE {
+                    continue;
+                }
+                let table = &block.tables[usize::from(number & 3)];
+                let [low, high] = table.squares.as_chunks::<32>().0 else { continue };
+                let square_parts = _mm512_permutex2var_epi16(load(low), squares, load(high));
+                let code_parts = _mm512_permutexvar_epi16(codes, load(&table.code_words));
+                let base = _mm512_set1_epi16((base.wrapping_add(block.offset) as u16).cast_signed());
+                let rows = _mm512_add_epi16(_mm512_add_epi16(square_parts, code_parts), base);
+                let low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(rows));
+                let high = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(rows));
+                store(side, low, high, 16, count as usize);
+            }
+        }
+        sides.iter_mut().for_each(RowBuffer::end);
+    }
+}
+
+/// The piece codes in the order of the squares.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn code_bytes(board: &PackedBoard) -> __m256i {
+    let nibbles = board.codes();
+    let nibbles = _mm_set_epi64x((nibbles >> 64) as i64, nibbles as i64);
+    let pairs = _mm256_cvtepu8_epi16(nibbles);
+    _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16::<4>(pairs)), _mm256_set1_epi8(15))
+}
+
+/// The squares of White's king and of Black's; `None` where one is missing.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt")]
+fn king_squares(codes: __m256i, occupied: u64, count: u32) -> Option<[u32; 2]> {
+    let in_use = (1u64 << count).wrapping_sub(1) as u32;
+    let king = |code: i8| {
+        let found = _mm256_cmpeq_epi8_mask(codes, _mm256_set1_epi8(code)) & in_use;
+        (found != 0).then(|| _pdep_u64(1 << found.ilog2(), occupied).trailing_zeros() & 63)
+    };
+    Some([king(5)?, king(13)?])
+}
+
 /// `None` where a king is missing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
@@ -134,15 +218,7 @@ fn load_pieces(board: &PackedBoard) -> Option<PieceVectors> {
     let count = occupied.count_ones().min(32);
     let all = load(&SQUARES);
     let squares = _mm512_castsi512_si256(_mm512_maskz_compress_epi8(occupied, all));
-    let nibbles = board.codes();
-    let nibbles = _mm_set_epi64x((nibbles >> 64) as i64, nibbles as i64);
-    let pairs = _mm256_cvtepu8_epi16(nibbles);
-    let codes = _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16::<4>(pairs)), _mm256_set1_epi8(15));
-    let in_use = (1u64 << count).wrapping_sub(1) as u32;
-    let king = |code: i8| {
-        let found = _mm256_cmpeq_epi8_mask(codes, _mm256_set1_epi8(code)) & in_use;
-        (found != 0).then(|| _pdep_u64(1 << found.ilog2(), occupied).trailing_zeros() & 63)
-    };
+    let codes = code_bytes(board);
     Some(PieceVectors {
         squares: _mm512_cvtepu8_epi16(squares),
         codes: [
@@ -150,7 +226,7 @@ fn load_pieces(board: &PackedBoard) -> Option<PieceVectors> {
             _mm512_cvtepu8_epi32(_mm256_extracti128_si256::<1>(codes)),
         ],
         count: count as usize,
-        kings: [king(5)?, king(13)?],
+        kings: king_squares(codes, occupied, count)?,
     })
 }
 

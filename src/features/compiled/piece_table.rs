@@ -26,7 +26,7 @@ pub struct PieceTable {
     complete: bool,
     oriented: OrientedTables,
     /// The kings' part where only the own king matters.
-    own_kings: Option<Box<OwnKings>>,
+    pub own_kings: Option<Box<OwnKings>>,
     #[cfg(target_arch = "x86_64")]
     pub sums: Option<SumTables>,
 }
@@ -52,7 +52,7 @@ impl OrientedTables {
 }
 
 /// By perspective and square of the own king: base row and number of the oriented table.
-type OwnKings = [[(u32, u8); 64]; 2];
+pub type OwnKings = [[(u32, u8); 64]; 2];
 
 /// The exclusive or that orients states (code · 64 + square) for oriented table `number`: bit 0 mirrors files, bit 1
 /// exchanges ranks and colours as for Black.

@@ -26,6 +26,9 @@ pub trait BitInstructions: Copy {
 /// A computation over [`BitInstructions`]. Its `run` and everything that it calls must be inlined.
 pub trait BitTask {
     type Output;
+    /// Whether the task packs boards from piece codes. Only that gains by AVX-512; other code, compiled for it, loads
+    /// as vectors what was stored in parts just before, which makes the CPU wait.
+    const PACKS_CODES: bool = false;
     fn run(self, bits: impl BitInstructions) -> Self::Output;
 }
 
@@ -33,7 +36,7 @@ pub trait BitTask {
 pub fn dispatch<T: BitTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(bits) = Bmi2::detect() {
-        return match Vbmi2::detect(bits) {
+        return match Vbmi2::detect(bits).filter(|_| T::PACKS_CODES) {
             Some(bits) => bits.run(task),
             None => bits.run(task),
         };
@@ -159,6 +162,7 @@ mod tests {
 
     impl BitTask for Both {
         type Output = (u32, [PackedBoard; 2], ([u64; 4], [u8; 64]));
+        const PACKS_CODES: bool = true;
 
         #[inline(always)]
         fn run(self, bits: impl BitInstructions) -> Self::Output {

@@ -98,6 +98,36 @@ pub fn chunk_size(header: &[u8]) -> Result<u64, ChunkError> {
     Ok(size)
 }
 
+/// Takes the samples that a [`Decoder`] reads.
+pub trait RecordSink {
+    /// The number of samples taken.
+    fn count(&self) -> usize;
+    fn push(&mut self, record: Record);
+    /// Takes the last one back.
+    fn pop(&mut self);
+    fn expect(&mut self, _more: usize) {}
+}
+
+impl RecordSink for Vec<Record> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record) {
+        self.push(record);
+    }
+
+    fn pop(&mut self) {
+        self.pop();
+    }
+
+    fn expect(&mut self, more: usize) {
+        self.reserve(more);
+    }
+}
+
 /// Decodes the samples of a chunk in portions.
 #[derive(Debug)]
 pub struct Decoder {
@@ -143,7 +173,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are not chains of legal positions and moves.
-    pub fn read(&mut self, most: usize, out: &mut Vec<Record>) -> Result<usize, ChunkError> {
+    pub fn read(&mut self, most: usize, out: &mut impl RecordSink) -> Result<usize, ChunkError> {
         dispatch(ReadSamples { decoder: self, most, out })
     }
 
@@ -152,12 +182,12 @@ impl Decoder {
         &mut self,
         bits: impl BitInstructions,
         most: usize,
-        out: &mut Vec<Record>,
+        out: &mut impl RecordSink,
     ) -> Result<usize, ChunkError> {
-        let before = out.len();
-        while out.len() - before < most {
+        let before = out.count();
+        while out.count() - before < most {
             if let Some(chain) = &mut self.chain {
-                let room = most - (out.len() - before);
+                let room = most - (out.count() - before);
                 let numbers = (self.game, self.step);
                 let read = match self.unchecked {
                     false => chain.read::<true>(bits, &self.bytes, numbers, room, out)?,
@@ -175,7 +205,7 @@ impl Decoder {
                 break;
             }
         }
-        Ok(out.len() - before)
+        Ok(out.count() - before)
     }
 
     /// Appends all samples of the next chain and returns the offset of its stem; `None` at the end of the chunk.
@@ -239,14 +269,15 @@ impl Decoder {
 }
 
 /// A call of [`Decoder::read`].
-struct ReadSamples<'a> {
+struct ReadSamples<'a, S> {
     decoder: &'a mut Decoder,
     most: usize,
-    out: &'a mut Vec<Record>,
+    out: &'a mut S,
 }
 
-impl BitTask for ReadSamples<'_> {
+impl<S: RecordSink> BitTask for ReadSamples<'_, S> {
     type Output = Result<usize, ChunkError>;
+    const PACKS_CODES: bool = true;
 
     #[inline(always)]
     fn run(self, bits: impl BitInstructions) -> Self::Output {
@@ -263,10 +294,10 @@ impl Chain {
         bytes: &[u8],
         (mut game, step): (u32, u32),
         most: usize,
-        out: &mut Vec<Record>,
+        out: &mut impl RecordSink,
     ) -> Result<u32, ChunkError> {
         let count = most.min(usize::from(self.left));
-        out.reserve(count);
+        out.expect(count);
         for _ in 0..count {
             if let Err(problem) = self.next::<CHECKED>(bits, bytes, game, out) {
                 return Err(ChunkError::Movetext { at: self.start, ply: self.plies - self.left + 1, problem });
@@ -284,7 +315,7 @@ impl Chain {
         bits: impl BitInstructions,
         bytes: &[u8],
         game: u32,
-        out: &mut Vec<Record>,
+        out: &mut impl RecordSink,
     ) -> Result<(), MovetextError> {
         let mut window = self.movetext.window(bytes);
         let mv = move_code::decode_move(&self.position, &mut window, bits)?;

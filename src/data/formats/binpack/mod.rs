@@ -26,7 +26,7 @@ mod triplet;
 #[cfg(target_arch = "x86_64")]
 mod vbmi2;
 
-pub use decoder::{BrokenChunk, Chunk, Chunks, Decoder};
+pub use decoder::{BrokenChunk, Chunk, Chunks, Decoder, RecordSink};
 pub use encoder::{Encoder, InvalidSample, MAX_MOVETEXT_BYTES};
 pub use error::{ChunkError, MovetextError, StemError};
 pub(super) use parallel_read::read;

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::decoder::{Chunk, Decoder};
+use super::decoder::{Chunk, Decoder, RecordSink};
 use super::triplet::has_triplet;
 use super::{ChunkError, HEADER_BYTES, segment_cache};
 use crate::data::formats::game_numbers::GameNumbers;
@@ -200,6 +200,12 @@ impl Segments {
         &self.segments
     }
 
+    /// The number of a segment's first sample in the file, or in the data that it [follows](Segments::following).
+    #[must_use]
+    pub fn first_sample(&self, segment: usize) -> u32 {
+        self.first_samples[segment]
+    }
+
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -217,31 +223,41 @@ impl Segments {
     /// # Errors
     /// When the file cannot be read, or has changed since it was scanned.
     pub fn decode(&self, segment: usize, bytes: &mut Vec<u8>, out: &mut Vec<Record>) -> Result<(), DataError> {
-        let Segment { offset, bytes: length, samples, usable } = self.segments[segment];
+        let Segment { samples, usable, .. } = self.segments[segment];
+        out.clear();
+        out.reserve(samples as usize);
+        self.decode_all(segment, bytes, out)?;
+        if usable < samples {
+            out.retain(|record| self.filter.accepts(record));
+        }
+        if out.len() == usable as usize { Ok(()) } else { Err(self.changed(segment)) }
+    }
+
+    /// As [`Segments::decode`] with all samples, including those that the method cannot use. `out` may get some more than
+    /// the segment has, before the error.
+    ///
+    /// # Errors
+    /// As [`Segments::decode`].
+    pub fn decode_all(&self, segment: usize, bytes: &mut Vec<u8>, out: &mut impl RecordSink) -> Result<(), DataError> {
+        let Segment { offset, bytes: length, samples, .. } = self.segments[segment];
         let mut segment_bytes = std::mem::take(bytes);
         segment_bytes.resize(length as usize, 0);
-        let changed = || {
-            let reason = format!("its bytes {offset} to {} changed while it was read", offset + u64::from(length));
-            DataError::Input { input: self.path.display().to_string(), reason }
-        };
         self.file.read_exact_at(&mut segment_bytes, offset).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => changed(),
+            ErrorKind::UnexpectedEof => self.changed(segment),
             _ => DataError::read(&self.path)(error),
         })?;
         let mut decoder = Decoder::unchecked(segment_bytes, self.first_samples[segment]);
-        out.clear();
-        out.reserve(samples as usize);
         let broken = |problem| DataError::Chunk { path: self.path.clone(), chunk: offset, problem };
         // One more than expected, so that surplus samples show.
         let read = decoder.read(samples as usize + 1, out).map_err(broken)?;
         *bytes = decoder.into_bytes();
-        if usable < samples {
-            out.retain(|record| self.filter.accepts(record));
-        }
-        if (read, out.len()) == (samples as usize, usable as usize) {
-            return Ok(());
-        }
-        Err(changed())
+        if read == samples as usize { Ok(()) } else { Err(self.changed(segment)) }
+    }
+
+    fn changed(&self, segment: usize) -> DataError {
+        let Segment { offset, bytes, .. } = self.segments[segment];
+        let reason = format!("its bytes {offset} to {} changed while it was read", offset + u64::from(bytes));
+        DataError::Input { input: self.path.display().to_string(), reason }
     }
 }
 
