@@ -4,16 +4,17 @@
 # toolchain. Builds into its own folder in the cache; the first build takes minutes.
 #
 #   scripts/sanitize.sh [TEST…]            run only the tests whose name contains one of these words
-#   scripts/sanitize.sh --thread [TEST…]   ThreadSanitizer; by default over the service's tests
+#   scripts/sanitize.sh --thread [TEST…]   ThreadSanitizer; by default over the service's tests and, where LIBTORCH or
+#                                          LIBTORCH_USE_PYTORCH is set, the trainer's
 #   FSBENCH_SANITIZE_FEATURES              cargo features, such as "report" (search, matches, experiments, reports; polars takes
 #                                          long to build) [default: none: engine, features, formats, service and networks]
 #   FSBENCH_CACHE                          the cache, as for setup.sh
 #   CARGO_TARGET_DIR                       another build folder
 #
 # AddressSanitizer: of the packages, fsbench alone is instrumented, with what it inlines; blocks that others allocate are
-# guarded too. ThreadSanitizer: all packages are instrumented, but not the standard library, which would have to be
-# rebuilt (rust-src): synchronisation that is not inlined from it is invisible, so the suppressions below hide reports
-# whose stacks lie in it, and some races with them. With rust-src the whole is checked by:
+# guarded too. ThreadSanitizer: all packages are instrumented, but neither libtorch, which the trainer's kernels do not use,
+# nor the standard library, which would have to be rebuilt (rust-src): scripts/std_sync.c tells the sanitizer what that
+# synchronises, and the suppressions below hide the little that it cannot see. With rust-src the whole is checked by:
 #   RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu \
 #     --no-default-features --lib service::
 # Undefined behaviour in the pure Rust parts is Miri's subject (rustup +nightly component add miri rust-src):
@@ -47,12 +48,37 @@ if [ "$sanitizer" = thread ]; then
   export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/sanitize-thread}
   suppressions=$(mktemp)
   trap 'rm -f "$suppressions"' EXIT
-  # The standard library's own memory orders, seen from instrumented code: reference counts end with a fence, which
-  # ThreadSanitizer does not know, and channels, mutexes and thread handles wait in code that is not instrumented.
-  printf 'race:%s\n' 'alloc::sync::Arc' 'std::thread' 'std::sync' 'std::sys' 'crossbeam' 'rayon_core' >"$suppressions"
+  # Drops of an `Arc` order themselves by a fence, which ThreadSanitizer does not know. What initialises a `OnceLock` is
+  # marked as done a moment before scripts/std_sync.c says so. The harness's channel is not instrumented.
+  printf 'race:%s\n' drop_slow 'alloc::sync::Arc*Drop>::drop' call_once_force test::event::CompletedTest >"$suppressions"
   export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:suppressions=$suppressions}
-  # The flag accepts a standard library that was built without the sanitizer.
-  export RUSTFLAGS='-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer'
+  names=$(nm -D --defined-only "$runtime"/libstd-*.so | sed -n 's/.* T //p')
+  definitions=() wraps=()
+  while read -r name pattern; do
+    symbol=$(grep -E "$pattern" <<<"$names" | head -n 1)
+    [ -n "$symbol" ] || missing "this nightly's standard library has no $name." "scripts/std_sync.c has to follow it."
+    definitions+=("-D$name=$symbol")
+    wraps+=("-Clink-arg=-Wl,--wrap=$symbol")
+  done <<'END'
+MUTEX_LOCK 5mutex5futex.*14lock_contended$
+READ_LOCK 6rwlock5futex.*14read_contended$
+WRITE_LOCK 6rwlock5futex.*15write_contended$
+CONDVAR_WAIT 7condvar5futex.*7Condvar4wait$
+CONDVAR_WAIT_TIMEOUT 7condvar5futex.*12wait_timeout$
+ONCE_CALL 4once5futex.*4Once4call$
+PARK 6Thread4park$
+PARK_TIMEOUT 6Thread12park_timeout$
+SCOPE_END ScopeData29decrement_num_running_threads$
+END
+  mkdir -p "$CARGO_TARGET_DIR"
+  cc -O1 -fPIC -Wall -Werror "${definitions[@]}" -c scripts/std_sync.c -o "$CARGO_TARGET_DIR/std_sync.o"
+  # The flags accept a standard library that was built without the sanitizer, and replace fences of crossbeam.
+  export RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg crossbeam_sanitize_thread
+    -Clink-arg=$CARGO_TARGET_DIR/std_sync.o ${wraps[*]}"
+  if [ -n "${LIBTORCH:-}${LIBTORCH_USE_PYTORCH:-}" ]; then
+    FSBENCH_SANITIZE_FEATURES=${FSBENCH_SANITIZE_FEATURES-train}
+    [ $# -gt 0 ] || set -- service:: train::
+  fi
   [ $# -gt 0 ] || set -- service::
   cargo +nightly test --release --target "$host" --no-default-features --features "${FSBENCH_SANITIZE_FEATURES:-}" --lib -- "$@" || exit 1
   echo "sanitize: no finding"
