@@ -14,6 +14,7 @@
 //! numbers, but no memory errors. Two things remain in the service's power: it can send nothing, and it can shorten the
 //! shared memory, which kills the consumer with SIGBUS.
 
+mod all_segments;
 mod batch_encoder;
 mod batch_reader;
 mod batch_source;

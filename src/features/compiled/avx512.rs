@@ -111,9 +111,10 @@ impl Avx512 {
     ) {
         let mut all = blocks.clone();
         let only = all.next().filter(|_| all.next().is_none());
-        // SAFETY: `detect` is the only constructor, so the CPU has these instructions.
         match only.and_then(|(block, offset)| NarrowBlock::of(block, offset)) {
+            // SAFETY: `detect` is the only constructor, so the CPU has these instructions.
             Some(only) => unsafe { append_narrow(&only, boards, sides) },
+            // SAFETY: as above.
             None => unsafe { append(blocks, boards, sides) },
         }
     }
