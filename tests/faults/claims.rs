@@ -72,11 +72,12 @@ impl Begun {
         while child.try_wait().unwrap().is_none() {
             if start.elapsed() > PATIENCE {
                 child.kill().unwrap();
-                panic!("{arguments} waits: {}", stderr(&child.wait_with_output().unwrap()));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        child.wait_with_output().unwrap()
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.code().is_some(), "{arguments} waits: {}", stderr(&output));
+        output
     }
 
     /// The finished results, with what tells a file from one that replaced it.
