@@ -235,7 +235,7 @@ impl<S: Fn() -> bool> ReadSamples for FillSlot<'_, '_, '_, S> {
     /// Whether the slot was filled.
     type Output = Result<bool, ServiceError>;
 
-    fn run(self, reader: &impl SampleReader) -> Self::Output {
+    fn run<R: SampleReader>(self, reader: &R) -> Self::Output {
         let FillSlot { encoder, samples, slot, should_stop } = self;
         let (mut records, mut next) = (std::mem::take(&mut encoder.records), Vec::with_capacity(CHUNK));
         reader.locate(0..CHUNK.min(samples), &mut next);
@@ -249,8 +249,11 @@ impl<S: Fn() -> bool> ReadSamples for FillSlot<'_, '_, '_, S> {
             records.extend(next.iter().map(|place| reader.record(*place)));
             let [end, next_end] = [start + CHUNK, start + 2 * CHUNK].map(|end| end.min(samples));
             reader.locate(end..next_end, &mut next);
-            // One prefetch per encoded sample: many at once would make the CPU wait.
-            let mut places = next.iter();
+            if R::IN_BURSTS {
+                next.iter().for_each(|place| reader.prefetch(*place));
+            }
+            // Otherwise one prefetch per encoded sample.
+            let mut places = if R::IN_BURSTS { [].iter() } else { next.iter() };
             let upcoming = || {
                 if let Some(place) = places.next() {
                     reader.prefetch(*place);

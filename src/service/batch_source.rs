@@ -87,13 +87,16 @@ impl BatchSamples<'_> {
 /// A computation over the samples of a batch, compiled for each kind of data.
 pub(super) trait ReadSamples {
     type Output;
-    fn run(self, reader: &impl SampleReader) -> Self::Output;
+    fn run<R: SampleReader>(self, reader: &R) -> Self::Output;
 }
 
 /// Finds the samples of a batch, which are scattered in memory.
 pub(super) trait SampleReader {
     /// Where a sample is.
     type Place: Copy;
+    /// Whether samples are prefetched many at once. Where each lies in a page of its own, the CPU waits for the pages, and
+    /// looks up several at a time; otherwise it waits less if prefetches alternate with work.
+    const IN_BURSTS: bool;
     /// Replaces `out` by the places of some samples.
     fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>);
     /// Prefetches a sample into the CPU's cache.
@@ -109,6 +112,7 @@ struct MappedReader<'a> {
 
 impl<'a> SampleReader for MappedReader<'a> {
     type Place = (u32, &'a Record);
+    const IN_BURSTS: bool = true;
 
     fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>) {
         out.clear();
@@ -130,6 +134,7 @@ struct DecodedReader<'a>(Vec<WindowReader<'a>>);
 
 impl<'a> SampleReader for DecodedReader<'a> {
     type Place = DecodedSample<'a>;
+    const IN_BURSTS: bool = false;
 
     fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>) {
         out.clear();

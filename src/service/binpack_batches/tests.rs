@@ -26,7 +26,7 @@ fn records_of(batches: &BinpackBatches, number: u64) -> Vec<Record> {
     let mut all = Vec::new();
     for range in &ranges {
         let reader = range.reader();
-        all.extend(reader.locate(0..range.len()).map(|sample| sample.record()));
+        all.extend(reader.locate(0..range.len()).map(DecodedSample::record));
     }
     all
 }
