@@ -3,7 +3,7 @@
 //! Run `cargo bench --bench engine`, optionally with a filter such as `piece/lazy`. `stockfish-15.1` is the network of
 //! Debian's Stockfish, if it is installed; the engine's own `bench` is the comparison. `piece` is 512×2 → 32 → 1 with
 //! random weights, `simple` is 512×2 screlu → 1 in i16, `yours` is the file in FSBENCH_NET. Times are the thread's CPU
-//! time. The limit is to read the rows that the strategy adds, as fast as this CPU reads a table of that size.
+//! time. `known line` evaluates the games some positions at a time. The limit is to read the rows that the strategy adds, as fast as this CPU reads a table of that size.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
 mod limits;
@@ -18,7 +18,7 @@ use cpu_time::ThreadTime;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, Color};
 use fsbench::data::games;
-use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, ft_permute};
+use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
 use fsbench::units::Seed;
@@ -95,6 +95,18 @@ fn follow(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) {
     }
 }
 
+/// [`follow`] for lines known beforehand.
+fn follow_lines(evaluator: &mut LineEvaluator<'_>, track: &[TrackPosition]) {
+    let positions = track.iter().map(|position| LinePosition {
+        board: &position.board,
+        turn: position.turn,
+        played: position.played.as_ref().map(|(before, change)| (before, change)),
+    });
+    evaluator.evaluate(positions, |raw| {
+        black_box(raw);
+    });
+}
+
 fn evaluate(c: &mut Criterion) {
     limits::announce();
     let track = track();
@@ -112,14 +124,28 @@ fn evaluate(c: &mut Criterion) {
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(track.len() as u64)).sample_size(10);
         group.measurement_time(Duration::from_secs(3));
+        let limit = |rows: u64| {
+            let read = rows as f64 * model.row_bytes() as f64;
+            Limit::reading(read, set.num_features() as usize * model.row_bytes(), track.len())
+        };
+        for back_end in BackEnd::available() {
+            let mut evaluator = LineEvaluator::new(&set, &model, back_end).expect("its own");
+            follow_lines(&mut evaluator, &track);
+            let rows = evaluator.rows();
+            follow_lines(&mut evaluator, &track);
+            let limit = limit(evaluator.rows() - rows);
+            let name = format!("known line/{}", back_end.name());
+            limits::bench(&mut group, &name, track.len(), &limit, ThreadTime::now, ThreadTime::elapsed, || {
+                follow_lines(&mut evaluator, &track);
+            });
+        }
         for strategy in Strategy::ALL {
             for back_end in BackEnd::available() {
                 let mut evaluator = Evaluator::new(&set, &model, strategy, back_end).expect("its own");
                 follow(&mut evaluator, &track);
                 let rows = evaluator.rows();
                 follow(&mut evaluator, &track);
-                let read = (evaluator.rows() - rows) as f64 * model.row_bytes() as f64;
-                let limit = Limit::reading(read, set.num_features() as usize * model.row_bytes(), track.len());
+                let limit = limit(evaluator.rows() - rows);
                 let name = format!("{}/{}", strategy.name(), back_end.name());
                 limits::bench(&mut group, &name, track.len(), &limit, ThreadTime::now, ThreadTime::elapsed, || {
                     follow(&mut evaluator, &track);

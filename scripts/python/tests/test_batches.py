@@ -209,8 +209,10 @@ def test_a_forked_process_is_told_that_a_stream_is_not_its_own():
 
 
 def test_ctrl_c_ends_the_wait_for_a_batch():
+    # Where tests run in the background, SIGINT is ignored from the start.
     code = """
-import fsbench
+import fsbench, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 for batch in fsbench.Batches(None, "threats-v16", batch_size=200_000, threads=1, epochs=0):
     print("batch", flush=True)
 """

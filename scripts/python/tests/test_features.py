@@ -168,7 +168,14 @@ def test_other_threads_run_while_a_set_is_examined():
 
 
 def test_ctrl_c_ends_a_search_without_a_limit():
-    code = "import fsbench; s = fsbench.FeatureSet('threats-v16'); print('started', flush=True); s.define(thorough=True)"
+    # Where tests run in the background, SIGINT is ignored from the start.
+    code = """
+import fsbench, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+features = fsbench.FeatureSet("threats-v16")
+print("started", flush=True)
+features.define(thorough=True)
+"""
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "started\n"
     time.sleep(0.5)
