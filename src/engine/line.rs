@@ -50,13 +50,13 @@ pub struct LinePosition<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct LineEvaluator<'a>(Way<'a>);
+pub struct LineEvaluator<'a>(Implementation<'a>);
 
 #[derive(Clone)]
-enum Way<'a> {
-    Together(Box<Together<'a>>),
+enum Implementation<'a> {
+    Batched(Box<Batched<'a>>),
     /// For networks whose activation is not pairwise.
-    OneByOne(Box<Evaluator<'a>>),
+    MoveByMove(Box<Evaluator<'a>>),
 }
 
 impl<'a> LineEvaluator<'a> {
@@ -68,8 +68,8 @@ impl<'a> LineEvaluator<'a> {
         let is_supported =
             model.shape().activation == Activation::Pairwise && model.scheme().weights != WeightType::I16;
         Ok(LineEvaluator(match is_supported {
-            true => Way::Together(Box::new(Together::new(set, model, back_end))),
-            false => Way::OneByOne(Box::new(single)),
+            true => Implementation::Batched(Box::new(Batched::new(set, model, back_end))),
+            false => Implementation::MoveByMove(Box::new(single)),
         }))
     }
 
@@ -81,16 +81,16 @@ impl<'a> LineEvaluator<'a> {
         mut each: impl FnMut(RawScore),
     ) {
         match &mut self.0 {
-            Way::Together(evaluator) => {
+            Implementation::Batched(evaluator) => {
                 for position in positions {
                     evaluator.add(&position);
-                    if evaluator.chunk.turns.len() == TOGETHER {
+                    if evaluator.added.turns.len() == BATCH_POSITIONS {
                         evaluator.finish(&mut each);
                     }
                 }
                 evaluator.finish(&mut each);
             }
-            Way::OneByOne(evaluator) => {
+            Implementation::MoveByMove(evaluator) => {
                 for LinePosition { board, turn, played } in positions {
                     match played {
                         None => evaluator.set(board),
@@ -106,14 +106,14 @@ impl<'a> LineEvaluator<'a> {
     #[must_use]
     pub fn rows(&self) -> u64 {
         match &self.0 {
-            Way::Together(evaluator) => evaluator.rows,
-            Way::OneByOne(evaluator) => evaluator.rows(),
+            Implementation::Batched(evaluator) => evaluator.rows,
+            Implementation::MoveByMove(evaluator) => evaluator.rows(),
         }
     }
 }
 
-/// Positions evaluated together.
-const TOGETHER: usize = 16;
+/// Positions per added.
+const BATCH_POSITIONS: usize = 16;
 
 /// A refresh whose changed rows are known.
 #[derive(Clone, Default)]
@@ -126,7 +126,7 @@ struct Pending {
 
 /// Positions whose changed features are known.
 #[derive(Clone, Default)]
-struct Chunk {
+struct AddedPositions {
     turns: Vec<Color>,
     buckets: Vec<usize>,
     /// How the accumulators change, position by position.
@@ -139,10 +139,10 @@ struct Chunk {
     pending_count: usize,
 }
 
-/// Evaluates up to [`TOGETHER`] positions at a time. Rows are prefetched when they are found to change, and read when all
+/// Evaluates up to [`BATCH_POSITIONS`] positions at a time. Rows are prefetched when they are found to change, and read when all
 /// changes are known.
 #[derive(Clone)]
-struct Together<'a> {
+struct Batched<'a> {
     set: &'a FeatureSet,
     model: &'a Model,
     back_end: BackEnd,
@@ -151,7 +151,7 @@ struct Together<'a> {
     /// The sums of rows of the last position computed. With partial refresh: over the stable blocks, and over the others.
     accumulators: ByPerspective<[AlignedVec<i16>; 2]>,
     /// The positions to compute.
-    chunk: Chunk,
+    added: AddedPositions,
     /// Features that a refresh would recompute.
     active_counts: ByPerspective<usize>,
     parts: ByPerspective<[Delta; 2]>,
@@ -165,27 +165,27 @@ struct Together<'a> {
     rows: u64,
 }
 
-impl<'a> Together<'a> {
-    fn new(set: &'a FeatureSet, model: &'a Model, back_end: BackEnd) -> Together<'a> {
+impl<'a> Batched<'a> {
+    fn new(set: &'a FeatureSet, model: &'a Model, back_end: BackEnd) -> Batched<'a> {
         let partial = PartialRefresh::new(set);
         let empty = || model.empty_accumulator();
         let others = if partial.is_some() { empty() } else { AlignedVec::zeroed(0) };
-        Together {
+        Batched {
             set,
             model,
             back_end,
             cache: RefreshCache::new(set, partial.as_ref()),
             accumulators: ByPerspective::new_with(|_| [empty(), others.clone()]),
             partial,
-            chunk: Chunk::default(),
+            added: AddedPositions::default(),
             active_counts: ByPerspective::default(),
             parts: ByPerspective::default(),
             deltas: ByPerspective::default(),
             active: Vec::with_capacity(set.max_active()),
-            sides: Vec::with_capacity(TOGETHER),
-            activations: AlignedVec::zeroed(TOGETHER * model.input_bytes()),
-            masks: AlignedVec::zeroed(TOGETHER * model.input_masks()),
-            psqt: ByPerspective::new_with(|_| AlignedVec::zeroed(TOGETHER * model.psqt_width())),
+            sides: Vec::with_capacity(BATCH_POSITIONS),
+            activations: AlignedVec::zeroed(BATCH_POSITIONS * model.input_bytes()),
+            masks: AlignedVec::zeroed(BATCH_POSITIONS * model.input_masks()),
+            psqt: ByPerspective::new_with(|_| AlignedVec::zeroed(BATCH_POSITIONS * model.psqt_width())),
             scratch: model.layer_scratch(),
             rows: 0,
         }
@@ -194,8 +194,8 @@ impl<'a> Together<'a> {
     /// Finds what changes at the next position.
     fn add(&mut self, position: &LinePosition<'_>) {
         let LinePosition { board, turn, played } = *position;
-        self.chunk.turns.push(turn);
-        self.chunk.buckets.push(self.model.bucket(board.occupied().count()));
+        self.added.turns.push(turn);
+        self.added.buckets.push(self.model.bucket(board.occupied().count()));
         match (played, &self.partial) {
             (None, _) => Perspective::ALL.into_iter().for_each(|pov| self.refresh(board, pov)),
             (Some((before, change)), Some(partial)) => {
@@ -208,9 +208,9 @@ impl<'a> Together<'a> {
                         self.refresh(board, pov);
                         continue;
                     }
-                    self.chunk.steps[pov][0].push_delta(&stable.removed, &stable.added);
+                    self.added.steps[pov][0].push_delta(&stable.removed, &stable.added);
                     match dependent.refresh {
-                        false => self.chunk.steps[pov][1].push_delta(&dependent.removed, &dependent.added),
+                        false => self.added.steps[pov][1].push_delta(&dependent.removed, &dependent.added),
                         true => self.refresh_dependent(board, pov),
                     }
                 }
@@ -227,7 +227,7 @@ impl<'a> Together<'a> {
                         self.refresh(board, pov);
                     } else {
                         self.active_counts[pov] = active;
-                        self.chunk.steps[pov][0].push_delta(&delta.removed, &delta.added);
+                        self.added.steps[pov][0].push_delta(&delta.removed, &delta.added);
                     }
                 }
             }
@@ -238,27 +238,27 @@ impl<'a> Together<'a> {
     fn refresh(&mut self, board: &Board, pov: Perspective) {
         let Some(partial) = &self.partial else {
             let number = self.refresh_dependent_sum(board, pov);
-            return self.chunk.steps[pov][0].push_fresh(number);
+            return self.added.steps[pov][0].push_fresh(number);
         };
         partial.encode_stable(self.set, board, pov, &mut self.active);
         let number = self.next_fresh();
-        self.model.refresh(self.back_end, &mut self.chunk.fresh[number], &self.active);
+        self.model.refresh(self.back_end, &mut self.added.fresh[number], &self.active);
         self.rows += self.active.len() as u64;
-        self.chunk.steps[pov][0].push_fresh(number);
+        self.added.steps[pov][0].push_fresh(number);
         self.refresh_dependent(board, pov);
     }
 
     /// With partial refresh: lets the sum over the king-dependent blocks start anew.
     fn refresh_dependent(&mut self, board: &Board, pov: Perspective) {
         let number = self.refresh_dependent_sum(board, pov);
-        self.chunk.steps[pov][1].push_fresh(number);
+        self.added.steps[pov][1].push_fresh(number);
     }
 
     /// The number of a fresh sum over the king-dependent blocks; without partial refresh, over all.
     fn refresh_dependent_sum(&mut self, board: &Board, pov: Perspective) -> usize {
         let number = self.next_fresh();
         let (set, model, back_end, partial) = (self.set, self.model, self.back_end, self.partial.as_ref());
-        let Chunk { pending, pending_count, .. } = &mut self.chunk;
+        let AddedPositions { pending, pending_count, .. } = &mut self.added;
         if pending.len() == *pending_count {
             pending.push(Pending::default());
         }
@@ -273,7 +273,7 @@ impl<'a> Together<'a> {
     }
 
     fn next_fresh(&mut self) -> usize {
-        let Chunk { fresh, fresh_count, .. } = &mut self.chunk;
+        let AddedPositions { fresh, fresh_count, .. } = &mut self.added;
         if fresh.len() == *fresh_count {
             fresh.push(self.model.empty_accumulator());
         }
@@ -284,25 +284,25 @@ impl<'a> Together<'a> {
     /// Computes the scores of the positions added, and makes room for others.
     fn finish(&mut self, each: &mut impl FnMut(RawScore)) {
         self.compute(each);
-        self.chunk.clear();
+        self.added.clear();
     }
 
     fn compute(&mut self, each: &mut impl FnMut(RawScore)) {
-        let (model, chunk) = (self.model, &mut self.chunk);
-        for Pending { changes, delta, number } in &chunk.pending[..chunk.pending_count] {
+        let (model, added) = (self.model, &mut self.added);
+        for Pending { changes, delta, number } in &added.pending[..added.pending_count] {
             self.rows += changes.rows as u64;
-            self.cache.apply(model, self.back_end, *changes, delta, &mut chunk.fresh[*number]);
+            self.cache.apply(model, self.back_end, *changes, delta, &mut added.fresh[*number]);
         }
         for pov in Perspective::ALL {
             self.sides.clear();
-            self.sides.extend(chunk.turns.iter().map(|turn| usize::from(Perspective::of(*turn) != pov)));
+            self.sides.extend(added.turns.iter().map(|turn| usize::from(Perspective::of(*turn) != pov)));
             let [first, second] = &mut self.accumulators[pov];
-            let [first_steps, second_steps] = &chunk.steps[pov];
+            let [first_steps, second_steps] = &added.steps[pov];
             self.rows += (first_steps.rows().len() + second_steps.rows().len()) as u64;
             let first = LineSummand { steps: first_steps, accumulator: first };
             let second = LineSummand { steps: second_steps, accumulator: second };
             let buffers = LineBuffers {
-                fresh: &chunk.fresh,
+                fresh: &added.fresh,
                 sides: &self.sides,
                 activations: &mut self.activations,
                 masks: &mut self.masks,
@@ -312,7 +312,7 @@ impl<'a> Together<'a> {
         }
         let inputs = self.activations.chunks_exact(model.input_bytes());
         let inputs = inputs.zip(self.masks.chunks_exact(model.input_masks()));
-        let positions = chunk.turns.iter().zip(&chunk.buckets);
+        let positions = added.turns.iter().zip(&added.buckets);
         for (position, ((turn, bucket), (activations, masks))) in positions.zip(inputs).enumerate() {
             let (bucket, scratch) = (*bucket, &mut self.scratch);
             let positional = self.back_end.run(DenseStack { model, bucket, activations, masks, scratch });
@@ -326,7 +326,7 @@ impl<'a> Together<'a> {
     }
 }
 
-impl Chunk {
+impl AddedPositions {
     fn clear(&mut self) {
         self.turns.clear();
         self.buckets.clear();

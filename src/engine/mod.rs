@@ -7,6 +7,7 @@
 mod aligned;
 mod evaluator;
 mod ft_permute;
+mod ft_rows;
 mod kernels;
 mod line;
 mod model;

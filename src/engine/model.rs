@@ -1,6 +1,7 @@
 //! A quantised network laid out for the kernels: rows are padded to whole vectors, tables start on cache lines.
 
 use super::aligned::{AlignedVec, HugePageTable};
+use super::ft_rows::{FtRows, RowLayout};
 use super::kernels::{
     AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, LinePass, MixedRows, NarrowRows, Observer, SMALL_SUM, Steps,
     Summand, TILE, WideRows,
@@ -57,74 +58,6 @@ pub(super) struct HiddenShifts {
     /// Of a squared sum; only present if the square of [`SMALL_SUM`] is at least 1.0, so that clamping sums to it, and
     /// squaring in i32, is exact.
     pub(super) small_square: Option<u32>,
-}
-
-/// The feature transformer's weights, one row per feature: first those of eight bits, which need half the memory traffic,
-/// then the others.
-struct FtRows {
-    narrow: HugePageTable<i8>,
-    narrow_rows: u32,
-    wide: HugePageTable<i16>,
-}
-
-impl FtRows {
-    fn new(net: &QuantNet, layout: RowLayout, buckets: usize) -> FtRows {
-        let l1 = net.shape.l1;
-        let fit =
-            |features: u32| net.ft_weights[..features as usize * l1].iter().all(|weight| i8::try_from(*weight).is_ok());
-        let candidates = [net.shape.features, net.shape.narrow];
-        let narrow_rows = candidates.into_iter().find(|features| fit(*features)).unwrap_or(0);
-        let (narrow, wide) = net.ft_weights.split_at(narrow_rows as usize * l1);
-        let (narrow_sums, wide_sums) = net.psqt_weights.split_at(narrow_rows as usize * buckets);
-        FtRows {
-            narrow: layout.table(narrow, narrow_sums, buckets, |weight| weight as i8),
-            narrow_rows,
-            wide: layout.table(wide, wide_sums, buckets, |weight| weight),
-        }
-    }
-}
-
-/// The layout of a row: `neurons` in parts of `part`, each padded to `padded`, make `words` elements of an accumulator's
-/// `width`.
-#[derive(Copy, Clone)]
-struct RowLayout {
-    neurons: usize,
-    part: usize,
-    padded: usize,
-    words: usize,
-    width: usize,
-}
-
-impl RowLayout {
-    fn write<W>(self, row: &mut [W], numbers: &[i16], element: impl Fn(i16) -> W) {
-        for (to, from) in row[..self.words].chunks_exact_mut(self.padded).zip(numbers.chunks_exact(self.part)) {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = element(*from));
-        }
-    }
-
-    /// Elements of a row in a table of `W`: the PSQT sums take as many bytes as in an accumulator.
-    const fn stride<W>(self) -> usize {
-        self.words + (self.width - self.words) * size_of::<i16>() / size_of::<W>()
-    }
-
-    /// The table of rows with these weights and PSQT sums, `buckets` a row.
-    fn table<W: bytemuck::Pod>(
-        self,
-        weights: &[i16],
-        sums: &[i32],
-        buckets: usize,
-        element: impl Fn(i16) -> W,
-    ) -> HugePageTable<W> {
-        let rows = weights.chunks_exact(self.neurons);
-        let mut table = HugePageTable::zeroed(rows.len() * self.stride::<W>());
-        for (number, (row, weights)) in table.chunks_exact_mut(self.stride::<W>()).zip(rows).enumerate() {
-            self.write(row, weights, &element);
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut row[self.words..]);
-            let sums: &[u8] = bytemuck::cast_slice(&sums[number * buckets..][..buckets]);
-            bytes[..sums.len()].copy_from_slice(sums);
-        }
-        table
-    }
 }
 
 pub(super) struct DenseLayer {
@@ -328,11 +261,17 @@ impl Model {
         }
     }
 
+    fn row_tables(&self) -> MixedRows<'_> {
+        let FtRows { narrow, narrow_rows, wide } = &self.rows;
+        MixedRows {
+            narrow: NarrowRows { table: narrow, words: self.words, stride: self.narrow_stride() },
+            wide: WideRows { table: wide, stride: self.width, first: *narrow_rows },
+        }
+    }
+
     fn run(&self, back_end: BackEnd, from: Option<&[i16]>, to: &mut [i16], added: &[u32], removed: &[u32]) {
         let words = self.words;
-        let FtRows { narrow, narrow_rows, wide } = &self.rows;
-        let narrow = NarrowRows { table: narrow, words, stride: self.narrow_stride() };
-        let wide = WideRows { table: wide, stride: self.width, first: *narrow_rows };
+        let MixedRows { narrow, wide } = self.row_tables();
         let all_are = |is_narrow: bool| added.iter().chain(removed).all(|feature| (*feature < wide.first) == is_narrow);
         // Blocks are often updated apart, and rows of one kind need no choice each.
         if wide.first == 0 || all_are(false) {
@@ -358,10 +297,8 @@ impl Model {
         second: Option<LineSummand<'_>>,
         buffers: LineBuffers<'_>,
     ) {
-        let FtRows { narrow, narrow_rows, wide } = &self.rows;
-        let narrow = NarrowRows { table: narrow, words: self.words, stride: self.narrow_stride() };
-        let wide = WideRows { table: wide, stride: self.width, first: *narrow_rows };
-        let mixed = MixedRows { narrow, wide };
+        let mixed = self.row_tables();
+        let MixedRows { narrow, wide } = mixed;
         let LineBuffers { fresh, sides, activations, masks, psqt } = buffers;
         let is_narrow = |part: &LineSummand<'_>| part.steps.rows().iter().all(|feature| *feature < wide.first);
         let is_wide = |part: &LineSummand<'_>| part.steps.rows().iter().all(|feature| *feature >= wide.first);
