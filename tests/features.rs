@@ -48,6 +48,8 @@ const DEFINITIONS: [&str; 33] = [
     "reach(P, T, pawn) for P in pieces, T in attacks(P)",
     "file(K) * (reach(P, Q, rook) + reserved(3) + color(Q) * reach(P, Q, pawn)) for P in pieces, Q in pieces",
     "pair(square(P), square(Q)) for P in pieces, Q in pieces if role(P) == pawn and role(Q) == pawn",
+    "square(P) * color(P) * square(Q) * color(Q) for P in pieces, Q in pieces if role(P) == pawn and role(Q) == knight",
+    "square(P) * square(Q) for P in pieces, Q in pieces if role(P) == rook and role(Q) == bishop and square(P) < square(Q)",
     "color(P) * pair(role(P) * file(P), role(Q) * file(Q)) for P in pieces, Q in next(P, north)",
     "(pair(file(K), file(P)) * reach(P, K, queen) + pair(rank(K), rank(E))) for P in pieces",
 ];

@@ -157,7 +157,8 @@ impl PairGroup {
     fn join_orders(&mut self) {
         let swapped = |at: usize| (at & 63) << 6 | at >> 6;
         let mut joined = Vec::new();
-        for kind in (0..256).filter(|kind| self.codes[0] >> (kind >> 4) & 1 != 0) {
+        // The reverse of a kind may be none itself: its first piece may only ever be second.
+        for kind in 0..256 {
             let reverse = (kind & 15) << 4 | kind >> 4;
             let [own, other] = [kind, reverse].map(|kind| self.kinds[kind]);
             let [table, of_other] = [own, other].map(|kind| &self.tables[usize::from(kind.table)]);
