@@ -14,7 +14,7 @@ use rand::RngExt;
 use shakmaty::Position;
 
 /// Definitions for the parts of the language that shipped sets do not use.
-const DEFINITIONS: [&str; 33] = [
+const DEFINITIONS: [&str; 35] = [
     "square(K) * role(P) * color(P) * square(P) for P in pieces",
     "square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces",
     "square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces",
