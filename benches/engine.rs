@@ -3,7 +3,8 @@
 //! Run `cargo bench --bench engine`, optionally with a filter such as `piece/lazy`. `stockfish-15.1` is the network of
 //! Debian's Stockfish, if it is installed; the engine's own `bench` is the comparison. `piece` is 512×2 → 32 → 1 with
 //! random weights, `simple` is 512×2 screlu → 1 in i16, `yours` is the file in FSBENCH_NET. Times are the thread's CPU
-//! time. `known line` evaluates the games some positions at a time. The limit is to read the rows that the strategy adds, as fast as this CPU reads a table of that size.
+//! time. `known line` evaluates the games some positions at a time. The limit is to read the rows that the strategy
+//! adds, as fast as this CPU reads a table of that size.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
 mod limits;

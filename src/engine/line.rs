@@ -112,7 +112,7 @@ impl<'a> LineEvaluator<'a> {
     }
 }
 
-/// Positions per added.
+/// Positions evaluated at a time.
 const BATCH_POSITIONS: usize = 16;
 
 /// A refresh whose changed rows are known.
@@ -139,8 +139,8 @@ struct AddedPositions {
     pending_count: usize,
 }
 
-/// Evaluates up to [`BATCH_POSITIONS`] positions at a time. Rows are prefetched when they are found to change, and read when all
-/// changes are known.
+/// Evaluates up to [`BATCH_POSITIONS`] positions at a time. Rows are prefetched when they are found to change, and read
+/// when all changes are known.
 #[derive(Clone)]
 struct Batched<'a> {
     set: &'a FeatureSet,

@@ -157,7 +157,7 @@ impl PairGroup {
     fn join_orders(&mut self) {
         let swapped = |at: usize| (at & 63) << 6 | at >> 6;
         let mut joined = Vec::new();
-        // The reverse of a kind may be none itself: its first piece may only ever be second.
+        // Also kinds whose first piece is never first in the definition: they are the reverse of others.
         for kind in 0..256 {
             let reverse = (kind & 15) << 4 | kind >> 4;
             let [own, other] = [kind, reverse].map(|kind| self.kinds[kind]);
