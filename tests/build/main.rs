@@ -422,4 +422,12 @@ fn an_engine_scores_the_samples() {
     let capped = run(&["--max-score", "20", "--force"]);
     assert_eq!(scores(), [(0, 0), (2, 14)].repeat(2));
     assert_eq!(capped["dropped"]["decided"], 4);
+    // Of 16 samples three are drawn, and only those are scored, unless a filter needs the scores of all.
+    let drawn = run(&["--samples", "3", "--force"]);
+    let searched = |summary: &serde_json::Value| {
+        ["positions", "repeated"].map(|count| summary["labelling"][count].as_u64().unwrap()).iter().sum::<u64>()
+    };
+    assert_eq!((searched(&drawn), &drawn["dropped"]["thinned"]), (3, &13.into()));
+    let capped = run(&["--samples", "3", "--force", "--max-score", "20"]);
+    assert_eq!((searched(&capped), scores().len(), &capped["dropped"]["decided"]), (16, 3, &4.into()));
 }

@@ -52,7 +52,8 @@ pub struct Filters {
     /// whose lines are `VALUE WEIGHT`
     #[arg(long, value_name = "ply|pieces[:FILE]")]
     balance: Option<String>,
-    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples
+    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples. An
+    /// engine scores only those drawn, unless --max-score or --skip-unlikely needs the scores of all
     #[arg(long, value_name = "N")]
     samples: Option<u64>,
     /// Use only the games of one side of the split, as the trainer makes it

@@ -52,6 +52,10 @@ impl Assembly<'_> {
                 let mut samples = drop_before_scoring(writer.finish()?, options, &mut counts)?;
                 let mut labels = None;
                 if let Some(label_job) = label_job {
+                    // Searches take long: none for a sample that would be thinned out anyway.
+                    if !options.drops_by_score() {
+                        samples = thin(samples, options, &mut counts)?;
+                    }
                     let mut report = |phase| progress(BuildProgress { phase, ..state });
                     let (scored, found) = engine_scores::score(samples, label_job, options, &mut counts, &mut report)?;
                     (samples, labels) = (scored, Some(found));
@@ -143,16 +147,22 @@ fn drop_before_scoring(
     Ok(samples)
 }
 
+/// Thins the samples as the options say. Thinning again keeps all, unless some were dropped in between.
+fn thin(samples: TempSamples, options: &BuildOptions, counts: &mut BuildCounts) -> Result<TempSamples, DataError> {
+    match options.thins() {
+        true => balance::thin(samples, options.balance.as_ref(), options.samples, options.seed, counts),
+        false => Ok(samples),
+    }
+}
+
 /// Thins the samples, puts them in their final order and writes them.
 fn write_samples(
-    mut samples: TempSamples,
+    samples: TempSamples,
     options: &BuildOptions,
     counts: &mut BuildCounts,
     mut writer: FsdWriter,
 ) -> Result<FsdWriter, DataError> {
-    if options.balance.is_some() || options.samples.is_some() {
-        samples = balance::thin(samples, options.balance.as_ref(), options.samples, options.seed, counts)?;
-    }
+    let mut samples = thin(samples, options, counts)?;
     let mut write = |records: &[Record]| {
         let records: Vec<Record> = records.iter().map(|record| record.with_scratch(0)).collect();
         writer.push_all(&records)

@@ -151,10 +151,21 @@ impl BuildOptions {
         options.into_iter().find_map(|(is_set, name)| is_set.then_some(name))
     }
 
+    /// Whether samples are drawn to a number or a distribution.
+    #[must_use]
+    pub(super) const fn thins(&self) -> bool {
+        self.balance.is_some() || self.samples.is_some()
+    }
+
+    /// Whether a sample may be dropped for its score, beside one that has none.
+    #[must_use]
+    pub(super) const fn drops_by_score(&self) -> bool {
+        self.max_score.is_some() || self.skip_unlikely
+    }
+
     /// Whether all samples must be read before the first can be written.
     #[must_use]
     pub(super) fn needs_all_samples(&self) -> bool {
-        let thins = self.balance.is_some() || self.samples.is_some();
-        thins || self.dedup.is_some() || self.min_moves_quantile.is_some() || self.shuffle
+        self.thins() || self.dedup.is_some() || self.min_moves_quantile.is_some() || self.shuffle
     }
 }
