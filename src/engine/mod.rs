@@ -5,6 +5,7 @@
 //! same integers as the reference, [`crate::net::forward_integer`].
 
 mod aligned;
+mod evaluation;
 mod evaluator;
 mod ft_permute;
 mod ft_rows;
@@ -17,7 +18,8 @@ pub mod simd;
 mod strategy;
 
 pub use aligned::{AlignedVec, HugePageTable};
-pub use evaluator::{BucketScore, EngineError, Evaluation, Evaluator};
+pub use evaluation::{BucketScore, Evaluation};
+pub use evaluator::{EngineError, Evaluator};
 pub use ft_permute::ft_permute;
 pub use line::{LineEvaluator, LinePosition};
 pub use model::{Model, Scratch};
