@@ -6,7 +6,7 @@
 //! on another machine when its claim is older than [`PATIENCE`] by the file server's clock.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,15 +114,33 @@ impl Claim {
         let heartbeat = std::thread::spawn(move || {
             while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
                 // A sign of life is best effort: a missing one delays nothing but a takeover.
-                if let Ok(Some(holder)) = read(&beating)
-                    && holder == ours
-                    && let Ok(mut file) = OpenOptions::new().write(true).open(&beating)
-                {
-                    let _ = file.write_all(&ours.to_bytes());
-                }
+                let _ = OwnClaim::open(&beating, &ours).and_then(|own| own.map_or(Ok(()), OwnClaim::beat));
             }
         });
         Claim { path, holder, stop: Some(stop), heartbeat: Some(heartbeat) }
+    }
+}
+
+/// The file of a claim, opened and seen to name its holder.
+struct OwnClaim {
+    file: File,
+    bytes: Vec<u8>,
+}
+
+impl OwnClaim {
+    /// `None` if another process has taken the claim over.
+    fn open(path: &Path, holder: &Holder) -> io::Result<Option<OwnClaim>> {
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok((bytes == holder.to_bytes()).then_some(OwnClaim { file, bytes }))
+    }
+
+    /// Writes the same bytes again: one that is cut short leaves them as they are. A claim that replaces this one by now is
+    /// another file.
+    fn beat(mut self) -> io::Result<()> {
+        self.file.rewind()?;
+        self.file.write_all(&self.bytes)
     }
 }
 
@@ -291,6 +309,35 @@ mod tests {
             remove(&claims.folder.join("a")).expect("removed");
         }
         assert_eq!(files(&claims), 0);
+    }
+
+    #[test]
+    fn a_sign_of_life_goes_to_the_own_claim_alone() {
+        let (_folder, claims) = claims();
+        let claim = claims.try_claim("a").expect("writable").expect("free");
+        let long_ago = SystemTime::now() - 2 * PATIENCE;
+        let age = |path: &Path| {
+            let written = std::fs::metadata(path).and_then(|data| data.modified()).expect("the claim");
+            SystemTime::now().duration_since(written).unwrap_or_default()
+        };
+        File::options().write(true).open(&claim.path).and_then(|file| file.set_modified(long_ago)).expect("set");
+        OwnClaim::open(&claim.path, &claim.holder).expect("readable").expect("own").beat().expect("writable");
+        assert!(age(&claim.path) < PATIENCE);
+        assert_eq!(read(&claim.path).expect("readable").as_ref(), Some(&claim.holder));
+
+        // Another process replaces the claim between the look at it and the sign of life.
+        let own = OwnClaim::open(&claim.path, &claim.holder).expect("readable").expect("own");
+        let other = Holder { claim: "other".into(), ..Holder::this() };
+        let replacement = claims.folder.join("other");
+        std::fs::write(&replacement, other.to_bytes()).expect("writable");
+        std::fs::rename(&replacement, &claim.path).expect("renamed");
+        own.beat().expect("writable");
+        assert_eq!(read(&claim.path).expect("readable").as_ref(), Some(&other));
+        assert!(OwnClaim::open(&claim.path, &claim.holder).expect("readable").is_none());
+        // Nor does the end of the claim remove the other one.
+        let path = claim.path.clone();
+        drop(claim);
+        assert_eq!(read(&path).expect("readable"), Some(other));
     }
 
     #[test]

@@ -143,10 +143,42 @@ impl Begun {
     }
 }
 
+impl Begun {
+    /// The folder of claims is missing, and each call that makes a folder fails in turn.
+    fn check_folder(&self, shim: &Path) {
+        let (arguments, steps) = ("work small.toml --out made", &self.left);
+        let runs = self.folder().join("cache/runs");
+        let counts = self.scratch.path().join("counts");
+        let with = |more: (&str, &str)| {
+            self.start_again();
+            fs::remove_dir_all(self.folder().join(CLAIMS)).unwrap();
+            let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", runs.to_str().unwrap()), more];
+            self.run(arguments, &preloaded)
+        };
+        let output = with(("FAULT_COUNTS", counts.to_str().unwrap()));
+        assert!(output.status.success(), "{}", stderr(&output));
+        let expected = self.records(steps);
+        let mut refused = 0;
+        for fault in Faults::new(&counts, usize::MAX).drawn().filter(|fault| fault.kind == "mkdir") {
+            let output = with(("FAULT", &fault.text()));
+            let about = format!("{}: {:?} {}", fault.text(), output.status, stderr(&output));
+            if !output.status.success() {
+                assert!(output.status.code() == Some(1) && stderr(&output).contains("cache/runs"), "{about}");
+                refused += usize::from(stderr(&output).contains(CLAIMS));
+                let again = self.run(arguments, &[]);
+                assert!(again.status.success(), "{about}, then {}", stderr(&again));
+            }
+            assert_eq!(self.records(steps), expected, "{about}");
+        }
+        assert!(refused > 0, "no failure to make the folder of claims");
+    }
+}
+
 #[test]
 fn claims_on_steps() {
     let begun = Begun::new();
     let Some(shim) = shim(begun.scratch.path()) else { return };
+    begun.check_folder(&shim);
     let [first, second] = begun.left.clone();
     let one = format!("run small.toml --out made --step {first}");
     begun.check(&shim, &one, std::slice::from_ref(&first), 0);
