@@ -141,9 +141,7 @@ impl Begun {
             assert!(self.claims().is_empty() || fault.kind == "unlink", "{about}: {:?} are left", self.claims());
         }
     }
-}
 
-impl Begun {
     /// The folder of claims is missing, and each call that makes a folder fails in turn.
     fn check_folder(&self, shim: &Path) {
         let (arguments, steps) = ("work small.toml --out made", &self.left);
