@@ -98,7 +98,7 @@ impl Evaluator<'_> {
                 let [stable, dependent] = &self.parts[pov];
                 let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
                 model.update_from(self.back_end, from, to, &stable.added, &stable.removed);
-                self.rows += (stable.added.len() + stable.removed.len()) as u64;
+                self.rows += stable.rows();
                 dependent
             } else {
                 encoder.diff(&before.board, change, &ply.board, pov, &mut self.deltas[pov]);
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
             let from = &before.accumulators[pov];
             model.update_from(self.back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
             ply.computed[pov] = Computed::All;
-            self.rows += (delta.added.len() + delta.removed.len()) as u64;
+            self.rows += delta.rows();
         }
     }
 }
