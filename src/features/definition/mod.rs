@@ -1,5 +1,8 @@
 //! Reads definitions: a TOML file or an expression, with the definitions that it names.
 
+mod factors;
+mod keys;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,48 +12,20 @@ use toml::Spanned;
 
 use crate::chess::{BlackOrientation, Mirror, Orientation};
 
-use super::buckets::{self, BucketTable};
+use super::buckets;
 use super::error::{ExpressionText, FeatureError, SourceText};
 use super::library::{self, DefinitionFile, Siblings, UnknownName};
 use super::resolve::{self, BlockSettings, MAX_FEATURES};
 use super::selection::Selection;
-use super::spec::{BlockFactor, BlockSpec, Bucket, Multiplicity};
-use super::syntax::{self, BlockExpr, ProductBlock, Span, SyntaxError};
+use super::spec::{BlockSpec, Bucket, Multiplicity};
+use super::syntax::{self, BlockExpr, Span, SyntaxError};
+use factors::{FactorKey, FactorText, factors_of_blocks, read_factors};
+use keys::{DefinitionKeys, check_block_keys, leading_comment, locate, read_selection, toml_error};
 
 /// Deepest nesting of named definitions.
 const MAX_NESTING: usize = 32;
 /// Most blocks of a set, named definitions expanded.
 const MAX_BLOCKS: usize = 4096;
-
-/// The keys of a definition file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DefinitionKeys {
-    name: Option<String>,
-    about: Option<String>,
-    features: Spanned<String>,
-    black: Option<Spanned<BlackOrientation>>,
-    mirror: Option<Spanned<Mirror>>,
-    multiplicity: Option<Spanned<Multiplicity>>,
-    #[serde(default)]
-    buckets: BTreeMap<String, Spanned<BucketTable>>,
-    /// One for all blocks written in the file, or a list with one per block; "" = no factor.
-    factor: Option<Spanned<FactorKey>>,
-    /// Name of a file of indices.
-    select: Option<Spanned<String>>,
-    /// The indices as ranges; fsbench writes this key.
-    selected: Option<Spanned<String>>,
-    /// The definitions that `features` names, so that the text needs no other file; fsbench writes this key.
-    #[serde(default)]
-    definitions: BTreeMap<String, StandaloneDefinition>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum FactorKey {
-    ForAll(String),
-    PerBlock(Vec<String>),
-}
 
 /// A definition together with the definitions it names, as networks and checkpoints store it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -358,166 +333,5 @@ impl Loader {
         let loaded = read(self);
         self.open.pop();
         loaded
-    }
-}
-
-/// A key that applies to the blocks written in its file.
-struct BlockKey {
-    name: &'static str,
-    span: Span,
-}
-
-impl DefinitionKeys {
-    fn block_keys(&self) -> Vec<BlockKey> {
-        let spans = [
-            ("black", self.black.as_ref().map(Spanned::span)),
-            ("mirror", self.mirror.as_ref().map(Spanned::span)),
-            ("multiplicity", self.multiplicity.as_ref().map(Spanned::span)),
-            ("factor", self.factor.as_ref().map(Spanned::span)),
-        ];
-        spans.into_iter().filter_map(|(name, span)| Some(BlockKey { name, span: span? })).collect()
-    }
-}
-
-/// Rejects block keys in a file that writes no block; where a file also names definitions, adds a remark that their
-/// blocks keep their own settings.
-fn check_block_keys(source: &SourceText, keys: &[BlockKey], loaded: &mut Loaded) -> Result<(), FeatureError> {
-    let terms = syntax::parse(&loaded.standalone.features).unwrap_or_default();
-    let named: Vec<&str> = terms
-        .iter()
-        .filter_map(|term| match term {
-            BlockExpr::Named { name, .. } => Some(name.as_str()),
-            BlockExpr::Product(_) => None,
-        })
-        .collect();
-    let Some(first) = keys.first().filter(|_| !named.is_empty()) else { return Ok(()) };
-    if named.len() == terms.len() {
-        let message = format!("`{}` has no effect here: it applies to blocks written in this file", first.name);
-        let help = format!(
-            "`features` only names other definitions, and {} keeps its own settings; write the block out, as in \
-             `features = \"square(P) * role(P) * color(P) for P in pieces\"`, or set `{}` in the file of {}",
-            listed(&named),
-            first.name,
-            named[0],
-        );
-        return Err(source.error(message, first.span.clone(), Some(help)));
-    }
-    let keys: Vec<&str> = keys.iter().map(|key| key.name).collect();
-    loaded.remarks.push(format!(
-        "{}: {} only to the blocks written in this file; these keep their own settings: {}",
-        loaded.name,
-        match keys[..] {
-            [key] => format!("`{key}` applies"),
-            _ => format!("{} apply", listed(&keys)),
-        },
-        named.join(", "),
-    ));
-    Ok(())
-}
-
-fn listed(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// The comment lines at the start of a text, joined without their `#`.
-fn leading_comment(text: &str) -> Option<String> {
-    let lines: Vec<&str> = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
-    Some(lines.join(" ")).filter(|comment| !comment.is_empty())
-}
-
-fn toml_error(source: &SourceText, error: &toml::de::Error) -> FeatureError {
-    let span = error.span().unwrap_or(0..0);
-    source.error(error.message(), span, None)
-}
-
-/// The place of a key's text in its file. A string with escapes has none: errors then show the text alone.
-fn locate(source: &SourceText, value: &Spanned<String>, key: &str) -> ExpressionText {
-    locate_in(source, value.span(), value.as_ref(), key)
-}
-
-fn locate_in(source: &SourceText, literal: Span, content: &str, key: &str) -> ExpressionText {
-    match source.text.get(literal.clone()).and_then(|literal| literal.find(content)) {
-        Some(at) => ExpressionText { source: source.clone(), offset: literal.start + at },
-        None => {
-            let origin = format!("{} ({key})", source.origin);
-            ExpressionText { source: SourceText::new(origin, content), offset: 0 }
-        }
-    }
-}
-
-/// An entry of the key `factor`.
-struct FactorText {
-    expression: String,
-    text: ExpressionText,
-}
-
-impl FactorText {
-    fn resolve(&self, block: &ProductBlock, settings: &BlockSettings<'_>) -> Result<BlockFactor, FeatureError> {
-        let product = syntax::parse_product(&self.expression);
-        let product = product
-            .and_then(|product| resolve::factor(block, &product, settings))
-            .map_err(|error| self.text.error(error))?;
-        Ok(BlockFactor { product, expression: self.expression.clone(), text: self.text.clone() })
-    }
-}
-
-fn read_factors(source: &SourceText, factors: Option<&Spanned<FactorKey>>) -> Vec<FactorText> {
-    let Some(factors) = factors else { return Vec::new() };
-    let expressions = match factors.as_ref() {
-        FactorKey::ForAll(expression) => std::slice::from_ref(expression),
-        FactorKey::PerBlock(expressions) => expressions,
-    };
-    let text = |expression: &String| FactorText {
-        expression: expression.clone(),
-        text: locate_in(source, factors.span(), expression, "factor"),
-    };
-    expressions.iter().map(text).collect()
-}
-
-/// The factor of each written block; `None` for a block without one.
-fn factors_of_blocks(
-    factors: &[FactorText],
-    for_all: bool,
-    blocks: usize,
-) -> Result<impl Iterator<Item = Option<&FactorText>>, FeatureError> {
-    let per_block = match factors {
-        [one] if for_all => vec![one; blocks],
-        [first, ..] if factors.len() != blocks => {
-            let message = format!(
-                "`factor` lists {} and the file writes {}: give one factor per block, \"\" for a block without",
-                quantity(factors.len(), "factor"),
-                quantity(blocks, "block"),
-            );
-            return Err(first.text.at(message, 0..first.expression.len()));
-        }
-        _ => factors.iter().collect(),
-    };
-    Ok(per_block.into_iter().map(|factor| Some(factor).filter(|factor| !factor.expression.trim().is_empty())))
-}
-
-fn quantity(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-fn read_selection(
-    source: &SourceText,
-    keys: &DefinitionKeys,
-    siblings: Siblings<'_>,
-) -> Result<Option<Selection>, FeatureError> {
-    match (&keys.select, &keys.selected) {
-        (Some(_), Some(selected)) => {
-            Err(source.error("`select` and `selected` cannot be combined", selected.span(), None))
-        }
-        (Some(file), None) => match siblings.file(file.as_ref()) {
-            Some(file) => Selection::read(&file).map(Some),
-            None => {
-                let message = format!("there is no file {}", siblings.path(file.as_ref()).display());
-                let help =
-                    "`select` names a file beside this one with one index per line; `fsbench select` writes such files";
-                Err(source.error(message, file.span(), Some(help.into())))
-            }
-        },
-        (None, Some(ranges)) => Selection::parse(ranges.as_ref(), locate(source, ranges, "selected")).map(Some),
-        (None, None) => Ok(None),
     }
 }
