@@ -127,7 +127,8 @@ const STALE_AFTER: Duration = Duration::from_secs(60);
 /// Removes parts that killed processes have left. Parts that cannot be read or removed stay.
 fn remove_stale_parts(folder: &Path, prefix: &str) {
     let is_stale = |path: &Path| {
-        let Ok(file) = File::open(path) else { return false };
+        // For writing, since NFS refuses an exclusive lock without it.
+        let Ok(file) = File::options().read(true).write(true).open(path) else { return false };
         let age =
             file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|written| written.elapsed().ok());
         age.is_some_and(|age| age > STALE_AFTER) && file.try_lock().is_ok()

@@ -20,7 +20,7 @@ use crate::play::{
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
     are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{machine, read_json, write_checked_json, write_json};
+use crate::record::{RecordFileError, machine, read_json, write_checked_json, write_json};
 use crate::search::{TranspositionTable, search_digest};
 use crate::service::Shard;
 use crate::units::Seed;
@@ -263,6 +263,20 @@ fn give_nodes(players: &mut [Player], nodes: &[u64]) -> Result<(), Failure> {
     }
 }
 
+/// Keeps a cost in a file, unless another shard of the match was faster: then its cost is returned.
+fn keep_first(path: &Path, ratio: CostRatio) -> Result<CostRatio, RecordFileError> {
+    let own = path.with_extension(format!("{}.json", std::process::id()));
+    write_checked_json(&own, &ratio)?;
+    let linked = std::fs::hard_link(&own, path);
+    let _ = std::fs::remove_file(&own);
+    match linked {
+        Ok(()) => Ok(ratio),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => read_json(path),
+        // Some file systems have no links.
+        Err(_) => write_checked_json(path, &ratio).map(|()| ratio),
+    }
+}
+
 /// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its
 /// start.
 fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
@@ -271,11 +285,17 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
     let (PlayerKind::Network(network), PlayerKind::Network(other)) = (&first.kind, &second.kind) else {
         return Err(refused("compares networks; give UCI engines --movetime or --tc"));
     };
-    // Its own file for every request, so that a mistaken one does not replace what a match began with.
+    // Its own file for every request, so that a mistaken one does not replace what a match began with. Shards of a match on
+    // several machines share it.
+    let request = json!([network.hash, other.hash, nodes, hash, search_digest()]);
+    // Earlier versions kept one per CPU.
     let measured_on = (machine::cpu(), machine::back_end(), search_digest());
-    let key = json!([network.hash, other.hash, nodes, hash, measured_on]).to_string();
-    let path = folder.join(format!("cost-{}.json", &blake3::hash(key.as_bytes()).to_hex()[..16]));
-    let ratio = match read_json(&path) {
+    let earlier = json!([network.hash, other.hash, nodes, hash, measured_on]);
+    let [path, earlier] = [request, earlier].map(|key| {
+        let name = &blake3::hash(key.to_string().as_bytes()).to_hex()[..16];
+        folder.join(format!("cost-{name}.json"))
+    });
+    let ratio = match read_json(&path).or_else(|_| read_json(&earlier)) {
         Ok(ratio) => ratio,
         Err(_) => {
             let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
@@ -285,9 +305,7 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
                 true
             });
             bar.finish_and_clear();
-            let ratio: CostRatio = ratio.map_err(Failure::request)?;
-            write_checked_json(&path, &ratio).map_err(Failure::work)?;
-            ratio
+            keep_first(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
         }
     };
     first.nodes = Some(nodes);

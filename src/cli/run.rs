@@ -195,6 +195,10 @@ impl ExperimentMonitor for StderrMonitor {
         note!("[{number}/{total}{remaining}] {name}");
     }
 
+    fn failed(&mut self, error: &ExperimentError) {
+        note!("error: {error}");
+    }
+
     fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32) {
         let speed = metrics.samples_per_second.map(|rate| format!(", {rate:.0} samples/s")).unwrap_or_default();
         note!("    epoch {}/{epochs}: validation loss {:.6}{speed}", metrics.epoch, metrics.validation_loss);

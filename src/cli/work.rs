@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use super::run::{StderrMonitor, failure, read, work_folder};
 use super::{Failure, interrupt};
-use crate::experiment::{Experiment, ExperimentError, LocalExecutor, Runner, RunnerOptions, Share};
+use crate::experiment::{Earlier, Experiment, ExperimentError, LocalExecutor, Runner, RunnerOptions, Share};
 use crate::pipeline;
 
 /// Do those steps of an experiment that no other process does, until all are done
@@ -43,11 +43,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiments = experiments(arguments)?;
     let mut others = Others::start(arguments)?;
     let is_one = experiments.len() == 1;
-    let mut left: Vec<&(Experiment, RunnerOptions)> = experiments.iter().collect();
+    let mut left: Vec<(&(Experiment, RunnerOptions), Earlier)> =
+        experiments.iter().map(|one| (one, Earlier::default())).collect();
     let mut failed = None;
     while !left.is_empty() {
         let mut waiting = Vec::new();
-        for one @ (experiment, options) in left {
+        for (one @ (experiment, options), mut earlier) in left {
             if !is_one {
                 note!("experiment {}", experiment.name);
             }
@@ -56,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             // Alone, it waits for other processes step by step.
             let results = match is_one {
                 true => Runner::run(experiment, &mut executor, options, &mut monitor).map(Some),
-                false => Runner::run_free(experiment, &mut executor, options, &mut monitor),
+                false => Runner::run_free(experiment, &mut executor, options, &mut monitor, &mut earlier),
             };
             match results {
                 Ok(Some(results)) => {
@@ -64,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                     let out = options.out.display();
                     note!("all steps are done, {trainings} trainings among them; `fsbench report {out}` shows them");
                 }
-                Ok(None) => waiting.push(one),
+                Ok(None) => waiting.push((one, earlier)),
                 Err(error) if is_one || matches!(error, ExperimentError::Interrupted) => return Err(failure(error)),
                 Err(error) => {
                     note!("error: {}: {error}", experiment.name);

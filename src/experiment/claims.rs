@@ -3,7 +3,8 @@
 //!
 //! A claim is the file `claims/KEY` of the work folder. It appears by `link`, which is atomic on NFS too, and names its
 //! holder. The holder writes it again every [`HEARTBEAT`]. A holder on this machine is dead when its process is gone, one
-//! on another machine when its claim is older than [`PATIENCE`] by the file server's clock.
+//! on another machine when its claim is older than [`PATIENCE`] by the file server's clock. A machine that slept may find
+//! its claim taken over: whoever holds a claim looks ([`HeldClaim`]) before it writes what others may have written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -33,6 +34,9 @@ struct Holder {
     system: String,
     /// When the process began, in the kernel's ticks: another process may get the same number later.
     began: String,
+    /// Its user's number. Processes of other users may be hidden.
+    #[serde(default)]
+    user: u32,
     /// Tells this claim from all others.
     claim: String,
 }
@@ -96,7 +100,12 @@ impl Claims {
     fn dead_holder(&self, path: &Path, own: &OwnFile) -> io::Result<Option<Holder>> {
         let Some(holder) = read(path)? else { return Ok(None) };
         if holder.system == own.holder.system {
-            return Ok((process_began(holder.pid).as_deref() != Some(&holder.began)).then_some(holder));
+            match process_began(holder.pid) {
+                Some(began) => return Ok((began != holder.began).then_some(holder)),
+                None if holder.user == own.holder.user => return Ok(Some(holder)),
+                // Dead, or hidden (proc(5), hidepid): its age decides.
+                None => {}
+            }
         }
         let age = match std::fs::metadata(path).and_then(|data| data.modified()) {
             Ok(modified) => own.written()?.duration_since(modified).unwrap_or_default(),
@@ -118,6 +127,24 @@ impl Claim {
             }
         });
         Claim { path, holder, stop: Some(stop), heartbeat: Some(heartbeat) }
+    }
+
+    pub(super) fn held(&self) -> HeldClaim {
+        HeldClaim { path: self.path.clone(), holder: self.holder.clone() }
+    }
+}
+
+/// Tells whether a claim is still that of this process.
+#[derive(Clone, Debug)]
+pub(super) struct HeldClaim {
+    path: PathBuf,
+    holder: Holder,
+}
+
+impl HeldClaim {
+    /// False once another process has taken the claim over. A claim that cannot be read counts as held.
+    pub(super) fn is_held(&self) -> bool {
+        read(&self.path).map_or(true, |found| found.as_ref() == Some(&self.holder))
     }
 }
 
@@ -166,6 +193,7 @@ impl Holder {
             pid,
             system: format!("{} {}", kernel_text("random/boot_id"), namespace.display()),
             began: process_began(pid).unwrap_or_default(),
+            user: std::fs::metadata("/proc/self").map(|data| data.uid()).unwrap_or_default(),
             claim: format!("{pid}-{nanoseconds}-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
         }
     }
@@ -232,6 +260,7 @@ fn read(path: &Path) -> io::Result<Option<Holder>> {
             pid: 0,
             system: String::new(),
             began: String::new(),
+            user: 0,
             claim: String::new(),
         }))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -353,6 +382,32 @@ mod tests {
         assert!(claims.try_claim("a").expect("writable").is_none());
         claims.patience = PATIENCE;
         assert!(claims.try_claim("a").expect("writable").is_some());
+    }
+
+    #[test]
+    fn a_hidden_process_of_another_user_is_dead_when_it_is_silent() {
+        let (_folder, claims) = claims();
+        let hidden = Holder { pid: u32::MAX, user: u32::MAX, ..Holder::this() };
+        let path = claims.folder.join("a");
+        std::fs::write(&path, hidden.to_bytes()).expect("writable");
+        assert!(claims.try_claim("a").expect("writable").is_none());
+        let file = File::options().write(true).open(&path).expect("the claim");
+        file.set_modified(SystemTime::now() - 2 * PATIENCE).expect("set");
+        assert!(claims.try_claim("a").expect("writable").is_some());
+    }
+
+    #[test]
+    fn a_holder_sees_that_its_claim_was_taken_over() {
+        let (_folder, claims) = claims();
+        let claim = claims.try_claim("a").expect("writable").expect("free");
+        let held = claim.held();
+        assert!(held.is_held());
+        let other = Holder { claim: "other".into(), ..Holder::this() };
+        std::fs::write(&claim.path, other.to_bytes()).expect("writable");
+        assert!(!held.is_held());
+        drop(claim);
+        remove(&held.path).expect("removed");
+        assert!(!held.is_held());
     }
 
     #[test]

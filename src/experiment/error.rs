@@ -40,6 +40,8 @@ pub enum ExperimentError {
     Failed { failed: usize, blocked: usize, first: Box<ExperimentError> },
     #[error("this fsbench has no trainer; to run experiments, build it with the feature `train` (the default)")]
     NoTrainer,
+    #[error("another process has taken the step over, since this one was silent")]
+    TakenOver,
     #[error("interrupted; the same command resumes it")]
     Interrupted,
     /// The error of a step's own work.
@@ -49,6 +51,11 @@ pub enum ExperimentError {
     NoOutcome { step: String, path: PathBuf },
     #[error(transparent)]
     File(#[from] RecordFileError),
+    #[error(
+        "cannot tell which runs are in use: {} cannot be read or is damaged; run its experiment again, which writes it anew",
+        .0.display()
+    )]
+    UsedRuns(PathBuf),
     #[error("cannot create or read the folder {}: {source}", path.display())]
     WorkFolder { path: PathBuf, source: std::io::Error },
 }

@@ -82,7 +82,7 @@ impl Runner<'_> {
 
     pub(super) fn store_run(&self, run: usize, outcome: &TrainOutcome) -> Result<(), ExperimentError> {
         let record = RunRecord::new(self.plan.runs[run].key.clone(), outcome);
-        self.store.put("run", &self.key(PlanStep::Train(run)), outcome.seconds, record)?;
+        self.keep("run", &self.key(PlanStep::Train(run)), outcome.seconds, record)?;
         Ok(())
     }
 

@@ -1,17 +1,19 @@
 //! The runs kept in the work folder, and notes of which experiments use them, so that unused runs can be removed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
+use super::claims::hostname;
 use crate::data::Method;
 use crate::record::{RecordFileError, read_json, write_checked_json};
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};
 use crate::units::Seed;
 
-/// The runs that an experiment uses, as long as its results folder exists.
+/// The runs that an experiment uses, as long as its results folder exists, or may exist on another machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct UsedRuns {
     /// Name of the experiment.
@@ -19,7 +21,10 @@ pub(super) struct UsedRuns {
     /// Its results folder.
     pub(super) results: PathBuf,
     /// Names of run folders.
-    pub(super) runs: Vec<String>,
+    pub(super) runs: BTreeSet<String>,
+    /// The machine that wrote the note; empty in notes of earlier versions.
+    #[serde(default)]
+    pub(super) host: String,
 }
 
 /// The notes' folder in the work folder.
@@ -28,15 +33,41 @@ const NOTE_FOLDER: &str = "experiments";
 impl UsedRuns {
     /// Saves the note in the work folder. It replaces an earlier one for the same results folder.
     pub(super) fn save(&self, work: &Path) -> Result<(), RecordFileError> {
-        let name = &blake3::hash(self.results.as_os_str().as_encoded_bytes()).to_hex()[..16];
-        write_checked_json(&work.join(NOTE_FOLDER).join(format!("{name}.json")), self)
+        write_checked_json(&self.path(work), self)
     }
 
-    /// The notes of all experiments whose results folder exists.
-    fn load_all(work: &Path) -> Vec<UsedRuns> {
-        let entries = std::fs::read_dir(work.join(NOTE_FOLDER)).into_iter().flatten().flatten();
-        let notes = entries.filter_map(|entry| read_json::<UsedRuns>(&entry.path()).ok());
-        notes.filter(|note| note.results.is_dir()).collect()
+    fn path(&self, work: &Path) -> PathBuf {
+        let name = &blake3::hash(self.results.as_os_str().as_encoded_bytes()).to_hex()[..16];
+        work.join(NOTE_FOLDER).join(format!("{name}.json"))
+    }
+
+    /// With the runs of the note that it replaces.
+    pub(super) fn with_noted(mut self, work: &Path) -> UsedRuns {
+        if let Ok(noted) = read_json::<UsedRuns>(&self.path(work)) {
+            self.runs.extend(noted.runs);
+        }
+        self
+    }
+
+    /// Whether the results folder is there, or is out of sight: of another machine, at a place that this one does not have.
+    fn counts(&self) -> bool {
+        let has_place = self.results.parent().is_some_and(Path::is_dir);
+        let is_elsewhere = !self.host.is_empty() && self.host != hostname() && !has_place;
+        self.results.is_dir() || is_elsewhere
+    }
+
+    /// The notes of all experiments that count. One that cannot be read is an error: its runs would
+    /// seem unused.
+    fn load_all(work: &Path) -> Result<Vec<UsedRuns>, ExperimentError> {
+        let mut notes = Vec::new();
+        for path in paths(&work.join(NOTE_FOLDER))? {
+            // A write that was cut off leaves its hidden part.
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let note: UsedRuns = read_json(&path).map_err(|_| ExperimentError::UsedRuns(path))?;
+                notes.extend(Some(note).filter(UsedRuns::counts));
+            }
+        }
+        Ok(notes)
     }
 }
 
@@ -59,18 +90,11 @@ pub struct KeptRun {
 /// All runs in the work folder, sorted by path.
 ///
 /// # Errors
-/// When the folder exists and cannot be read.
+/// When the folder exists and cannot be read, or a note of the runs in use is damaged.
 pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
-    let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
-    let entries = match std::fs::read_dir(work) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let notes = UsedRuns::load_all(work);
+    let notes = UsedRuns::load_all(work)?;
     let mut runs = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(failed)?.path();
+    for path in paths(work)? {
         // Only folders with a trainer's configuration are runs.
         let Ok(config) = read_json::<TrainConfig>(&path.join(CONFIG)) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -92,7 +116,7 @@ pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
 /// Removes the runs that no experiment uses, and returns them.
 ///
 /// # Errors
-/// When an experiment is running in the folder, or a run cannot be removed.
+/// When an experiment is running in the folder, a note of the runs in use is damaged, or a run cannot be removed.
 pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
     let _lock = super::work_lock::lock(work)?;
     let mut unused = kept_runs(work)?;
@@ -102,6 +126,16 @@ pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> 
         std::fs::remove_dir_all(&run.path).map_err(failed)?;
     }
     Ok(unused)
+}
+
+/// What a folder holds; nothing if there is no such folder.
+fn paths(folder: &Path) -> Result<Vec<PathBuf>, ExperimentError> {
+    let paths = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    paths.map_err(|source| ExperimentError::WorkFolder { path: folder.to_path_buf(), source })
 }
 
 /// Total size of the files in a folder and the folders in it.

@@ -155,4 +155,8 @@ impl RunObserver for MonitorAdapter<'_> {
     fn interrupted(&self) -> bool {
         self.0.stop_requested()
     }
+
+    fn holds_run(&self) -> bool {
+        self.0.holds_run()
+    }
 }

@@ -9,6 +9,7 @@ use super::executor::{MatchMonitor, MatchRequest, MatchSetup, StepError};
 use super::match_settings::MatchMeasure;
 use crate::engine::Model;
 use crate::net::NetFile;
+use crate::output::OutputError;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
@@ -67,8 +68,13 @@ pub(super) fn match_cost(
     request: &MatchRequest<'_>,
     monitor: &dyn MatchMonitor,
 ) -> Result<Option<CostRatio>, StepError> {
-    std::fs::create_dir_all(&request.folder)?;
+    make_folder(request)?;
     cost(request, &[player(request, 0)?, player(request, 1)?], monitor)
+}
+
+fn make_folder(request: &MatchRequest<'_>) -> Result<(), StepError> {
+    let failed = |cause| OutputError { path: request.folder.clone(), cause };
+    Ok(std::fs::create_dir_all(&request.folder).map_err(failed)?)
 }
 
 /// Players and settings of a match.
@@ -84,7 +90,7 @@ struct Prepared {
 
 impl Prepared {
     fn new(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Result<Option<Prepared>, StepError> {
-        std::fs::create_dir_all(&request.folder)?;
+        make_folder(request)?;
         let mut players = [player(request, 0)?, player(request, 1)?];
         let cost = match request.kind {
             MatchKind::EqualNodes => None,

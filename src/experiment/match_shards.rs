@@ -177,7 +177,7 @@ impl Runner<'_> {
         let cost = self.executor.match_cost(&request, &MonitorAdapter(monitor));
         let cost = cost.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
         let Some(cost) = cost else { return Err(ExperimentError::Interrupted) };
-        self.store.put("match cost", &self.match_cost_key(index), begun.elapsed().as_secs_f64(), cost)?;
+        self.keep("match cost", &self.match_cost_key(index), begun.elapsed().as_secs_f64(), cost)?;
         self.load_step(step)?;
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Runner<'_> {
         monitor.resumable_ended();
         let record = record.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
         let Some(record) = record else { return Err(ExperimentError::Interrupted) };
-        self.store.put("match shard", &self.shard_key(index), begun.elapsed().as_secs_f64(), record)?;
+        self.keep("match shard", &self.shard_key(index), begun.elapsed().as_secs_f64(), record)?;
         self.load_step(step)?;
         Ok(())
     }

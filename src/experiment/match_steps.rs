@@ -30,6 +30,12 @@ impl<'a> Runner<'a> {
         ResultKey::of("match step", &json!([self.determinants(index, run), self.match_length()]))
     }
 
+    /// What identifies its journal before its networks are trained.
+    pub(super) fn match_claim_key(&self, index: usize) -> ResultKey {
+        let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
+        ResultKey::of("match claim", &self.determinants(index, run))
+    }
+
     /// What identifies the measurement of its cost before its networks are trained.
     pub(super) fn match_cost_step_key(&self, index: usize) -> ResultKey {
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
@@ -142,7 +148,7 @@ impl<'a> Runner<'a> {
         monitor.resumable_ended();
         let record = record.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
         let Some(record) = record else { return Err(ExperimentError::Interrupted) };
-        self.store.put("match", &key, begun.elapsed().as_secs_f64(), record)?;
+        self.keep("match", &key, begun.elapsed().as_secs_f64(), record)?;
         self.load_step(step)?;
         if let Some(result) = self.results.matches.last() {
             monitor.played(result);

@@ -6,9 +6,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::ExperimentError;
+use super::claims::{HeldClaim, hostname};
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
@@ -34,15 +36,31 @@ fn source(inputs: &[WeightedInput]) -> PathBuf {
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
 type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
-/// What earlier passes of the same command have done.
+/// What earlier passes over an experiment, and earlier calls of [`Runner::run_free`], have done.
 #[derive(Default)]
-pub(super) struct Earlier {
+pub struct Earlier {
     /// Keys of their steps: `--force` does not repeat them once more.
     pub(super) keys: HashSet<ResultKey>,
     /// Names of their runs' folders, which the experiment uses.
     runs: BTreeSet<String>,
     /// Whether the requested step was among theirs.
     pub(super) found: bool,
+    /// Steps that failed, which are not done again.
+    pub(super) failed: Vec<(ResultKey, ExperimentError)>,
+}
+
+impl Earlier {
+    fn used_runs(&self, experiment: &Experiment, options: &RunnerOptions) -> Result<UsedRuns, ExperimentError> {
+        // The folder must exist before it has an absolute path without links.
+        let failed = |source| ExperimentError::WorkFolder { path: options.out.clone(), source };
+        std::fs::create_dir_all(&options.out).map_err(failed)?;
+        Ok(UsedRuns {
+            name: experiment.name.clone(),
+            results: absolute(&options.out),
+            runs: self.runs.clone(),
+            host: hostname(),
+        })
+    }
 }
 
 /// A running experiment.
@@ -52,6 +70,8 @@ pub struct Runner<'a> {
     pub(super) executor: &'a mut dyn Executor,
     pub(super) options: &'a RunnerOptions,
     pub(super) store: ResultStore,
+    /// That on the step that is being done, where processes share the steps.
+    pub(super) claim: Option<HeldClaim>,
     pub(super) plan: Plan,
     /// The data; measures read the first file.
     inputs: Vec<WeightedInput>,
@@ -85,18 +105,20 @@ impl<'a> Runner<'a> {
         results.ok_or(ExperimentError::Interrupted)
     }
 
-    /// Does the steps that no other process does at the moment, and returns all records if all steps are done.
+    /// Does the steps that no other process does at the moment, and returns all records if all steps are done. `earlier` is
+    /// what the calls before have done; a step that failed is not done again.
     ///
     /// # Errors
-    /// As [`Runner::run`].
+    /// As [`Runner::run`], once nothing is left that another process may do.
     pub fn run_free(
         experiment: &Experiment,
         executor: &mut dyn Executor,
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
+        earlier: &mut Earlier,
     ) -> Result<Option<Results>, ExperimentError> {
         let options = RunnerOptions { share: Share::Unclaimed, ..options.clone() };
-        Runner::run_share(experiment, executor, &options, monitor, &mut Earlier::default())
+        Runner::run_share(experiment, executor, &options, monitor, earlier)
     }
 
     /// Does the step of this key, unless it is done, or waits until the process that does it has finished.
@@ -126,9 +148,13 @@ impl<'a> Runner<'a> {
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
     ) -> Result<Option<Results>, ExperimentError> {
-        Runner::passes(experiment, &mut |experiment, purpose| {
+        let results = Runner::passes(experiment, &mut |experiment, purpose| {
             Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut *earlier)
-        })
+        })?;
+        if results.is_some() {
+            earlier.used_runs(experiment, options)?.save(&options.work)?;
+        }
+        Ok(results)
     }
 
     /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
@@ -195,6 +221,7 @@ impl<'a> Runner<'a> {
             executor,
             options,
             store,
+            claim: None,
             plan,
             inputs,
             data,
@@ -312,7 +339,7 @@ impl<'a> Runner<'a> {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
                 let record = self.executor.updates(request, &source(&self.inputs), games).map_err(failed)?;
-                self.store.put("updates", &key, seconds(), record)?;
+                self.keep("updates", &key, seconds(), record)?;
             }
             PlanStep::Validation(run) => {
                 let (config, folder) = (self.config(run), self.run_folder(run));
@@ -320,17 +347,17 @@ impl<'a> Runner<'a> {
                 let record = self.executor.validation(&request).map_err(failed)?;
                 // The losses come first: a record without them is not finished.
                 record.losses.write(&request.folder.join(VALIDATION))?;
-                self.store.put("validation", &key, seconds(), record)?;
+                self.keep("validation", &key, seconds(), record)?;
             }
             PlanStep::Activity(run) => {
                 let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.games);
                 let record = self.executor.activity(&self.net_request(run, games)?).map_err(failed)?;
-                self.store.put("activity", &key, seconds(), record)?;
+                self.keep("activity", &key, seconds(), record)?;
             }
             PlanStep::Error(run) => {
                 let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.games);
                 let record = self.executor.error(&self.net_request(run, games)?).map_err(failed)?;
-                self.store.put("error", &key, seconds(), record)?;
+                self.keep("error", &key, seconds(), record)?;
             }
             PlanStep::EqualSpeed(index) => {
                 let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
@@ -342,15 +369,30 @@ impl<'a> Runner<'a> {
                     options: self.experiment.equal_speed.clone().unwrap_or_default().options(),
                 };
                 let record = self.executor.equal_speed(&request).map_err(failed)?;
-                self.store.put("equal speed", &key, seconds(), record)?;
+                self.keep("equal speed", &key, seconds(), record)?;
             }
             PlanStep::Speed(run) => {
                 let timing = self.experiment.measure.speed.clone().unwrap_or_default();
                 let record = self.executor.speed(&self.net_request(run, None)?, &timing).map_err(failed)?;
-                self.store.put("speed", &key, seconds(), record)?;
+                self.keep("speed", &key, seconds(), record)?;
             }
         }
         self.load_step(step)?;
+        Ok(())
+    }
+
+    /// Stores the result of the present step, unless another process has taken the step over.
+    pub(super) fn keep<T: Serialize>(
+        &self,
+        kind: &str,
+        key: &ResultKey,
+        seconds: f64,
+        record: T,
+    ) -> Result<(), ExperimentError> {
+        if self.claim.as_ref().is_some_and(|claim| !claim.is_held()) {
+            return Err(ExperimentError::TakenOver);
+        }
+        self.store.put(kind, key, seconds, record)?;
         Ok(())
     }
 
@@ -364,7 +406,8 @@ impl<'a> Runner<'a> {
             return Err(ExperimentError::Step { step: name, source });
         }
         monitor.resumable_begins();
-        let mut adapter = MonitorAdapter { monitor: &mut *monitor, epochs: config.settings.epochs };
+        let (epochs, claim) = (config.settings.epochs, self.claim.clone());
+        let mut adapter = MonitorAdapter { monitor: &mut *monitor, epochs, claim };
         let outcome = self.executor.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut adapter);
         monitor.resumable_ended();
         let outcome = outcome.map_err(|source| ExperimentError::Step { step: name.clone(), source })?;
@@ -400,19 +443,13 @@ impl<'a> Runner<'a> {
         Ok(TrainedRun { key, folder, network, link })
     }
 
-    /// Notes in the work folder which runs this experiment uses, those of earlier passes among them.
+    /// Notes in the work folder which runs this experiment uses. Those of passes to come are not known yet: until the last
+    /// pass is done, the note keeps the runs that it had.
     fn note_used_runs(&self, earlier: &mut Earlier) -> Result<(), ExperimentError> {
-        // The folder must exist before it has an absolute path without links.
-        let failed = |source| ExperimentError::WorkFolder { path: self.options.out.clone(), source };
-        std::fs::create_dir_all(&self.options.out).map_err(failed)?;
         let name = |run| self.run_folder(run).file_name().unwrap_or_default().to_string_lossy().into_owned();
         earlier.runs.extend((0..self.plan.runs.len()).map(name));
-        let used = UsedRuns {
-            name: self.experiment.name.clone(),
-            results: absolute(&self.options.out),
-            runs: earlier.runs.iter().cloned().collect(),
-        };
-        Ok(used.save(&self.options.work)?)
+        let used = earlier.used_runs(self.experiment, self.options)?;
+        Ok(used.with_noted(&self.options.work).save(&self.options.work)?)
     }
 
     fn net_request(&self, run: usize, games: Option<u64>) -> Result<NetRequest, ExperimentError> {
@@ -431,6 +468,7 @@ impl<'a> Runner<'a> {
 struct MonitorAdapter<'a> {
     monitor: &'a mut dyn ExperimentMonitor,
     epochs: u32,
+    claim: Option<HeldClaim>,
 }
 
 impl TrainingMonitor for MonitorAdapter<'_> {
@@ -440,6 +478,10 @@ impl TrainingMonitor for MonitorAdapter<'_> {
 
     fn stop_requested(&self) -> bool {
         self.monitor.stop_requested()
+    }
+
+    fn holds_run(&self) -> bool {
+        self.claim.as_ref().is_none_or(HeldClaim::is_held)
     }
 }
 

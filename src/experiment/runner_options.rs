@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::ExperimentError;
 use super::network_links::TrainedRun;
 use super::plan::PlanStep;
 use crate::play::MatchProgress;
@@ -51,6 +52,9 @@ pub enum FinishedWhen {
 pub trait ExperimentMonitor: Sync {
     /// Step `number` (from 1) of `total` begins. `remaining` is estimated from the steps done so far.
     fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>);
+
+    /// A step failed; others that do not need it are done meanwhile.
+    fn failed(&mut self, _error: &ExperimentError) {}
 
     /// A training has finished an epoch, of `epochs`.
     fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32);

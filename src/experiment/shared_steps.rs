@@ -52,7 +52,7 @@ impl Runner<'_> {
     ) -> Result<bool, ExperimentError> {
         let complete = match self.options.share.clone() {
             Share::One(key) => self.do_one(&key, pending, monitor, earlier)?,
-            _ => self.do_free(pending, monitor)?,
+            _ => self.do_free(pending, monitor, earlier)?,
         };
         if complete {
             self.save()?;
@@ -89,6 +89,7 @@ impl Runner<'_> {
         &mut self,
         pending: Vec<PlanStep>,
         monitor: &mut dyn ExperimentMonitor,
+        earlier: &mut Earlier,
     ) -> Result<bool, ExperimentError> {
         let claims = self.claims()?;
         let total = self.plan.steps.len();
@@ -97,20 +98,26 @@ impl Runner<'_> {
         monitor.skipped(total - left.len());
         // Times are measured last, when less is running.
         order.sort_by_key(|step| self.must_be_alone(*step));
-        let mut failed: Vec<(PlanStep, ExperimentError)> = Vec::new();
+        // Another process may have done what failed here.
+        let keys: HashSet<ResultKey> = left.iter().map(|step| self.step_key(*step)).collect();
+        earlier.failed.retain(|(key, _)| keys.contains(key));
         while !left.is_empty() {
             let mut next = None;
             let mut others_work = false;
             for &step in order.iter().filter(|step| left.contains(*step)) {
                 let is_ready = self.needs(step).iter().all(|need| !left.contains(need));
-                if !is_ready || failed.iter().any(|(other, _)| *other == step) {
+                let key = self.step_key(step);
+                if !is_ready || earlier.failed.iter().any(|(other, _)| *other == key) {
                     continue;
                 }
                 match self.try_step(step, &claims, (total - left.len() + 1, total), monitor) {
                     Ok(true) => next = Some(step),
                     Ok(false) => others_work = true,
                     Err(ExperimentError::Interrupted) => return Err(ExperimentError::Interrupted),
-                    Err(error) => failed.push((step, error)),
+                    Err(error) => {
+                        monitor.failed(&error);
+                        earlier.failed.push((key, error));
+                    }
                 }
                 if next.is_some() {
                     break;
@@ -125,6 +132,7 @@ impl Runner<'_> {
                 None => break,
             }
         }
+        let failed = std::mem::take(&mut earlier.failed);
         let blocked = left.len() - failed.len();
         let failures = failed.len();
         match failed.into_iter().next() {
@@ -150,16 +158,33 @@ impl Runner<'_> {
             return Ok(true);
         }
         let Some(_machine) = self.machine_for(step)? else { return Ok(false) };
-        let key = self.step_key(step).to_string();
-        let Some(_claim) = claims.try_claim(&key).map_err(|source| self.claim_failed(source))? else {
+        let key = self.claim_key(step).to_string();
+        let Some(claim) = claims.try_claim(&key).map_err(|source| self.claim_failed(source))? else {
             return Ok(false);
         };
         // Another process may have done it since.
-        if !self.load_finished_step(step, monitor)? {
-            monitor.step(number, total, &self.plan.describe(step), None);
-            self.do_step(step, monitor)?;
+        if self.load_finished_step(step, monitor)? {
+            return Ok(true);
         }
-        Ok(true)
+        monitor.step(number, total, &self.plan.describe(step), None);
+        self.claim = Some(claim.held());
+        let done = self.do_step(step, monitor);
+        self.claim = None;
+        match done {
+            Err(ExperimentError::Interrupted) => Err(ExperimentError::Interrupted),
+            // What failed is what another process does by now.
+            Err(_) if !claim.held().is_held() => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    /// The key of the claim on a step. A longer match continues the journal of a shorter one, so that one process at a time
+    /// plays either.
+    fn claim_key(&self, step: PlanStep) -> ResultKey {
+        match step {
+            PlanStep::Match(index) => self.match_claim_key(index),
+            _ => self.step_key(step),
+        }
     }
 
     fn load_finished_step(
@@ -179,7 +204,8 @@ impl Runner<'_> {
     fn machine_for(&self, step: PlanStep) -> Result<Option<File>, ExperimentError> {
         let path = self.options.work.join("claims").join(format!("machine {}", hostname()));
         let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        // For reading, too: NFS refuses a shared lock without it.
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
         let locked = if self.must_be_alone(step) { file.try_lock() } else { file.try_lock_shared() };
         match locked {
             Ok(()) => Ok(Some(file)),

@@ -18,7 +18,9 @@ pub(super) fn lock_shared(work: &Path) -> Result<File, ExperimentError> {
 fn lock_by(work: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, ExperimentError> {
     let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
     std::fs::create_dir_all(work).map_err(failed)?;
-    let file = File::create(work.join("lock")).map_err(failed)?;
+    // NFS refuses a shared lock of a file that is not open for reading, and an exclusive one without writing.
+    let path = work.join("lock");
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
     match lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(ExperimentError::Busy(work.to_path_buf())),

@@ -5,9 +5,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use safetensors::{Dtype, SafeTensors, View};
+use safetensors::tensor::Metadata;
+use safetensors::{Dtype, SafeTensorError, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
 use super::file::Origin;
@@ -131,8 +134,32 @@ fn without_checksum(json: &str) -> Option<(String, &str)> {
     Some((format!("{}}}", rest.strip_suffix(CHECKSUM)?), sum))
 }
 
+/// Bytes of the number that a safetensors file begins with: the length of its header.
+const LENGTH: u64 = 8;
+/// The longest header that the library reads.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// The bytes of a file. One whose header is broken or describes another length is not read beyond its header.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
-    std::fs::read(path).map_err(|reason| NetError::Read { path: path.into(), reason })
+    let failed = |reason| NetError::Read { path: path.into(), reason };
+    let mut file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    let mut bytes = Vec::new();
+    if about.is_file() {
+        file.by_ref().take(LENGTH).read_to_end(&mut bytes).map_err(failed)?;
+        let header = bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length)).min(MAX_HEADER);
+        file.by_ref().take(header).read_to_end(&mut bytes).map_err(failed)?;
+        let json = bytes.get(LENGTH as usize..).unwrap_or_default();
+        // The caller, who gets the header alone, says what is wrong with it.
+        let Ok(metadata) = serde_json::from_slice::<Metadata>(json) else { return Ok(bytes) };
+        if (metadata.data_len() as u64).saturating_add(LENGTH + header) != about.len() {
+            let reason = SafeTensorError::MetadataIncompleteBuffer;
+            return Err(NetError::Container { path: path.into(), reason });
+        }
+        bytes.reserve_exact(metadata.data_len());
+    }
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }
 
 /// A file with a valid container and header.

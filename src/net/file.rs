@@ -420,6 +420,16 @@ mod tests {
         bytes.extend(b"{}");
         std::fs::write(&path, bytes).expect("written");
         assert!(matches!(NetFile::load(&path), Err(NetError::Container { .. })));
+        // Two terabytes, which are not read: without a header, and after a header of no tensors.
+        for start in [0u64.to_le_bytes().to_vec(), [2u64.to_le_bytes().as_slice(), b"{}"].concat()] {
+            std::fs::write(&path, start).expect("written");
+            std::fs::File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_len(1 << 41))
+                .expect("a sparse file");
+            assert!(matches!(NetFile::load(&path), Err(NetError::Container { .. })));
+        }
     }
 
     #[test]

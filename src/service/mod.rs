@@ -106,6 +106,8 @@ pub enum ServiceError {
          stream in this process"
     )]
     Forked { owner: u32 },
+    #[error("cannot start {threads} threads: {source}; ask for fewer with --threads")]
+    Threads { threads: usize, source: io::Error },
     #[error("a worker thread of the service panicked: {0}")]
     Worker(String),
     #[error("cannot write to the consumer: {0}")]

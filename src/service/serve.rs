@@ -166,9 +166,21 @@ fn announce(
 pub(super) fn with_workers(stream: &PreparedStream, slots: &Slots, control: &StreamControl, main: impl FnOnce()) {
     thread::scope(|scope| {
         let worker = || fill_slots(stream, slots, control);
-        let workers: Vec<_> = (0..stream.request.threads).map(|_| scope.spawn(worker)).collect();
-        main();
-        control.end(StreamEnd::Stopped);
+        let workers: io::Result<Vec<_>> =
+            (0..stream.request.threads).map(|_| thread::Builder::new().spawn_scoped(scope, worker)).collect();
+        let workers = match workers {
+            Ok(workers) => {
+                main();
+                control.end(StreamEnd::Stopped);
+                workers
+            }
+            // Those that were started wait for work until the stream ends.
+            Err(error) => {
+                control
+                    .end(StreamEnd::Failed(ServiceError::Threads { threads: stream.request.threads, source: error }));
+                Vec::new()
+            }
+        };
         for worker in workers {
             if let Err(panic) = worker.join() {
                 control.end(StreamEnd::Failed(worker_panicked(&*panic)));

@@ -54,6 +54,8 @@ pub enum TrainError {
     Stopped,
     #[error("interrupted at step {step}; continue with the same command and `--resume` (state saved in {})", folder.display())]
     Interrupted { step: u64, folder: PathBuf },
+    #[error("{}: another process has taken the run over, since this one was silent", .0.display())]
+    TakenOver(PathBuf),
     #[error("{action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[cfg(feature = "train")]

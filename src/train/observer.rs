@@ -45,6 +45,11 @@ pub trait RunObserver {
     fn interrupted(&self) -> bool {
         false
     }
+    /// Called before the run's folder is written. False, because another process has taken the run over, ends the run
+    /// without another write.
+    fn holds_run(&self) -> bool {
+        true
+    }
 }
 
 /// An observer that ignores everything.

@@ -236,9 +236,9 @@ impl<'a> Session<'a> {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
                 // An interrupted validation is repeated when the run is resumed.
-                Err(TrainError::Stopped) => return Err(self.interrupted()?),
+                Err(TrainError::Stopped) => return Err(self.interrupted(observer)?),
                 // The signal that ends this process may end its service too.
-                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted()?),
+                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted(observer)?),
                 Err(error) => return Err(error),
             };
             observer.finished_epoch(&metrics);
@@ -246,6 +246,7 @@ impl<'a> Session<'a> {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
             self.run_dir.write_bytes(EVENTS, &events::encode(&self.metrics, now))?;
         }
+        self.check_held(observer)?;
         self.export()
     }
 
@@ -262,7 +263,7 @@ impl<'a> Session<'a> {
             }
             self.step(epoch, rate(self.progress.step), observer)?;
             if self.saved.elapsed() >= self.checkpoint_every {
-                self.save()?;
+                self.save(observer)?;
             }
         }
         let (trained, samples) = (start.elapsed().as_secs_f64(), self.progress.epoch.samples - samples_before);
@@ -296,10 +297,11 @@ impl<'a> Session<'a> {
         // Networks are compared by the loss that the run minimises.
         let weighted =
             second.zip(self.config.second.as_ref()).map(|(metrics, method)| metrics.validation_loss * method.weight);
+        self.check_held(observer)?;
         self.finish_epoch(&first, validation_loss + weighted.unwrap_or(0.0))?;
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
-        self.save()?;
+        self.save(observer)?;
         Ok(metrics)
     }
 
@@ -375,7 +377,12 @@ impl<'a> Session<'a> {
         validated
     }
 
-    fn save(&mut self) -> Result<(), TrainError> {
+    fn check_held(&self, observer: &dyn RunObserver) -> Result<(), TrainError> {
+        observer.holds_run().then_some(()).ok_or_else(|| TrainError::TakenOver(self.run_dir.root().into()))
+    }
+
+    fn save(&mut self, observer: &dyn RunObserver) -> Result<(), TrainError> {
+        self.check_held(observer)?;
         let model = self.learner.model()?;
         checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, model, &self.progress)?;
         self.saved = Instant::now();
@@ -383,8 +390,8 @@ impl<'a> Session<'a> {
     }
 
     /// Saves the state and returns the error that ends the run.
-    fn interrupted(&mut self) -> Result<TrainError, TrainError> {
-        self.save()?;
+    fn interrupted(&mut self, observer: &dyn RunObserver) -> Result<TrainError, TrainError> {
+        self.save(observer)?;
         Ok(TrainError::Interrupted { step: self.progress.step, folder: self.run_dir.root().into() })
     }
 

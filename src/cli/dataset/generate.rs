@@ -10,6 +10,7 @@ use crate::pipeline::generate::{
     Adjudication, BookOrder, BookSpec, EngineScore, GenerateError, GenerateJob, GenerateSettings, GenerateSummary,
     generate,
 };
+use crate::pipeline::journal_path;
 use crate::pipeline::uci::SearchLimit;
 use crate::units::Seed;
 
@@ -163,6 +164,10 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
     lines.extend(summary.score_unit.map(|unit| format!("scores     {}", unit.describe())));
     if summary.resumed > 0 {
         lines.push(format!("resumed    {} games of an interrupted run", summary.resumed));
+    }
+    if summary.unused > 0 {
+        let journal = journal_path(&arguments.out);
+        lines.push(format!("unused     {} more games, which stay in {}", summary.unused, journal.display()));
     }
     if summary.replayed > 0 {
         lines.push(format!("replayed   {} games in which an engine failed", summary.replayed));

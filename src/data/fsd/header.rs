@@ -17,7 +17,7 @@
 //! | 80–111 | blake3 over the blake3 hashes of the sources, in order |
 //! | 112–251 | zero |
 //! | 252–255 | crc32 of bytes 0–251 |
-//! | 256 … | n records of 40 bytes (layout in `record.rs`), game by game |
+//! | 256 … | n records of 40 bytes (layout in `record.rs`), game by game unless shuffled |
 //! | then | crc32 of each block of b records; the last block may be shorter |
 //!
 //! Nothing follows, so the length shows whether the file is complete.

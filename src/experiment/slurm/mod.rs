@@ -169,6 +169,8 @@ pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Re
         });
         Ok(job)
     })?;
+    // Those that an earlier submission left in the queue, whose collection may have been refused, come first too.
+    jobs.extend(places.live.values().map(|place| place.job));
     let collect = commands::submit_collection(&jobs, options, &submissions.folder())?;
     status.submitted.push(SubmittedJobs {
         stage: "collect".into(),

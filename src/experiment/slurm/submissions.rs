@@ -37,6 +37,14 @@ impl SubmittedArray {
     }
 }
 
+/// The file of notes. Earlier versions wrote the bare list, without a checksum.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Notes {
+    Checked { arrays: Vec<SubmittedArray> },
+    List(Vec<SubmittedArray>),
+}
+
 /// All submissions of an experiment. Only one process has them open.
 pub struct Submissions {
     folder: PathBuf,
@@ -62,7 +70,10 @@ impl Submissions {
             }
         }
         let path = folder.join(ARRAYS);
-        let arrays: Vec<SubmittedArray> = if path.exists() { read_json(&path)? } else { Vec::new() };
+        let arrays = match path.exists().then(|| read_json(&path)).transpose()? {
+            Some(Notes::Checked { arrays } | Notes::List(arrays)) => arrays,
+            None => Vec::new(),
+        };
         let mut submissions =
             Submissions { folder: folder.to_path_buf(), arrays: Vec::new(), places: BTreeMap::new(), _lock: lock };
         arrays.into_iter().for_each(|array| submissions.add(array));
@@ -79,7 +90,8 @@ impl Submissions {
     /// Keeps a note of an array, on the disk as well.
     pub fn note(&mut self, array: SubmittedArray) -> Result<(), SlurmError> {
         self.add(array);
-        Ok(write_checked_json(&self.folder.join(ARRAYS), &self.arrays)?)
+        let notes = Notes::Checked { arrays: self.arrays.clone() };
+        Ok(write_checked_json(&self.folder.join(ARRAYS), &notes)?)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Reads any input as filtered samples by game, in order.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::filter::{FilteredSamples, SampleFilter};
-use super::options::BuildOptions;
+use super::options::{BuildOptions, PerGame};
 use crate::data::formats::{
     FileUnit, Format, SampleReader, UnitConversion, decoders, detect, rescale_scores, resolve_unit, score_unit,
 };
@@ -44,7 +44,30 @@ pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
 
 enum InputReader {
     Games { reading: Box<GameReader<SampleFilter>>, read: u64, decoders: &'static ThreadPool },
-    Samples { reader: Box<SampleReader>, read: u64 },
+    Samples { reader: Box<SampleReader>, read: u64, order: GameOrder },
+}
+
+/// Where samples are drawn by game, a check that every game's samples are adjacent, as they are unless they were shuffled.
+struct GameOrder {
+    is_needed: bool,
+    last_game: u32,
+}
+
+impl GameOrder {
+    fn check(&mut self, block: &[Record], path: &Path) -> Result<(), DataError> {
+        if !self.is_needed {
+            return Ok(());
+        }
+        for record in block {
+            if record.game() < self.last_game {
+                let reason = "its samples are shuffled, so --per-game cannot see which belong to one game; take the file \
+                              that was shuffled, or leave --per-game out";
+                return Err(DataError::Input { input: path.display().to_string(), reason: reason.into() });
+            }
+            self.last_game = record.game();
+        }
+        Ok(())
+    }
 }
 
 impl SampleSource {
@@ -70,21 +93,24 @@ impl SampleSource {
             return Err(DataError::Input { input: origin.path().display().to_string(), reason });
         }
         let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
+        let is_drawn_by_game = matches!(options.per_game, PerGame::AtMost(_));
         let own_unit = input_unit(input)?;
         let rescale = UnitConversion { from: own_unit.unit, to: unit };
         let filter = SampleFilter::new(options, scores_later, unit);
+        let order = GameOrder { is_needed: is_drawn_by_game, last_game: 0 };
         let reader = match origin {
             _ if format == Format::Pgn => {
                 let reading = Box::new(GameReader::new(Input::open(origin)?, filter.clone()));
                 InputReader::Games { reading, read: 0, decoders: decoders(&origin.path())? }
             }
             InputPath::File(path) => {
-                InputReader::Samples { reader: Box::new(SampleReader::open(path, Some(format), input.unit)?), read: 0 }
+                let reader = Box::new(SampleReader::open(path, Some(format), input.unit)?);
+                InputReader::Samples { reader, read: 0, order }
             }
             InputPath::Stdin => {
                 let stdin = Box::new(std::io::stdin());
                 let reader = SampleReader::from_reader(stdin, &origin.path(), format, input.unit)?;
-                InputReader::Samples { reader: Box::new(reader), read: 0 }
+                InputReader::Samples { reader: Box::new(reader), read: 0, order }
             }
         };
         Ok(SampleSource { reader, filter, unit: own_unit, rescale, scores_cut: 0, weight: input.weight })
@@ -102,8 +128,9 @@ impl SampleSource {
                 *read += games.len() as u64;
                 Ok(Some((first..).zip(games).collect()))
             }
-            InputReader::Samples { reader, read } => {
+            InputReader::Samples { reader, read, order } => {
                 let Some(mut block) = reader.next_block()? else { return Ok(None) };
+                order.check(&block, reader.path())?;
                 self.scores_cut += rescale_scores(&mut block, self.rescale);
                 let games = filter_by_game(&self.filter, &block);
                 let first = *read;

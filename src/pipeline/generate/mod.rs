@@ -35,6 +35,11 @@ pub use finished_game::{FinishedGame, PlayedPly, samples_of};
 pub use pairing::Pairing;
 pub use settings::{Adjudication, GenerateJob, GenerateSettings};
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// A summary of a finished generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GenerateSummary {
@@ -46,6 +51,9 @@ pub struct GenerateSummary {
     /// Games played again because an engine failed in them.
     #[serde(rename = "again")]
     pub replayed: u32,
+    /// Games of the journal beyond the requested number; they stay in the journal.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unused: u32,
     /// Moves played.
     pub plies: u64,
     /// Samples written; `None` for PGN.
@@ -183,7 +191,11 @@ pub fn generate(
     let failed = |error| engine_error(error, finished.get());
     pool::play_all(settings, job, book.as_ref(), engines, &missing, &mut keep, &failed)?;
     let mut summary = journal.write(output, job, &names, &generation)?;
-    journal.file.remove();
+    summary.unused = journal.unused;
+    // Games beyond the requested number may be wanted later.
+    if journal.unused == 0 {
+        journal.file.remove();
+    }
     summary.resumed = resumed as u32;
     summary.replayed = replayed;
     summary.book = book.map(|book| book.facts);
@@ -196,22 +208,26 @@ struct GameJournal {
     /// Offset of each game in the file, by number.
     offsets: Vec<u64>,
     count: usize,
+    /// Games beyond the requested number, which stay in the journal.
+    unused: u32,
 }
 
 const MISSING: u64 = u64::MAX;
 
 impl GameJournal {
     fn open(path: &Path, head: &Value, games: u32) -> Result<GameJournal, JournalError> {
-        let (mut offsets, mut count) = (vec![MISSING; games as usize], 0);
+        let (mut offsets, mut count, mut unused) = (vec![MISSING; games as usize], 0, 0);
         let file = Journal::open(path, "games", head, &mut |offset, line| {
-            // Games beyond the requested number stay in the journal unused.
-            if let Some(stored) = offsets.get_mut(FinishedGame::number_of(line)? as usize) {
-                count += usize::from(*stored == MISSING);
-                *stored = offset;
+            match offsets.get_mut(FinishedGame::number_of(line)? as usize) {
+                Some(stored) => {
+                    count += usize::from(*stored == MISSING);
+                    *stored = offset;
+                }
+                None => unused += 1,
             }
             Ok(())
         })?;
-        Ok(GameJournal { file, offsets, count })
+        Ok(GameJournal { file, offsets, count, unused })
     }
 
     /// The numbers of the games still to be played.
@@ -258,6 +274,7 @@ impl GameJournal {
             engine: names.join(", "),
             games: job.games,
             resumed: 0,
+            unused: 0,
             replayed: 0,
             plies,
             samples: written.as_ref().map(|written| written.samples),
