@@ -110,6 +110,28 @@ fn an_interrupted_run_resumes() {
     assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), uninterrupted);
 }
 
+/// Fewer games than an interrupted run has played: the others stay in the journal.
+#[test]
+fn finished_games_beyond_the_number_are_kept() {
+    let folder = TempDir::new().unwrap();
+    engine(folder.path(), &format!("echo x >> count; [ $(wc -l < count) -gt 36 ] && exit 3; {SHUFFLE}"));
+    check(&generate(folder.path(), &["--random-plies", "0"]), 1, "finished games are kept in g.pgn.journal");
+    let journal = folder.path().join("g.pgn.journal");
+    let kept = fs::read_to_string(&journal).unwrap().lines().count() - 1;
+    assert!(kept > 2, "{kept}");
+    engine(folder.path(), SHUFFLE);
+    let few = "--engine ./engine --nodes 5 --games 2 --out g.pgn --random-plies 0";
+    let output = run(folder.path(), few);
+    check(&output, 0, "");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("stay in g.pgn.journal"), "{output:?}");
+    assert_eq!((read(folder.path(), "g.pgn").len(), journal.exists()), (2, true));
+    let output = generate(folder.path(), &["--random-plies", "0", "--force", "--format", "json"]);
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["resumed"], &summary["unused"]), (&kept.into(), &serde_json::Value::Null));
+    assert_eq!((read(folder.path(), "g.pgn").len(), journal.exists()), (6, false));
+}
+
 #[test]
 fn engines_that_misbehave_are_named() {
     let check = |on_go: &str, stderr: &str| {

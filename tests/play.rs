@@ -216,6 +216,25 @@ fn shards_make_the_match_of_one_process() {
     refused(folder.path(), &format!("{arguments} --shard 3/3 --out parts"), 2, "numbered from 0");
 }
 
+/// Shards that begin at once take one cost of a node, so that their games are of one match.
+#[test]
+fn shards_at_equal_cost_share_the_cost() {
+    let folder = bench();
+    let arguments = "a.safetensors b.safetensors --equal-cost 60 --pairs 4 --hash 1 --out parts";
+    let shards = [0, 1].map(|shard| {
+        let mut command = command(folder.path(), &format!("{arguments} --shard {shard}/2"));
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    for shard in shards {
+        let output = shard.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let document = json(folder.path(), arguments);
+    assert_eq!(document["games"], 8);
+    let costs = fs::read_dir(folder.path().join("parts")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(costs.filter(|name| name.to_string_lossy().starts_with("cost-")).count(), 1);
+}
+
 /// A sequential test is judged between shards: it stops where that of one process does, and later shards play nothing.
 #[test]
 fn a_sequential_test_is_judged_between_shards() {

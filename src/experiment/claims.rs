@@ -286,6 +286,12 @@ fn process_began(pid: u32) -> Option<String> {
     (!matches!(state, "Z" | "X")).then(|| fields.nth(18).map(str::to_owned))?
 }
 
+/// The claim of another process, which lives.
+#[cfg(test)]
+pub(super) fn claim_of_another() -> Vec<u8> {
+    Holder { claim: "other".into(), ..Holder::this() }.to_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

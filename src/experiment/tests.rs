@@ -68,6 +68,7 @@ struct RecordingMonitor {
     /// Stops in the match that plays this game.
     stop_after_games: Option<u32>,
     trained: Vec<(TrainedRun, FinishedWhen)>,
+    failures: Vec<String>,
 }
 
 impl ExperimentMonitor for RecordingMonitor {
@@ -83,6 +84,10 @@ impl ExperimentMonitor for RecordingMonitor {
 
     fn games(&self, _progress: &MatchProgress) {
         self.games.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn failed(&mut self, error: &ExperimentError) {
+        self.failures.push(error.to_string());
     }
 
     fn trained(&mut self, run: &TrainedRun, when: FinishedWhen) {

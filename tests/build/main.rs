@@ -217,6 +217,24 @@ fn unlikely_results_are_skipped() {
     assert!(agreement(&kept) > agreement(&all) + 0.2, "{} {}", agreement(&kept), agreement(&all));
 }
 
+/// Of shuffled samples nothing tells which are neighbours of one game.
+#[test]
+fn samples_by_game_need_games_in_order() {
+    let fixture = Fixture::new(20);
+    let by_game = |shuffle| {
+        let name = fixture.path(&format!("shuffle-{shuffle}.fsd"));
+        let options = BuildOptions { shuffle, ..everything() };
+        build(&BuildJob::new(&[WeightedInput::file(&fixture.games)], &name, &options), &mut |_| {}).unwrap();
+        let options = BuildOptions { per_game: PerGame::AtMost(2), ..everything() };
+        build(&BuildJob::new(&[WeightedInput::file(&name)], &fixture.path("y.fsd"), &options), &mut |_| {})
+    };
+    assert_eq!(by_game(false).unwrap().kept, 40);
+    fs::remove_file(fixture.path("y.fsd")).unwrap();
+    let message = by_game(true).unwrap_err().to_string();
+    assert!(message.contains("shuffle-true.fsd") && message.contains("--per-game"), "{message}");
+    assert!(!fixture.path("y.fsd").exists());
+}
+
 #[test]
 fn a_shuffle_is_a_permutation_determined_by_the_seed() {
     let fixture = Fixture::new(50);

@@ -128,6 +128,28 @@ pub fn error_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Loses a run to another process at a step.
+pub struct LoseAt {
+    pub at: u64,
+    pub step: u64,
+    /// Stops there, too.
+    pub stops: bool,
+}
+
+impl RunObserver for LoseAt {
+    fn stepped(&mut self, step: &StepMetrics) {
+        self.step = step.step;
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stops && self.step >= self.at
+    }
+
+    fn holds_run(&self) -> bool {
+        self.step < self.at
+    }
+}
+
 /// Stops a run at a step.
 pub struct StopAt {
     stop: u64,

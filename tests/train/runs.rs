@@ -1,5 +1,6 @@
 //! Runs that are resumed, continued, refused or killed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,7 @@ use rand::RngExt;
 use shakmaty::{Chess, Position};
 
 use super::common;
-use super::fixture::{PROGRAM, StopAt, Workspace, error_of, same_results, with};
+use super::fixture::{LoseAt, PROGRAM, StopAt, Workspace, error_of, same_results, with};
 
 #[test]
 fn an_interrupted_run_gives_the_results_of_an_uninterrupted_one() {
@@ -68,6 +69,29 @@ fn batches_read_ahead_follow_in_order() {
     workspace.run(&config, "cut", false, &mut StopAt::new(3)).expect_err("stopped");
     workspace.run(&config, "cut", true, &mut Silent).expect("trained");
     same_results(&workspace, "whole", "cut");
+}
+
+/// A process that another one has replaced writes nothing more into the run's folder, whether its epoch ends, a checkpoint
+/// is due or it is interrupted.
+#[test]
+fn a_run_that_was_taken_over_is_left_alone() {
+    let workspace = Workspace::new();
+    let config = workspace.config(Method::Eval);
+    workspace.run(&config, "run", false, &mut StopAt::new(30)).expect_err("stopped");
+    let content = || -> BTreeMap<PathBuf, Vec<u8>> {
+        let paths = fs::read_dir(workspace.path("run")).expect("the run").map(|entry| entry.expect("listed").path());
+        paths.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).expect("readable"))).collect()
+    };
+    let before = content();
+    for stops in [false, true] {
+        let mut observer = LoseAt { at: 31, step: 0, stops };
+        let error = workspace.run(&config, "run", true, &mut observer).expect_err("lost").to_string();
+        assert!(error.contains("another process has taken the run over"), "{error}");
+        assert!(observer.step >= 31 && content() == before, "stops: {stops}");
+    }
+    workspace.run(&config, "run", true, &mut Silent).expect("trained");
+    workspace.run(&config, "whole", false, &mut Silent).expect("trained");
+    same_results(&workspace, "whole", "run");
 }
 
 /// The checkpoint holds everything that factors, slow weights, clipping and schedules by length need.

@@ -138,3 +138,43 @@ pub fn end_of(log: &Path) -> Result<Option<String>, SlurmError> {
         Err(source) => Err(SlurmError::File { path: log.to_path_buf(), source }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(job: u64) -> SubmittedArray {
+        SubmittedArray { job, stage: "train".into(), tasks: BTreeMap::from([(0, vec![format!("key {job}")])]) }
+    }
+
+    #[test]
+    fn a_note_with_a_flipped_bit_is_refused_or_equal() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut submissions = Submissions::open(folder.path()).expect("opened");
+        [17, 23].into_iter().for_each(|job| submissions.note(array(job)).expect("written"));
+        drop(submissions);
+        let path = folder.path().join(ARRAYS);
+        let whole = std::fs::read(&path).expect("written");
+        let mut refused = 0;
+        for bit in 0..8 * whole.len() {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, bytes).expect("written");
+            match Submissions::open(folder.path()) {
+                Ok(submissions) => assert_eq!(submissions.arrays, [array(17), array(23)], "bit {bit}"),
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > 4 * whole.len(), "{refused}");
+    }
+
+    #[test]
+    fn notes_of_earlier_versions_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = serde_json::to_vec(&[array(5)]).expect("JSON");
+        std::fs::write(folder.path().join(ARRAYS), list).expect("written");
+        let submissions = Submissions::open(folder.path()).expect("opened");
+        assert_eq!(submissions.arrays, [array(5)]);
+        assert_eq!(submissions.place_of("key 5"), Some(Place { job: 5, task: 0 }));
+    }
+}

@@ -30,6 +30,8 @@ pub struct FakeExecutor {
     pub found: usize,
     /// Relative speed of the network trained at it.
     pub trained: f64,
+    /// The folder of claims, which another process takes over during every step.
+    pub loses_claims: Option<PathBuf>,
 }
 
 impl Default for FakeExecutor {
@@ -43,6 +45,7 @@ impl Default for FakeExecutor {
             search: String::new(),
             found: 32,
             trained: 1.01,
+            loses_claims: None,
         }
     }
 }
@@ -56,6 +59,14 @@ impl FakeExecutor {
         }
         if self.fails.as_ref() == Some(&name) {
             return Err("failed".into());
+        }
+        if let Some(folder) = &self.loses_claims {
+            for claim in std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())) {
+                let claim = claim?;
+                if !claim.display().to_string().contains("machine ") {
+                    std::fs::write(claim, crate::experiment::claims::claim_of_another())?;
+                }
+            }
         }
         *self.calls.entry(name).or_default() += 1;
         Ok(())

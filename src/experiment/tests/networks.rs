@@ -40,6 +40,11 @@ fn write_configurations(work: &Path) {
     }
 }
 
+fn used_by_elsewhere(options: &RunnerOptions) -> usize {
+    let runs = kept_runs(&options.work).expect("listed");
+    runs.iter().map(|run| run.used_by.len()).sum::<usize>() - runs.len()
+}
+
 #[test]
 fn unused_runs_can_be_removed() {
     let folder = ExperimentFolder::new();
@@ -63,6 +68,25 @@ fn unused_runs_can_be_removed() {
     let removed = remove_unused_runs(&options.work).expect("removed");
     assert!(removed.len() == 3 && removed.iter().all(|run| run.seed.0 == 3 && !run.path.exists()));
     assert_eq!(used(), [1; 6]);
+    // A note of another machine counts if its results folder is nowhere to be seen.
+    let run_name = kept_runs(&options.work).expect("listed")[0].path.file_name().expect("a name").to_owned();
+    let note = options.work.join("experiments/elsewhere.json");
+    let elsewhere = |host: &str, results: &std::path::Path| {
+        let used = serde_json::json!({ "name": "x", "host": host, "results": results, "runs": [run_name.to_str()] });
+        std::fs::write(&note, used.to_string()).expect("written");
+        used_by_elsewhere(&options)
+    };
+    let nowhere = std::path::Path::new("/no such folder/results");
+    assert_eq!(elsewhere("another machine", nowhere), 1);
+    assert_eq!(elsewhere("", nowhere), 0);
+    assert_eq!(elsewhere("another machine", &folder.folder.path().join("removed")), 0);
+    // With a damaged note nothing is removed.
+    std::fs::write(&note, "{\"name\":\"x\"").expect("written");
+    for error in [kept_runs(&options.work).err(), remove_unused_runs(&options.work).err()] {
+        let message = error.expect("refused").to_string();
+        assert!(message.contains("elsewhere.json") && message.contains("run its experiment again"), "{message}");
+    }
+    std::fs::remove_file(&note).expect("removed");
     // The first experiment's results are still there.
     assert_eq!(run(&folder, TEXT, &options).skipped, STEPS);
 }

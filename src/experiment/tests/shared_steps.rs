@@ -116,6 +116,45 @@ fn a_worker_goes_on_after_a_failure() {
     assert_eq!(executor.calls.values().copied().collect::<Vec<_>>(), [1; STEPS]);
 }
 
+/// A worker of several experiments, which comes back while others work, does not try again what failed, and says it once.
+#[test]
+fn a_failed_step_is_not_done_again_at_the_next_look() {
+    let folder = ExperimentFolder::new();
+    let experiment = folder.experiment(TEXT).expect("an experiment");
+    let mut executor = FakeExecutor { fails: Some("train compact Eval 1".into()), ..FakeExecutor::default() };
+    let (options, mut monitor, mut earlier) = (folder.shared(), RecordingMonitor::default(), Earlier::default());
+    // Another process does a step all the time.
+    let is_other = |step: &ListedStep| step.kind == "train" && !step.name.contains("compact");
+    let key = folder.list(TEXT).into_iter().find(is_other).expect("a training").key;
+    let claims = crate::experiment::claims::Claims::open(&options.work).expect("a folder");
+    let claim = claims.try_claim(&key).expect("writable").expect("free");
+    for _ in 0..3 {
+        let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
+        assert!(results.expect("others work").is_none());
+    }
+    drop(claim);
+    let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
+    let error = results.expect_err("a step failed").to_string();
+    assert!(error.contains("1 of the experiment's steps failed"), "{error}");
+    assert_eq!(monitor.failures.len(), 1, "{:?}", monitor.failures);
+}
+
+/// What a process finishes after another one has taken its step over is not stored.
+#[test]
+fn a_step_that_was_taken_over_is_left_to_the_other() {
+    let folder = ExperimentFolder::new();
+    let experiment = folder.experiment(TEXT).expect("an experiment");
+    let options = folder.shared();
+    let mut executor = FakeExecutor { loses_claims: Some(options.work.join("claims")), ..FakeExecutor::default() };
+    let (mut monitor, mut earlier) = (RecordingMonitor::default(), Earlier::default());
+    let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
+    assert!(results.expect("others work").is_none());
+    let stored = std::fs::read_dir(options.work.join("finished")).expect("a folder");
+    let stored = stored.map(|entry| entry.expect("listed").file_name().to_string_lossy().into_owned());
+    assert_eq!(stored.filter(|name| !name.starts_with("data-")).collect::<Vec<_>>(), Vec::<String>::new());
+    assert!(monitor.failures.is_empty(), "{:?}", monitor.failures);
+}
+
 #[test]
 fn a_run_and_a_worker_exclude_each_other() {
     let folder = ExperimentFolder::new();
