@@ -8,6 +8,9 @@ mod common;
 mod checks;
 #[path = "fuzz_seeds/made.rs"]
 mod made;
+#[cfg(feature = "report")]
+#[path = "fuzz_seeds/records.rs"]
+mod records;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

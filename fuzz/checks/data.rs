@@ -5,12 +5,13 @@ use std::path::Path;
 
 use fsbench::chess::Perspective;
 use fsbench::data::formats::binpack::{Chunk, Chunks, Decoder, Encoder};
-use fsbench::data::formats::{Format, SampleReader};
-use fsbench::data::{DataError, Fsd, Record, games};
+use fsbench::data::formats::{Format, SampleReader, SampleWriter};
+use fsbench::data::{DataError, Fsd, Provenance, Purpose, Record, ScoreUnit, games};
 use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::pipeline::{Manifest, manifest_path, verify};
+use fsbench::units::Seed;
 
-use super::{file, split_at_zero};
+use super::{file, repaired_document, split_at_zero};
 
 /// All samples; those before an error are valid, too.
 fn read(mut reader: SampleReader) -> (Vec<Record>, Result<(), DataError>) {
@@ -80,12 +81,26 @@ fn unchecked(chunk: &[u8], samples: usize) {
     });
 }
 
-/// Reads a stream of a format without a header.
+/// Reads a stream of a format without a header. What is read is written and read to the same samples.
 fn stream(bytes: &[u8], format: Format) {
-    let source = Box::new(Cursor::new(bytes.to_vec()));
-    if let Ok(reader) = SampleReader::from_reader(source, Path::new("input"), format, None) {
-        check_valid(&read(reader).0);
+    let of = |bytes: Vec<u8>| SampleReader::from_reader(Box::new(Cursor::new(bytes)), Path::new("input"), format, None);
+    let Ok(reader) = of(bytes.to_vec()) else { return };
+    let (records, _) = read(reader);
+    check_valid(&records);
+    if records.is_empty() {
+        return;
     }
+    let path = file("again", b"");
+    let mut writer = SampleWriter::create(&path, format, false).expect("a folder for the inputs");
+    writer.push(&records).expect("what was read is valid");
+    let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+    let provenance = Provenance { purpose, score_unit, seed: Seed(0), games: 0, sources: [0; 32] };
+    let written = writer.finish(provenance).expect("room for the samples");
+    assert!(written.omissions.samples.is_empty() && written.omissions.fields.is_empty(), "{:?}", written.omissions);
+    let again = of(std::fs::read(&path).expect("just written")).expect("our own file");
+    assert_eq!(again.skipped().total(), 0);
+    let (copies, end) = read(again);
+    assert!(end.is_ok() && copies == records, "{end:?}");
 }
 
 pub fn bulletformat(bytes: &[u8]) {
@@ -99,7 +114,8 @@ pub fn text(bytes: &[u8]) {
 /// Bytes of the header, of which the last four are its checksum.
 const HEADER: usize = 256;
 
-/// The input: a byte that says which checksums to repair, the manifest up to a zero byte, the file.
+/// The input: a byte that says which checksums to repair (1 the blocks', 2 the header's, 4 the manifest's, if it has
+/// one), the manifest up to a zero byte, the file. A manifest that is accepted is written and read to the same one.
 pub fn fsd(bytes: &[u8]) {
     let Some((&repairs, rest)) = bytes.split_first() else { return };
     let (manifest, content) = split_at_zero(rest);
@@ -114,10 +130,14 @@ pub fn fsd(bytes: &[u8]) {
         header[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
     }
     let path = file("x.fsd", &content);
+    let manifest = if repairs & 4 != 0 { repaired_document(manifest) } else { manifest.to_vec() };
     std::fs::write(manifest_path(&path), manifest).expect("room for a manifest");
     let report = verify::verify(&path, Some(Format::Fsd), &mut |_| {}).expect("the file is readable");
     if let Ok(fsd) = Fsd::open(&path) {
-        let _ = Manifest::of(&fsd);
+        if let Ok(manifest) = Manifest::of(&fsd) {
+            let text = serde_json::to_string_pretty(&manifest).expect("JSON");
+            assert_eq!(serde_json::from_str::<Manifest>(&text).expect("just written"), manifest);
+        }
         let (records, end) = read(SampleReader::open(&path, None, None).expect("opened before"));
         assert!(end.is_ok());
         assert_eq!(records.len() as u64, report.samples);

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use fsbench::experiment::Experiment;
 use fsbench::record::{
-    ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult, NetResult,
-    PositionRecord, Results, RunRecord, SetResult, SpeedRecord, StageSeconds, Study, Timestamp, UpdatesRecord,
-    ValidationRecord,
+    ActivityRecord, CostRatio, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult,
+    NetResult, PositionRecord, Results, RunRecord, SetResult, ShardRecord, SpeedRecord, StageSeconds, Study, Timestamp,
+    UpdatesRecord, ValidationLosses, ValidationRecord, read_json, write_checked_json,
 };
 use fsbench::report::{Summary, WIDTH, html, markdown, text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use super::{file, repaired_document};
 
 pub fn experiment(bytes: &[u8]) {
     let Ok(content) = String::from_utf8(bytes.to_vec()) else { return };
@@ -29,6 +31,23 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(byt
     Some(value)
 }
 
+/// Reads a value from a file that may have a checksum and, if it is one, writes and reads it again.
+fn stored_round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
+    let path = file("stored.json", bytes);
+    let Ok(value) = read_json::<T>(&path) else { return };
+    write_checked_json(&path, &value).expect("room for a document");
+    assert_eq!(read_json::<T>(&path).expect("just written"), value);
+}
+
+/// Losses of a validation, in their Parquet file. They are compared as text, because NaN is not equal to itself.
+fn losses(bytes: &[u8]) {
+    let path = file("losses.parquet", bytes);
+    let Ok(losses) = ValidationLosses::read(&path) else { return };
+    losses.write(&path).expect("room for losses");
+    let again = ValidationLosses::read(&path).expect("just written");
+    assert_eq!(format!("{again:?}"), format!("{losses:?}"));
+}
+
 fn no_environment() -> Environment {
     Environment {
         recorded: Timestamp::from_unix(0),
@@ -44,9 +63,13 @@ fn no_environment() -> Environment {
     }
 }
 
-/// The input: documents separated by zero bytes. Each is read as every record; the first of a kind joins the results of
-/// which a report is made.
+/// The input: a Parquet file of losses, or documents separated by zero bytes. Each is read as every record; the first of
+/// a kind joins the results of which a report is made. Those that fsbench keeps with a checksum are read from a file, too.
 pub fn record(bytes: &[u8]) {
+    if bytes.starts_with(b"PAR1") {
+        losses(bytes);
+        return;
+    }
     let mut results: Option<Results> = None;
     for document in bytes.split(|byte| *byte == 0).take(16) {
         if let Some(study) = round_trip::<Study>(document) {
@@ -58,6 +81,12 @@ pub fn record(bytes: &[u8]) {
         round_trip::<LossRecord>(document);
         round_trip::<PositionRecord>(document);
         round_trip::<ValidationRecord>(document);
+        let validation = round_trip::<Vec<NetResult<ValidationRecord>>>(document);
+        for document in [document, &repaired_document(document)] {
+            stored_round_trip::<CostRatio>(document);
+            stored_round_trip::<ShardRecord>(document);
+            stored_round_trip::<serde_json::Value>(document);
+        }
         let runs = round_trip::<Vec<RunRecord>>(document);
         let updates = round_trip::<Vec<SetResult<UpdatesRecord>>>(document);
         let activity = round_trip::<Vec<NetResult<ActivityRecord>>>(document);
@@ -73,6 +102,7 @@ pub fn record(bytes: &[u8]) {
         results.error.extend(error.into_iter().flatten());
         results.speed.extend(speed.into_iter().flatten());
         results.equal_speed.extend(equal_speed.into_iter().flatten());
+        results.validation.extend(validation.into_iter().flatten());
         results.matches.extend(matches.into_iter().flatten());
     }
     if let Some(results) = results {

@@ -1,4 +1,4 @@
-//! Journals, and the entries of generated games and of labels.
+//! Journals, the lines of generated games, of labels and of a match's games, and a run's metrics.
 
 use std::path::Path;
 
@@ -6,20 +6,34 @@ use fsbench::chess::Chess;
 use fsbench::data::{Record, Sample};
 use fsbench::pipeline::generate::FinishedGame;
 use fsbench::pipeline::{Journal, label};
+#[cfg(feature = "report")]
+use fsbench::play::MatchGame;
+use fsbench::train::EpochMetrics;
+use fsbench::train::run_dir::{METRICS, RunDir};
 use fsbench::units::Ply;
 
 use super::file;
 
 /// Lines survive a second opening, and an entry that is accepted is written back as it was read. The input is read as it
-/// is, and with the checksum of each line repaired.
+/// is, and with the checksum of each line repaired, as a journal and as the metrics of a run.
 pub fn journal(bytes: &[u8]) {
-    read_twice(bytes);
-    read_twice(&repaired(bytes));
+    for bytes in [bytes, &repaired(bytes)] {
+        read_twice(bytes);
+        metrics(bytes);
+    }
+}
+
+/// The first line of a journal of matches, if the input begins so; else that of a journal of generated games.
+fn head_of(bytes: &[u8]) -> serde_json::Value {
+    match bytes.starts_with(br#"{"journal":"match""#) {
+        true => serde_json::json!({ "journal": "match", "version": 1, "about": { "seed": 7 } }),
+        false => serde_json::json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } }),
+    }
 }
 
 fn read_twice(bytes: &[u8]) {
     let path = file("x.journal", bytes);
-    let head = serde_json::json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } });
+    let head = head_of(bytes);
     let start = Chess::default();
     let sample = Sample { position: start, game: 0, ply: Ply(0), mv: None, score: None, result: None };
     let records = [Record::pack(&sample).expect("the initial position")];
@@ -27,6 +41,8 @@ fn read_twice(bytes: &[u8]) {
         let mut lines = Vec::new();
         let journal = Journal::open(path, "games", &head, &mut |_, line| {
             check_game(line);
+            #[cfg(feature = "report")]
+            check_match_game(line);
             let _ = label::read_entry(line, &records);
             lines.push(line.to_owned());
             Ok(())
@@ -72,4 +88,28 @@ fn check_game(line: &str) {
     assert_eq!(again, game);
     game.pgn(None);
     let _ = fsbench::pipeline::generate::samples_of(&game);
+}
+
+#[cfg(feature = "report")]
+fn check_match_game(line: &str) {
+    let Ok(game) = MatchGame::from_journal(line) else { return };
+    let again = MatchGame::from_journal(&game.to_journal().expect("JSON")).expect("just written");
+    assert_eq!(again, game);
+    let names = ["first".to_owned(), "second".to_owned()];
+    // A match compares the players with its schedule before it writes games.
+    if game.white.max(game.black) < names.len() {
+        let _ = game.pgn(&names);
+    }
+}
+
+fn metrics(bytes: &[u8]) {
+    let path = file(METRICS, bytes);
+    let run_dir = RunDir::open(path.parent().expect("in a folder")).expect("the folder exists");
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + usize::from(!bytes.ends_with(b"\n"));
+    let Ok(metrics) = run_dir.truncate_metrics(lines as u32) else { return };
+    for epoch in metrics {
+        let again: EpochMetrics =
+            serde_json::from_str(&serde_json::to_string(&epoch).expect("JSON")).expect("just written");
+        assert_eq!(again, epoch);
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::io::{BufReader, Cursor};
 
-use fsbench::service::{Announcement, BatchReader, Layout};
+use fsbench::data::Method;
+use fsbench::service::{Announcement, Batch, BatchReader, Description, Layout};
 
 use super::{file, split_at_zero};
 
@@ -27,8 +28,7 @@ pub fn service_client(bytes: &[u8]) {
     }
     let output = Cursor::new([line.as_bytes(), b"\n", control].concat());
     let Ok(Some(mut reader)) = BatchReader::open(BufReader::new(output)) else { return };
-    let features = reader.description().num_features;
-    let layout = reader.description().layout;
+    let Description { num_features: features, layout, method, words_per_position, .. } = *reader.description();
     for _ in 0..BATCHES {
         let Ok(Announcement::Batch { .. }) = reader.next() else { return };
         let batch = reader.batch();
@@ -39,7 +39,25 @@ pub fn service_client(bytes: &[u8]) {
                 assert!(rows.flatten().all(|index| (*index as u32) < features));
             }
         }
+        if layout == Layout::Bitset {
+            let words = batch.positions() * words_per_position;
+            assert_eq!([batch.stm_bits().len(), batch.nstm_bits().len()], [words; 2]);
+        }
+        if method == Method::Eval {
+            assert_eq!([batch.scores().len(), batch.results().len()], [batch.samples(); 2]);
+        }
         assert_eq!(batch.piece_counts().len(), batch.positions());
-        assert_eq!(batch.plies().len(), batch.samples());
+        assert_eq!([batch.plies().len(), batch.sample_indices().len()], [batch.samples(); 2]);
+        read_all(&batch);
     }
+}
+
+/// Reads every element, which must be the client's own memory.
+fn read_all(batch: &Batch<'_>) {
+    let bits = batch.stm_bits().iter().chain(batch.nstm_bits()).fold(0, |all, word| all | word);
+    let targets: f32 = batch.scores().iter().chain(batch.results()).sum();
+    let plies = batch.plies().iter().map(|ply| u64::from(*ply)).sum::<u64>();
+    let counts = batch.piece_counts().iter().map(|count| u64::from(*count)).sum::<u64>();
+    let indices = batch.sample_indices().iter().map(|index| u64::from(*index)).sum::<u64>();
+    std::hint::black_box((bits, targets, plies, counts, indices, batch.epoch(), batch.number()));
 }

@@ -64,8 +64,7 @@ impl Termination {
     }
 }
 
-/// A game in the journal. `moves` has one word per move: the move in UCI notation and, where it was searched,
-/// `@score/depth/nodes/microseconds` (score from the mover's view: centipawns, or `#` and moves to mate, or `?`).
+/// A game in the journal, as [`MatchGame::to_journal`] describes it.
 #[derive(Serialize, Deserialize)]
 struct JournalLine {
     game: u64,
@@ -95,7 +94,13 @@ impl GameSummary {
 }
 
 impl MatchGame {
-    pub(super) fn to_journal(&self) -> serde_json::Result<String> {
+    /// The game's line in the journal of a match (`games.jsonl`), without the checksum that the journal adds. `moves` has
+    /// one word per move: the move in UCI notation and, where it was searched, `@score/depth/nodes/microseconds` (score
+    /// from the mover's view: centipawns, or `#` and moves to mate, or `?`).
+    ///
+    /// # Errors
+    /// Never for a game of a match: its fields all have a JSON form.
+    pub fn to_journal(&self) -> serde_json::Result<String> {
         let words: Vec<String> = self.moves.iter().map(word).collect();
         serde_json::to_string(&JournalLine {
             game: self.number,
@@ -108,7 +113,11 @@ impl MatchGame {
         })
     }
 
-    pub(super) fn from_journal(line: &str) -> Result<MatchGame, String> {
+    /// Reads what [`MatchGame::to_journal`] wrote. The players' numbers are not checked.
+    ///
+    /// # Errors
+    /// When the line is not such JSON, or a word is no legal move of its position.
+    pub fn from_journal(line: &str) -> Result<MatchGame, String> {
         let JournalLine { game, white, black, start, result, termination, moves } =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
         let mut position = start.clone();
@@ -123,6 +132,9 @@ impl MatchGame {
 
     /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score
     /// in pawns (`+M9`: mate in nine plies, as cutechess and fastchess write it), the depth and the time.
+    ///
+    /// # Panics
+    /// When `names` lacks one of the game's players.
     #[must_use]
     pub fn pgn(&self, names: &[String]) -> String {
         let mut pgn = PgnWriter::new();
@@ -155,8 +167,8 @@ fn pawns(eval: Eval) -> String {
     match eval {
         Eval::Score(Centipawn(score)) => format!("{:+.2}", f64::from(score) / 100.0),
         // The mating side moves first and last; the mated side moves first, but not last.
-        Eval::Mate(moves) if moves > 0 => format!("+M{}", 2 * moves - 1),
-        Eval::Mate(moves) => format!("-M{}", -2 * moves),
+        Eval::Mate(moves) if moves > 0 => format!("+M{}", 2 * i64::from(moves) - 1),
+        Eval::Mate(moves) => format!("-M{}", -2 * i64::from(moves)),
     }
 }
 

@@ -233,6 +233,12 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
             return broken(format!("its array {} does not lie in a slot", array.name));
         }
     }
+    for (at, array) in description.arrays.iter().enumerate() {
+        // The second would replace the first, which alone is checked below.
+        if description.arrays[..at].iter().any(|earlier| earlier.name == array.name) {
+            return broken(format!("it describes two arrays {}", array.name));
+        }
+    }
     for (name, count, dtype) in required_arrays(description) {
         match description.array(name) {
             Some(array) if array.count == count && array.dtype == dtype => {}

@@ -16,6 +16,7 @@ use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::pipeline::generate::{FinishedGame, PlayedPly};
 use fsbench::pipeline::{Journal, manifest_path};
 use fsbench::service::{Description, Dtype, Layout};
+use fsbench::train::run_dir::{METRICS, RunDir};
 use fsbench::units::{Ply, Seed};
 use serde_json::json;
 use shakmaty::{Chess, Position};
@@ -28,6 +29,7 @@ pub type Seeds = Vec<(&'static str, Vec<(String, Vec<u8>)>)>;
 
 pub fn seeds() -> Seeds {
     let folder = TempDir::new().unwrap();
+    #[allow(unused_mut, reason = "without the feature `report` nothing follows")]
     let mut all = vec![
         ("definition", definitions()),
         ("pgn", compressed(annotated_pgn().as_bytes(), "pgn")),
@@ -42,9 +44,8 @@ pub fn seeds() -> Seeds {
         ("uci", uci()),
         ("journal", journal(&folder)),
     ];
-    if cfg!(feature = "report") {
-        all.extend([("experiment", experiments()), ("record", records())]);
-    }
+    #[cfg(feature = "report")]
+    all.extend([("experiment", experiments()), ("record", records(&folder))]);
     all
 }
 
@@ -71,6 +72,12 @@ pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
         "binpack" => reads(Format::Binpack),
         "bulletformat" => reads(Format::Bullet),
         "text" => reads(Format::Text),
+        #[cfg(feature = "report")]
+        "journal" if bytes.starts_with(br#"{"journal":"match""#) => {
+            let lines = std::str::from_utf8(bytes).unwrap().lines().skip(1);
+            // The cut-off line is no game.
+            lines.filter(|line| fsbench::play::MatchGame::from_journal(line).is_ok()).count() == MATCH_GAMES.len()
+        }
         "safetensors" => NetFile::load(&path).is_ok() || load_float(&path).is_ok(),
         _ => true,
     }
@@ -162,7 +169,10 @@ fn fsd(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     convert(&source, &job, &mut |_| {}).unwrap();
     let (manifest, content) = (std::fs::read(manifest_path(&path)).unwrap(), std::fs::read(&path).unwrap());
     let input = |repairs: u8| [&[repairs], &manifest[..], &[0], &content[..]].concat();
-    vec![named("as-written", input(0)), named("repaired", input(3))]
+    let text = String::from_utf8(manifest.clone()).unwrap();
+    let (object, _) = text.split_once(",\n  \"checksum\"").unwrap();
+    let without_sum = [&[3], object.as_bytes(), b"\n}\n\0", &content[..]].concat();
+    vec![named("as-written", input(0)), named("repaired", input(7)), named("manifest-without-checksum", without_sum)]
 }
 
 /// The beginnings of files of every architecture, and edits of a whole one.
@@ -255,10 +265,15 @@ fn safetensors(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
 
 /// The line and the memory of a service with one batch of two positions, in both layouts.
 fn service() -> Vec<(String, Vec<u8>)> {
-    vec![named("csr", service_stream(Layout::Csr)), named("bitset", service_stream(Layout::Bitset))]
+    vec![
+        named("csr", service_stream(Layout::Csr, &[])),
+        named("bitset", service_stream(Layout::Bitset, &[])),
+        named("array-twice", service_stream(Layout::Csr, &[("piece_count", Dtype::U8, "words", &[])])),
+    ]
 }
 
-fn service_stream(layout: Layout) -> Vec<u8> {
+/// `more`: name, type, count and bytes of further arrays.
+fn service_stream(layout: Layout, more: &[(&str, Dtype, &str, &[u8])]) -> Vec<u8> {
     let set = FeatureSet::resolve("color(P) * role(P) for P in pieces").unwrap();
     let mut arrays = Vec::new();
     let mut memory = vec![0u8; 4096];
@@ -290,6 +305,7 @@ fn service_stream(layout: Layout) -> Vec<u8> {
     add("piece_count", Dtype::U8, "positions", &[32, 2]);
     add("ply", Dtype::U16, "samples", &[1, 0, 2, 0]);
     add("sample_index", Dtype::U32, "samples", &numbers(&[5, 6]));
+    more.iter().for_each(|(name, dtype, count, bytes)| add(name, *dtype, count, bytes));
     let counts = if layout == Layout::Csr { [2, 2, 3, 4, 4, 0] } else { [2, 2, 3, 0, 0, 2] };
     memory[..24].copy_from_slice(&numbers(&counts));
     let description = json!({
@@ -325,7 +341,7 @@ fn uci() -> Vec<(String, Vec<u8>)> {
     dialogues.map(|(name, text)| named(name, text.as_bytes().to_vec())).to_vec()
 }
 
-/// A journal of two games, and one of labels, both cut off in their last line.
+/// Journals of generated games, of labels and of a match, all cut off in their last line, and the metrics of a run.
 fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     let head = json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } });
     let game = |number: u32| {
@@ -333,18 +349,53 @@ fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
         let (start, result) = (Chess::default(), GameResult::Draw);
         FinishedGame { number, white: 0, black: 1, start, plies: plies.collect(), result }.to_entry().unwrap()
     };
-    let with = |name: &str, lines: &[String]| {
+    let with = |name: &str, head: &serde_json::Value, lines: &[String]| {
         let path = folder.path().join(name);
-        let mut journal = Journal::open(&path, "games", &head, &mut |_, _| Ok(())).unwrap();
+        let mut journal = Journal::open(&path, "games", head, &mut |_, _| Ok(())).unwrap();
         for line in lines {
             journal.append(line).unwrap();
         }
         named(name, [&std::fs::read(path).unwrap()[..], b"{\"number\":2,\"whi"].concat())
     };
     let searched = r##"{"number":1,"white":1,"black":0,"fen":"8/8/4k3/8/8/4P3/4K3/8 w - - 0 1","result":"win","line":"e2d3@31>e2f3 e6d5@-30 -@#5>d3e2"}"##;
-    vec![with("games", &[game(0), searched.into()]), with("labels", &["0 -31 e2e4".into(), "0 #2 g1f3".into()])]
+    let match_head = json!({ "journal": "match", "version": 1, "about": { "seed": 7 } });
+    vec![
+        with("games", &head, &[game(0), searched.into()]),
+        with("labels", &head, &["0 -31 e2e4".into(), "0 #2 g1f3".into()]),
+        with("match", &match_head, &MATCH_GAMES.map(str::to_owned)),
+        named("metrics", metrics(folder)),
+    ]
 }
 
+/// Lines of a match's journal: the first as a match of two networks wrote it, shortened; the second with everything that
+/// a line can hold, the largest mate distance included.
+const MATCH_GAMES: [&str; 2] = [
+    r#"{"game":0,"white":0,"black":1,"fen":"rnbqkbnr/pp1p1ppp/2p5/4p3/2PP4/8/PP2PPPP/RNBQKBNR w KQkq - 0 3","result":"draw","termination":"rules","moves":"d4e5@88/3/412/1032 d8a5@-21/3/377/940 b1c3@#3/4/500/1188"}"#,
+    r#"{"game":5,"white":1,"black":0,"result":"win","termination":"adjudication","moves":"e2e4 e7e5@?/0/5/9 g1f3@#-2147483648/7/100/80 b8c6@-2147483648/1/2/3"}"#,
+];
+
+/// Two epochs: one of a short run, one with everything that is measured.
+fn metrics(folder: &TempDir) -> Vec<u8> {
+    let run_dir = RunDir::create(&folder.path().join("run"), true).unwrap();
+    let plain = json!({
+        "epoch": 1, "step": 10, "samples": 640, "learning_rate": 0.01, "train_loss": 0.03125, "validation_loss": 0.0321,
+        "seconds": 0.75,
+    });
+    let whole = json!({
+        "epoch": 2, "step": 20, "samples": 1280, "learning_rate": 0.005, "train_loss": 0.03, "validation_loss": 0.031,
+        "validation_accuracy": 0.625,
+        "second": { "method": "pqr", "train_loss": 0.5, "validation_loss": 0.6, "validation_accuracy": 0.5 },
+        "neurons": { "positive": 0.5, "saturated": 0.01, "dead": 0.0 },
+        "weights": [{ "name": "ft.weight", "min": -1.0, "max": 1.0, "sum": 0.1, "sum_of_squares": 2.5, "counts": [1, 2] }],
+        "samples_per_second": 1706.7, "seconds": 0.8,
+    });
+    for epoch in [plain, whole] {
+        run_dir.append_metrics(&serde_json::from_value(epoch).unwrap()).unwrap();
+    }
+    std::fs::read(run_dir.path(METRICS)).unwrap()
+}
+
+#[cfg(feature = "report")]
 fn experiments() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -354,8 +405,11 @@ fn experiments() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The results in the repository, with one record of each list; together, and each document alone.
-fn records() -> Vec<(String, Vec<u8>)> {
+/// The results in the repository, with one record of each list, together, and each document alone; then the other
+/// records.
+#[cfg(feature = "report")]
+fn records(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let more = super::records::all(folder);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart");
     let document = |name: &str| {
         let text = std::fs::read(folder.join(name).with_extension("json")).unwrap();
@@ -365,8 +419,9 @@ fn records() -> Vec<(String, Vec<u8>)> {
         }
         value.to_string().into_bytes()
     };
-    let names = ["study", "environment", "runs", "updates", "activity", "error", "match", "speed"];
+    let names = ["study", "environment", "runs", "updates", "activity", "error", "match", "speed", "validation"];
     let mut all: Vec<_> = names.map(|name| named(name, document(name))).to_vec();
     all.push(named("results", names.map(document).join(&0)));
+    all.extend(more);
     all
 }

@@ -20,8 +20,8 @@ impl Eval {
     #[must_use]
     pub const fn reversed(self) -> Eval {
         match self {
-            Eval::Score(Centipawn(score)) => Eval::Score(Centipawn(-score)),
-            Eval::Mate(moves) => Eval::Mate(-moves),
+            Eval::Score(Centipawn(score)) => Eval::Score(Centipawn(score.saturating_neg())),
+            Eval::Mate(moves) => Eval::Mate(moves.saturating_neg()),
         }
     }
 
@@ -120,7 +120,8 @@ pub(super) fn parse_search_eval(comment: &[u8]) -> Option<Eval> {
 /// A number of at most five digits, and the text after it.
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let value = text[..digits].iter().fold(0, |value: u32, digit| value.wrapping_mul(10) + u32::from(digit - b'0'));
+    let value =
+        text[..digits].iter().fold(0, |value: u32, digit| value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')));
     (1..=5).contains(&digits).then_some((value, &text[digits..]))
 }
 
@@ -158,6 +159,8 @@ mod tests {
         check("+M5/18 0.1s", Some(Eval::Mate(3)));
         check("-M12/20 0.1s, Black mates", Some(Eval::Mate(-6)));
         check("+M1/2 0s", Some(Eval::Mate(1)));
+        // More than a u32 holds.
+        check("+4294967299/2 0s", None);
         for other in
             ["book", "", "+", "+0.31", "+0.3/14", "+0.31/", "+0.31/x", "+0.31/14s", "M0/3", "1/2-1/2", "+1234567.00/3"]
         {

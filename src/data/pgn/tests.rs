@@ -114,6 +114,8 @@ fn mates_lie_beyond_scores() {
     check(Eval::Mate(-3), -31_994);
     check(Eval::Mate(5_000), 30_002);
     check(Eval::Mate(i32::MIN), -30_002);
+    check(Eval::Mate(i32::MIN).reversed(), 30_002);
+    check(Eval::Score(Centipawn(i32::MIN)).reversed(), 30_000);
 }
 
 #[test]
