@@ -168,7 +168,7 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registration of a file that must be removed if the process ends before the file is finished. Dropping it ends the
+/// Registration of a file or folder that must be removed if the process ends before the file is finished. Dropping it ends the
 /// registration.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
@@ -208,13 +208,13 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes all unfinished files before the process ends, while other threads may still be at work. Threads that then
+/// Removes all unfinished files and folders before the process ends, while other threads may still be at work. Threads that then
 /// start or finish a file block until the process has ended.
 pub fn remove_unfinished() {
     let all = unfinished();
     for path in all.iter() {
         // If this fails, the next writer removes the file.
-        let _ = std::fs::remove_file(path);
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
     std::mem::forget(all);
 }

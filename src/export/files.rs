@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::ExportError;
-use crate::output::{self, OutputError};
+use crate::output::{self, OutputError, Unfinished};
 
 /// A file of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +43,10 @@ pub fn write(folder: &Path, files: &[ExportFile]) -> Result<(), ExportError> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(|cause| failed(folder, cause))?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let temporary = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
-        .suffix(".part")
-        .tempdir_in(parent)
+    let prefix = format!(".{name}.");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".part");
+    let (temporary, unfinished) = Unfinished::create(|| builder.tempdir_in(parent), |made| made.path().to_path_buf())
         .map_err(|cause| failed(folder, cause))?;
     let inner = temporary.path().join("export");
     std::fs::create_dir(&inner).map_err(|cause| failed(folder, cause))?;
@@ -54,8 +54,7 @@ pub fn write(folder: &Path, files: &[ExportFile]) -> Result<(), ExportError> {
         output::write(&inner.join(&file.name), &file.content)?;
     }
     // Renaming replaces an empty folder and no other.
-    std::fs::rename(&inner, folder).map_err(|cause| failed(folder, cause))?;
-    Ok(())
+    unfinished.finish(|| std::fs::rename(&inner, folder)).map_err(|cause| failed(folder, cause))
 }
 
 fn failed(folder: &Path, cause: io::Error) -> ExportError {

@@ -85,13 +85,16 @@ fn killed_workers_lose_no_step() {
     let mut rng = Seed(1).stream("killed workers", 0);
     let mut seen = BTreeMap::new();
     for _ in 0..8 {
-        let mut workers = [worker(&workspace), worker(&workspace)];
-        std::thread::sleep(Duration::from_millis(rng.random_range(100..1_500)));
-        for worker in &mut workers {
-            worker.kill().unwrap();
-            worker.wait().unwrap();
+        let mut workers = [(); 3].map(|()| worker(&workspace));
+        // The third goes on for a while, and takes over what the first two did.
+        for (killed, milliseconds) in [(0..2, 1_500), (2..3, 600)] {
+            std::thread::sleep(Duration::from_millis(rng.random_range(100..milliseconds)));
+            for worker in &mut workers[killed] {
+                worker.kill().unwrap();
+                worker.wait().unwrap();
+            }
+            seen.extend(stored(&workspace));
         }
-        seen.extend(stored(&workspace));
     }
     let step = steps.iter().find(|step| step["kind"] == "train").unwrap()["key"].as_str().unwrap();
     workspace.stdout(&["run", "proj/small.toml", "--out", "results", "--step", step]);

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::SlurmError;
 use super::stages::{Array, Place};
-use crate::record::{read_json, write_checked_json};
+use crate::record::{RecordFileError, read_json, write_checked_json};
 
 /// The end of a log that is shown: so many lines, and so many bytes.
 const LINES: usize = 12;
@@ -37,12 +38,19 @@ impl SubmittedArray {
     }
 }
 
-/// The file of notes. Earlier versions wrote the bare list, without a checksum.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Notes {
-    Checked { arrays: Vec<SubmittedArray> },
-    List(Vec<SubmittedArray>),
+/// The file of notes.
+#[derive(Serialize)]
+struct Notes<'a> {
+    arrays: &'a [SubmittedArray],
+}
+
+/// Reads the notes. Earlier versions wrote the bare list, without a checksum.
+fn read_notes(path: &Path) -> Result<Vec<SubmittedArray>, RecordFileError> {
+    let arrays = match read_json(path)? {
+        Value::Object(mut notes) => notes.remove("arrays").unwrap_or_default(),
+        list => list,
+    };
+    serde_json::from_value(arrays).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
 }
 
 /// All submissions of an experiment. Only one process has them open.
@@ -70,10 +78,7 @@ impl Submissions {
             }
         }
         let path = folder.join(ARRAYS);
-        let arrays = match path.exists().then(|| read_json(&path)).transpose()? {
-            Some(Notes::Checked { arrays } | Notes::List(arrays)) => arrays,
-            None => Vec::new(),
-        };
+        let arrays = if path.exists() { read_notes(&path)? } else { Vec::new() };
         let mut submissions =
             Submissions { folder: folder.to_path_buf(), arrays: Vec::new(), places: BTreeMap::new(), _lock: lock };
         arrays.into_iter().for_each(|array| submissions.add(array));
@@ -90,8 +95,7 @@ impl Submissions {
     /// Keeps a note of an array, on the disk as well.
     pub fn note(&mut self, array: SubmittedArray) -> Result<(), SlurmError> {
         self.add(array);
-        let notes = Notes::Checked { arrays: self.arrays.clone() };
-        Ok(write_checked_json(&self.folder.join(ARRAYS), &notes)?)
+        Ok(write_checked_json(&self.folder.join(ARRAYS), &Notes { arrays: &self.arrays })?)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -155,6 +159,7 @@ mod tests {
         drop(submissions);
         let path = folder.path().join(ARRAYS);
         let whole = std::fs::read(&path).expect("written");
+        assert_eq!(Submissions::open(folder.path()).expect("opened").arrays, [array(17), array(23)]);
         let mut refused = 0;
         for bit in 0..8 * whole.len() {
             let mut bytes = whole.clone();
