@@ -1,6 +1,9 @@
-//! A file of fsbench's own in which one bit is flipped is refused, or reads as before: never as something else. Journals
-//! and the losses of a run have tests of their own beside their code. Other programs' formats (PGN, binpack, bulletformat,
-//! text, `.nnue`, bullet's raw files) have no checksum, so a damaged one may read as other samples or weights.
+//! A file of fsbench's own in which one bit is flipped is refused, or reads as before: never as something else. Tested
+//! beside their code are journals (`pipeline/journal.rs`), the losses that a run keeps (`train/kept_losses.rs`) and the
+//! cached segments of binpacks (`data/formats/binpack/segment_cache.rs`); shards in `tests/build/shards.rs`. Files without
+//! a checksum may read as something else: those of other programs' formats (PGN, binpack, bulletformat, text, `.nnue`,
+//! bullet's raw files), and what users read and edit or other programs load (`.idx`, `.epd`, definitions, exported
+//! weights, results).
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -10,11 +13,19 @@ use std::path::{Path, PathBuf};
 
 use common::{random_game, random_net};
 use fsbench::data::formats::{Format, SampleWriter};
-use fsbench::data::{Fsd, Provenance, Purpose, Record, Sample, ScoreUnit};
+use fsbench::data::{Fsd, Method, Provenance, Purpose, Record, Sample, ScoreUnit};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Checkpoint, NetFile, Origin, Scheme, load_float, quantise, save_float};
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::pipeline::{Manifest, manifest_path};
+#[cfg(feature = "report")]
+use fsbench::record::{
+    ClassLosses, CostRatio, LossFunction, LossSums, ValidationLosses, ValidationRecord, read_json, write_checked_json,
+};
+#[cfg(feature = "report")]
+use fsbench::train::PqrLoss;
+use fsbench::train::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, LAST, METRICS, NETWORK, OUTCOME, RunDir};
+use fsbench::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use fsbench::units::{Ply, Seed};
 use rand::RngExt;
 use serde_json::json;
@@ -114,15 +125,82 @@ fn networks_and_checkpoints() {
     });
 }
 
+/// The documents and the metrics of a training run.
+#[test]
+fn documents_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_dir = RunDir::create(&folder.path().join("run"), false).unwrap();
+    let settings = TrainSettings { hidden: vec![8], epoch_samples: Some(700), ..TrainSettings::default() };
+    let config = TrainConfig::new("piece", Path::new("samples.fsd"), Method::Eval, settings);
+    let epoch = |epoch: u32| {
+        let metrics = json!({
+            "epoch": epoch, "step": 10 * epoch, "samples": 640 * epoch, "learning_rate": 0.01, "train_loss": 0.0315,
+            "validation_loss": 0.03125, "neurons": { "positive": 0.5, "saturated": 0.01, "dead": 0.0 }, "seconds": 0.75,
+        });
+        serde_json::from_value::<EpochMetrics>(metrics).unwrap()
+    };
+    let outcome = json!({
+        "config": config, "name": "PIECE", "identity": FeatureSet::shipped("piece").unwrap().identity(),
+        "num_features": 768, "parameters": 24_000, "training_samples": 9000, "validation_samples": 1000,
+        "epochs": [epoch(1), epoch(2)], "best_epoch": 2, "validation_loss": 0.03125, "baseline_loss": 0.0625,
+        "seconds": 1.5, "network": NETWORK, "weights": BEST, "last": LAST, "checkpoint": CHECKPOINT,
+    });
+    let outcome: TrainOutcome = serde_json::from_value(outcome).unwrap();
+    run_dir.write_json(CONFIG, &config).unwrap();
+    check(&run_dir.path(CONFIG), || run_dir.read_json::<TrainConfig>(CONFIG).ok()?);
+    run_dir.write_json(OUTCOME, &outcome).unwrap();
+    check(&run_dir.path(OUTCOME), || run_dir.read_json::<TrainOutcome>(OUTCOME).ok()?);
+    run_dir.write_json(DATA, &json!({ "samples.fsd": "0123456789abcdef" })).unwrap();
+    check(&run_dir.path(DATA), || {
+        let found: serde_json::Value = run_dir.read_json(DATA).ok()??;
+        Some(found["samples.fsd"].clone())
+    });
+    (1..=2).for_each(|number| run_dir.append_metrics(&epoch(number)).unwrap());
+    check(&run_dir.path(METRICS), || run_dir.truncate_metrics(2).ok());
+}
+
+/// The cost of a node that a match measures at its start.
+#[cfg(feature = "report")]
+#[test]
+fn the_cost_file_of_a_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cost-0123456789abcdef.json");
+    let cost = json!({
+        "nanoseconds_per_node": [812.5, 1020.25], "ratio": 0.796, "low": 0.79, "high": 0.802, "rounds": 31,
+        "machine": {
+            "cpu": "a processor", "cores": 2, "back_end": "avx2", "commit": "0123", "recorded": "2026-11-23T09:53:31Z",
+        },
+    });
+    let cost: CostRatio = serde_json::from_value(cost).unwrap();
+    write_checked_json(&path, &cost).unwrap();
+    check(&path, || read_json::<CostRatio>(&path).ok());
+}
+
+/// The losses of a validation, whose digest is in their record.
+#[cfg(feature = "report")]
+#[test]
+fn losses_of_a_validation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("losses.parquet");
+    let sums = |game: u32| LossSums { game, samples: 10 + game % 7, loss: (game as f32).sqrt(), preferred: game % 5 };
+    let class =
+        |by: &str, part: &str| ClassLosses { by: by.into(), part: part.into(), groups: (0..20).map(sums).collect() };
+    let classes = vec![class("ply", "0-19"), class("ply", "20-39"), class("score", "0-49")];
+    let losses = ValidationLosses { has_preferred: true, games: (0..200).map(sums).collect(), classes };
+    losses.write(&path).unwrap();
+    let record = ValidationRecord::new(LossFunction::Pqr(PqrLoss::default()), losses);
+    check(&path, || record.clone().with_losses_of(&path).ok());
+}
+
 #[cfg(feature = "report")]
 #[test]
 fn stored_results() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("updates-0123.json");
     let record = json!({ "positions": 1000, "moves": 31_000, "active_mean": 22.75, "name": "piece" });
-    fsbench::record::write_checked_json(&path, &json!({ "seconds": 1.5, "record": record })).unwrap();
+    write_checked_json(&path, &json!({ "seconds": 1.5, "record": record })).unwrap();
     check(&path, || {
-        let found: serde_json::Value = fsbench::record::read_json(&path).ok()?;
+        let found: serde_json::Value = read_json(&path).ok()?;
         Some((found["seconds"].clone(), found["record"].clone()))
     });
 }

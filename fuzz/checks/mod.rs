@@ -47,12 +47,14 @@ pub const ALL: &[(&str, Check)] = &[
     ("record", record),
 ];
 
-/// A file with these bytes, in a folder that this thread's inputs reuse.
+/// A file with these bytes, in a folder that this thread's inputs reuse; in memory if it can be, because what is written
+/// again waits for the disk.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     thread_local! {
         static FOLDER: PathBuf = {
             let name = format!("fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
-            let folder = std::env::temp_dir().join(name);
+            let memory = PathBuf::from("/dev/shm");
+            let folder = if memory.is_dir() { memory } else { std::env::temp_dir() }.join(name);
             std::fs::create_dir_all(&folder).expect("a folder for the inputs");
             folder
         };

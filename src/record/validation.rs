@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use polars::prelude::{
@@ -162,16 +163,23 @@ impl ValidationLosses {
         DataFrame::new(rows().count(), columns)
     }
 
-    /// Reads what [`ValidationLosses::write`] wrote.
+    /// Reads what [`ValidationLosses::write`] wrote. A damaged file may read as other losses, which
+    /// [`ValidationRecord::with_losses_of`] refuses.
     ///
     /// # Errors
     /// When the file is missing or not such a file.
     pub fn read(path: &Path) -> Result<ValidationLosses, RecordFileError> {
         let failed = |source| RecordFileError::Read { path: path.into(), source };
         let file = File::open(path).map_err(failed)?;
-        let frame = ParquetReader::new(file).set_rechunk(true).finish();
-        let losses = frame.and_then(|frame| ValidationLosses::of_frame(&frame));
-        losses.map_err(|error| failed(io::Error::other(error)))
+        let read = || {
+            let frame = ParquetReader::new(file).set_rechunk(true).finish()?;
+            ValidationLosses::of_frame(&frame)
+        };
+        // polars panics on many damaged files.
+        match catch_unwind(AssertUnwindSafe(read)) {
+            Ok(losses) => losses.map_err(|error| failed(io::Error::other(error))),
+            Err(_) => Err(failed(io::Error::other("it is damaged"))),
+        }
     }
 
     fn of_frame(frame: &DataFrame) -> PolarsResult<ValidationLosses> {

@@ -1,8 +1,8 @@
 //! Records that no file in the repository holds, one of each kind, with every optional key.
 
 use fsbench::record::{
-    ClassLosses, CostRatio, EqualSpeedRecord, ImportanceRecord, LossRecord, LossSums, NetResult, PositionRecord,
-    ShardRecord, ValidationLosses, write_checked_json,
+    CostRatio, EqualSpeedRecord, ImportanceRecord, LossRecord, NetResult, PositionRecord, ShardRecord,
+    write_checked_json,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,8 +20,6 @@ pub fn all(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
         ("position".into(), read::<PositionRecord>(position())),
         ("shard".into(), read::<ShardRecord>(json!({ "first": 3, "half_points": [0, 1, 2, 3, 4] }))),
         ("cost".into(), stored(folder, &cost())),
-        ("losses.parquet".into(), losses(folder, false)),
-        ("losses-pqr.parquet".into(), losses(folder, true)),
     ]
 }
 
@@ -109,18 +107,4 @@ fn cost() -> CostRatio {
         "machine": machine(),
     });
     serde_json::from_value(document).unwrap()
-}
-
-fn losses(folder: &TempDir, has_preferred: bool) -> Vec<u8> {
-    let path = folder.path().join("losses.parquet");
-    let sums = |game: u32| LossSums {
-        game,
-        samples: 10 + game % 7,
-        loss: 0.25 * game as f32,
-        preferred: if has_preferred { game % 5 } else { 0 },
-    };
-    let class = |by: &str, part: &str| ClassLosses { by: by.into(), part: part.into(), groups: vec![sums(1), sums(4)] };
-    let classes = vec![class("ply", "0-19"), class("ply", "20-39"), class("score", "0-49")];
-    ValidationLosses { has_preferred, games: (1..9).map(sums).collect(), classes }.write(&path).unwrap();
-    std::fs::read(path).unwrap()
 }
