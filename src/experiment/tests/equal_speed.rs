@@ -78,6 +78,19 @@ fn the_speed_of_the_trained_network_decides() {
     assert_eq!(executor.calls, calls, "a rerun does nothing");
 }
 
+/// What is interrupted before it comes to the rows at equal speed still uses their runs.
+#[test]
+fn an_interrupted_run_keeps_the_runs_of_later_passes() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    folder.run(&text(), &mut executor).expect("done");
+    let more = text().replace("seeds = [1, 2]", "seeds = [1, 2, 3]");
+    assert_ne!(more, text());
+    executor.calls_left = Some(0);
+    folder.run(&more, &mut executor).expect_err("killed");
+    let kept = kept_runs(&folder.options().work).expect("read");
+    assert!(kept.len() > 4 && kept.iter().all(|run| !run.used_by.is_empty()), "{kept:?}");
+}
+
 /// `--force` repeats every step once, not the steps of the first rows once more.
 #[test]
 fn force_repeats_every_step_once() {
