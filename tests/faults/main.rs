@@ -12,8 +12,6 @@ mod disks;
 #[path = "../engines/mod.rs"]
 mod engines;
 mod kills;
-#[path = "../common/networks.rs"]
-mod networks;
 mod shim;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -321,7 +319,7 @@ fn builds_and_conversions() {
 /// A network for the smallest architecture that a `.nnue` file may have.
 fn save_lite(path: &Path) {
     let (shape, scheme) = (Architecture::Sf19Lite.shape(), Architecture::Sf19Lite.scheme());
-    let net = networks::random_net(shape, scheme, 4);
+    let net = common::networks::random_net(shape, scheme, 4);
     let origin = Origin::of(&Architecture::Sf19Lite.feature_set().unwrap());
     NetFile { origin, net }.save(path).unwrap();
 }
@@ -362,8 +360,8 @@ fn reports_and_exports() {
 #[test]
 fn generated_games() {
     let inputs = inputs();
+    let arguments = "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out";
     for out in ["g.pgn", "g.pgn.zst", "g.binpack", "g.fsd"] {
-        let arguments = "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out";
         check(&Case::new(&format!("{arguments} {out}")), inputs.path());
     }
     let arguments = format!("{arguments} g.pgn --book book.epd");
@@ -375,7 +373,7 @@ fn matches() {
     let inputs = inputs();
     let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out played.out";
     check(&Case { most: 12, ..Case::new(arguments) }, inputs.path());
-    check(&Case { most: 3, ..Case::new(&format!("{arguments} --book book.epd")) }, inputs.path());
+    check(&Case { most: 3, ..Case::new(&format!("{arguments} --openings book.epd")) }, inputs.path());
     // The shard's result is its journal.
     let shard = format!("{arguments} --shard 0/2 --concurrency 1");
     check(&Case { most: 6, changing: &["games.jsonl"], ..Case::new(&shard) }, inputs.path());
