@@ -17,8 +17,10 @@ pub fn uci(bytes: &[u8]) {
     // A bench searches the same nodes each time, for half a second here: one is kept.
     let mut benches = 0;
     let mut is_kept = |line: &&[u8]| {
-        benches += u32::from(is(line, "bench"));
-        !asks_for_memory(line) && !(is(line, "bench") && benches > 1)
+        let is_bench = is(line, "bench");
+        benches += u32::from(is_bench);
+        let is_repeated = is_bench && benches > 1;
+        !asks_for_memory(line) && !is_repeated
     };
     let kept: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').filter(&mut is_kept).collect();
     let mut answers = Vec::new();
