@@ -14,14 +14,14 @@ pub struct Damaged;
 const DOCUMENT_KEY: &str = ",\n  \"checksum\": \"";
 const DOCUMENT_DIGITS: usize = 64;
 
-/// An indented JSON object as it is stored: it gets the key `checksum`, blake3 of the document without it.
-///
-/// # Panics
-/// When the document is no object with keys, each on a line of its own.
+/// An indented JSON document as it is stored: an object gets the key `checksum`, blake3 of the document without it. Any
+/// other document gets none.
 #[must_use]
 pub fn with_checksum(json: &str) -> String {
-    let object = json.strip_suffix("\n}").expect("only an indented object has room for a checksum");
-    format!("{object}{DOCUMENT_KEY}{}\"\n}}\n", blake3::hash(json.as_bytes()).to_hex())
+    match json.strip_suffix("\n}") {
+        Some(object) => format!("{object}{DOCUMENT_KEY}{}\"\n}}\n", blake3::hash(json.as_bytes()).to_hex()),
+        None => format!("{json}\n"),
+    }
 }
 
 /// The document before its checksum was added; as stored if it has none.
@@ -122,5 +122,6 @@ mod tests {
         for text in ["{}\n", "[\n  1\n]\n", "{\n  \"a\": 1\n}\n", ""] {
             assert_eq!(without_checksum(text).as_deref(), Ok(text));
         }
+        assert_eq!(with_checksum("[]"), "[]\n");
     }
 }

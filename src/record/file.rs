@@ -54,9 +54,6 @@ pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), R
 ///
 /// # Errors
 /// As [`write_json`].
-///
-/// # Panics
-/// When the value's JSON is not an object.
 pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
     write_atomically(path, with_checksum(&indented(path, value)?).as_bytes())
 }
