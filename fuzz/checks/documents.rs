@@ -57,7 +57,7 @@ fn no_environment() -> Environment {
 /// The input: documents separated by zero bytes. Each is read as every record; the first of a kind joins the results of
 /// which a report is made. Those that fsbench keeps with a checksum are read from a file, too. The Parquet files of losses
 /// are not among the inputs: polars panics on damaged ones, which `ValidationLosses::read` catches and libFuzzer does not
-/// let it catch; `tests/bit_flips.rs` damages them.
+/// let it catch, and asks for memory without bound.
 pub fn record(bytes: &[u8]) {
     let mut results: Option<Results> = None;
     for document in bytes.split(|byte| *byte == 0).take(16) {
