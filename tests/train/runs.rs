@@ -1,6 +1,5 @@
 //! Runs that are resumed, continued, refused or killed.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,17 +76,16 @@ fn batches_read_ahead_follow_in_order() {
 fn a_run_that_was_taken_over_is_left_alone() {
     let workspace = Workspace::new();
     let config = workspace.config(Method::Eval);
-    workspace.run(&config, "run", false, &mut StopAt::new(30)).expect_err("stopped");
-    let content = || -> BTreeMap<PathBuf, Vec<u8>> {
-        let paths = fs::read_dir(workspace.path("run")).expect("the run").map(|entry| entry.expect("listed").path());
-        paths.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).expect("readable"))).collect()
-    };
+    workspace.run(&config, "run", false, &mut StopAt::new(10)).expect_err("stopped");
+    let content =
+        || [CHECKPOINT, BEST].map(|name| fs::read(workspace.path("run").join(name)).expect("the run left it"));
     let before = content();
+    // An epoch ends at step 12.
     for stops in [false, true] {
-        let mut observer = LoseAt { at: 31, step: 0, stops };
+        let mut observer = LoseAt { at: 11, step: 0, stops };
         let error = workspace.run(&config, "run", true, &mut observer).expect_err("lost").to_string();
         assert!(error.contains("another process has taken the run over"), "{error}");
-        assert!(observer.step >= 31 && content() == before, "stops: {stops}");
+        assert!(observer.step >= 11 && content() == before, "stops: {stops}");
     }
     workspace.run(&config, "run", true, &mut Silent).expect("trained");
     workspace.run(&config, "whole", false, &mut Silent).expect("trained");
