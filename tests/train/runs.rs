@@ -77,8 +77,10 @@ fn a_run_that_was_taken_over_is_left_alone() {
     let workspace = Workspace::new();
     let config = workspace.config(Method::Eval);
     workspace.run(&config, "run", false, &mut StopAt::new(10)).expect_err("stopped");
-    let content =
-        || [CHECKPOINT, BEST].map(|name| fs::read(workspace.path("run").join(name)).expect("the run left it"));
+    let content = || {
+        [run_dir::CHECKPOINT, run_dir::BEST]
+            .map(|name| fs::read(workspace.path("run").join(name)).expect("the run left it"))
+    };
     let before = content();
     // An epoch ends at step 12.
     for stops in [false, true] {
