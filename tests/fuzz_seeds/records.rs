@@ -14,19 +14,19 @@ const IDENTITY: &str = "a72761e8cf6688b0561603b76bba78958d1586db49ce5f68b709e4e2
 /// Names and bytes.
 pub fn all(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     vec![
-        ("loss".into(), read::<LossRecord>(loss())),
-        ("importance".into(), read::<ImportanceRecord>(importance())),
-        ("equal-speed".into(), read::<Vec<NetResult<EqualSpeedRecord>>>(equal_speed())),
-        ("position".into(), read::<PositionRecord>(position())),
-        ("shard".into(), read::<ShardRecord>(json!({ "first": 3, "half_points": [0, 1, 2, 3, 4] }))),
+        ("loss".into(), read::<LossRecord>(&loss())),
+        ("importance".into(), read::<ImportanceRecord>(&importance())),
+        ("equal-speed".into(), read::<Vec<NetResult<EqualSpeedRecord>>>(&equal_speed())),
+        ("position".into(), read::<PositionRecord>(&position())),
+        ("shard".into(), read::<ShardRecord>(&json!({ "first": 3, "half_points": [0, 1, 2, 3, 4] }))),
         ("cost".into(), stored(folder, &cost())),
     ]
 }
 
 /// A document that is read as a `T` with all its keys.
-fn read<T: DeserializeOwned + Serialize>(document: Value) -> Vec<u8> {
+fn read<T: DeserializeOwned + Serialize>(document: &Value) -> Vec<u8> {
     let value: T = serde_json::from_value(document.clone()).unwrap();
-    assert_eq!(serde_json::to_value(&value).unwrap(), document);
+    assert_eq!(serde_json::to_value(&value).unwrap(), *document);
     document.to_string().into_bytes()
 }
 
