@@ -1,9 +1,12 @@
 //! The losses of a network's validation by game and by class of sample, as comparisons between networks need them, and
 //! their Parquet file.
+//!
+//! The file has a checksum ([`CHECKSUM_MARK`], then BLAKE3 of the file without mark and hash) before its footer, where
+//! readers of Parquet look at nothing. It is checked before polars sees the file, because polars panics on many damaged
+//! ones, and on some asks for more memory than there is. Files of earlier versions have none.
 
-use std::fs::File;
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{self, Cursor};
+use std::panic::catch_unwind;
 use std::path::Path;
 
 use polars::prelude::{
@@ -142,7 +145,7 @@ impl ValidationLosses {
         let mut bytes = Vec::new();
         let writer = ParquetWriter::new(&mut bytes).with_compression(ParquetCompression::Zstd(None));
         writer.finish(&mut frame).map_err(failed)?;
-        write_atomically(path, &bytes)
+        write_atomically(path, &with_checksum(&bytes))
     }
 
     fn frame(&self) -> PolarsResult<DataFrame> {
@@ -167,19 +170,18 @@ impl ValidationLosses {
     /// [`ValidationRecord::with_losses_of`] refuses.
     ///
     /// # Errors
-    /// When the file is missing or not such a file.
+    /// When the file is missing, damaged, or not such a file.
     pub fn read(path: &Path) -> Result<ValidationLosses, RecordFileError> {
         let failed = |source| RecordFileError::Read { path: path.into(), source };
-        let file = File::open(path).map_err(failed)?;
+        let damaged = || RecordFileError::Damaged(path.into());
+        let parquet = without_checksum(std::fs::read(path).map_err(failed)?).ok_or_else(damaged)?;
         let read = || {
-            let frame = ParquetReader::new(file).set_rechunk(true).finish()?;
+            let frame = ParquetReader::new(Cursor::new(parquet)).set_rechunk(true).finish()?;
             ValidationLosses::of_frame(&frame)
         };
-        // polars panics on many damaged files.
-        match catch_unwind(AssertUnwindSafe(read)) {
-            Ok(losses) => losses.map_err(|error| failed(io::Error::other(error))),
-            Err(_) => Err(failed(io::Error::other("it is damaged"))),
-        }
+        // A panic of polars: the file has no checksum and is damaged.
+        let losses = catch_unwind(read).map_err(|_| damaged())?;
+        losses.map_err(|error| failed(io::Error::other(error)))
     }
 
     fn of_frame(frame: &DataFrame) -> PolarsResult<ValidationLosses> {
@@ -209,6 +211,27 @@ impl ValidationLosses {
         }
         Ok(losses)
     }
+}
+
+/// What precedes the checksum of a Parquet file.
+const CHECKSUM_MARK: &[u8; 8] = b"FSBPSUM1";
+
+/// A Parquet file with its checksum.
+fn with_checksum(parquet: &[u8]) -> Vec<u8> {
+    // The file ends with the footer, the footer's length (32 bits) and `PAR1`.
+    let rest = parquet.len().saturating_sub(8);
+    let footer = parquet[rest..].first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
+    let (pages, end) = parquet.split_at(rest.saturating_sub(footer));
+    [pages, CHECKSUM_MARK, blake3::hash(parquet).as_bytes(), end].concat()
+}
+
+/// The Parquet file before its checksum was added; as stored if it has none. `None` if the checksum does not match.
+fn without_checksum(mut stored: Vec<u8>) -> Option<Vec<u8>> {
+    let Some(at) = memchr::memmem::rfind(&stored, CHECKSUM_MARK) else { return Some(stored) };
+    let end = at + CHECKSUM_MARK.len() + blake3::OUT_LEN;
+    let sum = stored.get(at + CHECKSUM_MARK.len()..end)?.to_vec();
+    stored.drain(at..end);
+    (*blake3::hash(&stored).as_bytes() == *sum).then_some(stored)
 }
 
 /// In the column `by`: the row is a game.
@@ -254,6 +277,36 @@ mod tests {
         }
         std::fs::write(&path, "PAR1").expect("written");
         assert!(matches!(ValidationLosses::read(&path), Err(RecordFileError::Read { .. })));
+    }
+
+    #[test]
+    fn files_of_losses_have_checksums() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("losses.parquet");
+        losses(true).write(&path).expect("written");
+        let stored = std::fs::read(&path).expect("written");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            ValidationLosses::read(&path)
+        };
+        // Other readers take no notice of it, and files of earlier versions have none.
+        let frame = ParquetReader::new(Cursor::new(&stored[..])).finish().expect("a Parquet file");
+        assert_eq!(ValidationLosses::of_frame(&frame).expect("losses"), losses(true));
+        let without = without_checksum(stored.clone()).expect("whole");
+        assert_eq!(without.len(), stored.len() - CHECKSUM_MARK.len() - blake3::OUT_LEN);
+        assert_eq!(read(&without).expect("whole"), losses(true));
+        for at in 0..stored.len() {
+            let mut bytes = stored.clone();
+            bytes[at] ^= 4;
+            match read(&bytes) {
+                Err(RecordFileError::Damaged(_)) => {}
+                // Without its mark it is a file without a checksum.
+                found => assert_eq!(found.expect("whole"), losses(true), "byte {at}"),
+            }
+            if at % 7 == 0 {
+                assert!(read(&stored[..at]).is_err(), "cut at {at}");
+            }
+        }
     }
 
     /// A hundred thousand games take less than a megabyte.
