@@ -19,7 +19,11 @@ use fsbench::net::{Checkpoint, NetFile, Origin, Scheme, load_float, quantise, sa
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::pipeline::{Manifest, manifest_path};
 #[cfg(feature = "report")]
-use fsbench::record::{CostRatio, read_json, write_checked_json};
+use fsbench::record::{
+    ClassLosses, CostRatio, LossFunction, LossSums, ValidationLosses, ValidationRecord, read_json, write_checked_json,
+};
+#[cfg(feature = "report")]
+use fsbench::train::PqrLoss;
 use fsbench::train::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, LAST, METRICS, NETWORK, OUTCOME, RunDir};
 use fsbench::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use fsbench::units::{Ply, Seed};
@@ -170,6 +174,22 @@ fn the_cost_file_of_a_match() {
     let cost: CostRatio = serde_json::from_value(cost).unwrap();
     write_checked_json(&path, &cost).unwrap();
     check(&path, || read_json::<CostRatio>(&path).ok());
+}
+
+/// The losses of a validation, whose digest is in their record.
+#[cfg(feature = "report")]
+#[test]
+fn losses_of_a_validation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("losses.parquet");
+    let sums = |game: u32| LossSums { game, samples: 10 + game % 7, loss: (game as f32).sqrt(), preferred: game % 5 };
+    let class =
+        |by: &str, part: &str| ClassLosses { by: by.into(), part: part.into(), groups: (0..20).map(sums).collect() };
+    let classes = vec![class("ply", "0-19"), class("ply", "20-39"), class("score", "0-49")];
+    let losses = ValidationLosses { has_preferred: true, games: (0..200).map(sums).collect(), classes };
+    losses.write(&path).unwrap();
+    let record = ValidationRecord::new(LossFunction::Pqr(PqrLoss::default()), losses);
+    check(&path, || record.clone().with_losses_of(&path).ok());
 }
 
 #[cfg(feature = "report")]
