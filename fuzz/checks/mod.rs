@@ -47,14 +47,12 @@ pub const ALL: &[(&str, Check)] = &[
     ("record", record),
 ];
 
-/// A file with these bytes, in a folder that this thread's inputs reuse; in memory if it can be, because what is written
-/// again waits for the disk.
+/// A file with these bytes, in a folder that this thread's inputs reuse.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     thread_local! {
         static FOLDER: PathBuf = {
             let name = format!("fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
-            let memory = PathBuf::from("/dev/shm");
-            let folder = if memory.is_dir() { memory } else { std::env::temp_dir() }.join(name);
+            let folder = std::env::temp_dir().join(name);
             std::fs::create_dir_all(&folder).expect("a folder for the inputs");
             folder
         };
