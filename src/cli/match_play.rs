@@ -263,13 +263,13 @@ fn give_nodes(players: &mut [Player], nodes: &[u64]) -> Result<(), Failure> {
     }
 }
 
-/// Keeps a cost in a file, unless another shard of the match was faster: then its cost is returned.
-fn keep_first(path: &Path, ratio: CostRatio) -> Result<CostRatio, RecordFileError> {
-    let own = path.with_extension(format!("{}.json", std::process::id()));
-    write_checked_json(&own, &ratio)?;
-    let linked = std::fs::hard_link(&own, path);
-    let _ = std::fs::remove_file(&own);
-    match linked {
+/// Keeps a cost in a file of `folder`, unless another shard of the match was faster: then its cost is returned.
+fn keep_first(folder: &Path, path: &Path, ratio: CostRatio) -> Result<CostRatio, RecordFileError> {
+    let failed = |source| RecordFileError::Write { path: path.to_path_buf(), source };
+    // A name that no shard on another machine has.
+    let own = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    write_checked_json(own.path(), &ratio)?;
+    match std::fs::hard_link(own.path(), path) {
         Ok(()) => Ok(ratio),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => read_json(path),
         // Some file systems have no links.
@@ -305,7 +305,7 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
                 true
             });
             bar.finish_and_clear();
-            keep_first(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
+            keep_first(folder, &path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
         }
     };
     first.nodes = Some(nodes);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::ExperimentError;
+use super::earlier::Earlier;
 use super::executor::Executor;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedStart};
 use super::result_store::ResultKey;
-use super::runner::{Earlier, Runner};
+use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Share};
 use super::spec::Experiment;
 use crate::record::{MatchKind, Results, machine};

@@ -6,6 +6,7 @@
 
 mod checks;
 mod claims;
+mod earlier;
 mod equal_speed;
 mod error;
 mod estimate;
@@ -37,6 +38,7 @@ mod work_lock;
 #[cfg(test)]
 mod tests;
 
+pub use earlier::Earlier;
 pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RunEstimate, StageEstimate};
@@ -50,7 +52,7 @@ pub use local_executor::LocalExecutor;
 pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
-pub use runner::{Earlier, Runner};
+pub use runner::Runner;
 pub use runner_options::{ExperimentMonitor, FinishedWhen, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
 pub use spec::{

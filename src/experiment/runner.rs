@@ -1,19 +1,19 @@
 //! Runs an experiment's steps in order, skips those whose results are stored, and keeps the results folder up to date.
 //! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::ExperimentError;
-use super::claims::{HeldClaim, hostname};
+use super::claims::HeldClaim;
+use super::earlier::{Earlier, absolute};
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
-use super::kept_runs::UsedRuns;
 use super::match_shards::PlayedShards;
 use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
@@ -35,33 +35,6 @@ fn source(inputs: &[WeightedInput]) -> PathBuf {
 
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
 type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
-
-/// What earlier passes over an experiment, and earlier calls of [`Runner::run_free`], have done.
-#[derive(Default)]
-pub struct Earlier {
-    /// Keys of their steps: `--force` does not repeat them once more.
-    pub(super) keys: HashSet<ResultKey>,
-    /// Names of their runs' folders, which the experiment uses.
-    runs: BTreeSet<String>,
-    /// Whether the requested step was among theirs.
-    pub(super) found: bool,
-    /// Steps that failed, which are not done again.
-    pub(super) failed: Vec<(ResultKey, ExperimentError)>,
-}
-
-impl Earlier {
-    fn used_runs(&self, experiment: &Experiment, options: &RunnerOptions) -> Result<UsedRuns, ExperimentError> {
-        // The folder must exist before it has an absolute path without links.
-        let failed = |source| ExperimentError::WorkFolder { path: options.out.clone(), source };
-        std::fs::create_dir_all(&options.out).map_err(failed)?;
-        Ok(UsedRuns {
-            name: experiment.name.clone(),
-            results: absolute(&options.out),
-            runs: self.runs.clone(),
-            host: hostname(),
-        })
-    }
-}
 
 /// A running experiment.
 pub struct Runner<'a> {
@@ -483,11 +456,6 @@ impl TrainingMonitor for MonitorAdapter<'_> {
     fn holds_run(&self) -> bool {
         self.claim.as_ref().is_none_or(HeldClaim::is_held)
     }
-}
-
-/// A path that is valid from every current folder.
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {

@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::ExperimentError;
 use super::claims::{Claim, Claims, hostname};
+use super::earlier::Earlier;
 use super::executor::DataRequest;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
-use super::runner::{Earlier, Runner};
+use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
 
 /// Between two looks at steps that others do.
@@ -98,9 +99,6 @@ impl Runner<'_> {
         monitor.skipped(total - left.len());
         // Times are measured last, when less is running.
         order.sort_by_key(|step| self.must_be_alone(*step));
-        // Another process may have done what failed here.
-        let keys: HashSet<ResultKey> = left.iter().map(|step| self.step_key(*step)).collect();
-        earlier.failed.retain(|(key, _)| keys.contains(key));
         while !left.is_empty() {
             let mut next = None;
             let mut others_work = false;
@@ -132,7 +130,9 @@ impl Runner<'_> {
                 None => break,
             }
         }
-        let failed = std::mem::take(&mut earlier.failed);
+        // Not those of other passes, nor what failed here and another process has done since.
+        let keys: HashSet<ResultKey> = left.iter().map(|step| self.step_key(*step)).collect();
+        let failed: Vec<_> = earlier.failed.extract_if(.., |(key, _)| keys.contains(key)).collect();
         let blocked = left.len() - failed.len();
         let failures = failed.len();
         match failed.into_iter().next() {
