@@ -12,6 +12,9 @@ mod xy;
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
+use image::codecs::png::PngEncoder;
+use image::{ColorType, ImageEncoder};
+use plotters::backend::{PixelFormat, RGBPixel};
 use plotters::prelude::{BitMapBackend, DrawingBackend, IntoDrawingArea, SVGBackend};
 use plotters::style::{FontStyle, register_font};
 use thiserror::Error;
@@ -58,12 +61,15 @@ impl Figure {
     /// # Errors
     /// When plotters cannot draw it or the image cannot be encoded.
     pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let failed = |error: std::io::Error| self.error(error.to_string());
-        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(failed)?;
         let (width, height) = self.size();
-        let size = ((f64::from(width) * PNG_SCALE) as u32, (f64::from(height) * PNG_SCALE) as u32);
-        let _values = self.draw(BitMapBackend::new(file.path(), size), PNG_SCALE, true)?;
-        std::fs::read(file.path()).map_err(failed)
+        let (width, height) = ((f64::from(width) * PNG_SCALE) as u32, (f64::from(height) * PNG_SCALE) as u32);
+        let mut pixels = vec![0; width as usize * height as usize * RGBPixel::PIXEL_SIZE];
+        let _values = self.draw(BitMapBackend::with_buffer(&mut pixels, (width, height)), PNG_SCALE, true)?;
+        // Encoded in memory: plotters drops errors that occur when it flushes a file.
+        let mut png = Vec::new();
+        let encoded = PngEncoder::new(&mut png).write_image(&pixels, width, height, ColorType::Rgb8);
+        encoded.map_err(|error| self.error(error.to_string()))?;
+        Ok(png)
     }
 
     fn draw_svg(&self, on_white: bool) -> Result<String, PlotError> {
