@@ -3,7 +3,7 @@
 //! cached segments of binpacks (`data/formats/binpack/segment_cache.rs`); shards in `tests/build/shards.rs`. Files without
 //! a checksum may read as something else: those of other programs' formats (PGN, binpack, bulletformat, text, `.nnue`,
 //! bullet's raw files), and what users read and edit or other programs load (`.idx`, `.epd`, definitions, exported
-//! weights, results).
+//! weights, results). A run's list of its data has none either: one that differs from the data refuses to go on.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -24,7 +24,7 @@ use fsbench::record::{
 };
 #[cfg(feature = "report")]
 use fsbench::train::PqrLoss;
-use fsbench::train::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, LAST, METRICS, NETWORK, OUTCOME, RunDir};
+use fsbench::train::run_dir::{BEST, CHECKPOINT, CONFIG, LAST, METRICS, NETWORK, OUTCOME, RunDir};
 use fsbench::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use fsbench::units::{Ply, Seed};
 use rand::RngExt;
@@ -150,11 +150,6 @@ fn documents_of_a_run() {
     check(&run_dir.path(CONFIG), || run_dir.read_json::<TrainConfig>(CONFIG).ok()?);
     run_dir.write_json(OUTCOME, &outcome).unwrap();
     check(&run_dir.path(OUTCOME), || run_dir.read_json::<TrainOutcome>(OUTCOME).ok()?);
-    run_dir.write_json(DATA, &json!({ "samples.fsd": "0123456789abcdef" })).unwrap();
-    check(&run_dir.path(DATA), || {
-        let found: serde_json::Value = run_dir.read_json(DATA).ok()??;
-        Some(found["samples.fsd"].clone())
-    });
     (1..=2).for_each(|number| run_dir.append_metrics(&epoch(number)).unwrap());
     check(&run_dir.path(METRICS), || run_dir.truncate_metrics(2).ok());
 }
