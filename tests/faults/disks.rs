@@ -17,10 +17,11 @@ fn cases() -> Vec<Case> {
     #[allow(unused_mut, reason = "without the trainer there are no more")]
     let mut cases = [
         "dataset build games.pgn --method eval --min-ply 0 --out disk/x.fsd",
+        "dataset build samples.fsd --method eval --min-ply 0 --dedup move --shuffle --samples 100 --out disk/x.fsd",
         "dataset convert samples.fsd disk/x.binpack",
         "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out disk/g.pgn",
-        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/played",
-        "export compact --lang c --out disk/exported",
+        "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/played.out",
+        "export compact --lang c --out disk/exported.out",
         "net convert a.safetensors disk/c.safetensors",
     ]
     .map(Case::new)
@@ -28,26 +29,31 @@ fn cases() -> Vec<Case> {
     #[cfg(feature = "train")]
     {
         let training = super::training(2);
-        cases.push(Case { arguments: training.arguments.replace("--out run", "--out disk/run"), ..training });
+        cases.push(Case { arguments: training.arguments.replace("--out run.out", "--out disk/run.out"), ..training });
+        let experiment = super::experiment();
+        let arguments = experiment.arguments.replace("--out made.out", "--out disk/made.out");
+        cases.push(Case { arguments, cache: "disk/cache", ..experiment });
     }
     cases
 }
 
 /// Runs the command with something mounted on its folder [`DISK`]; the files that are in it afterwards. `None` where there
 /// are no namespaces.
-fn run_on(mount: &str, folder: &Path, arguments: &str) -> Option<(Output, Files)> {
+fn run_on(mount: &str, folder: &Path, arguments: &str, cache: &str) -> Option<(Output, Files)> {
     let after = folder.join("after");
     fs::create_dir_all(&after).unwrap();
     let script = format!("{mount} || exit 99\n\"$0\" \"$@\"; status=$?; cp -a {DISK}/. after/; exit $status");
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, PROGRAM]).args(arguments.split(' '));
-    command.current_dir(folder).env("FSBENCH_CACHE", folder.join("cache")).env("RAYON_NUM_THREADS", "2");
+    command.current_dir(folder).env("FSBENCH_CACHE", folder.join(cache)).env("RAYON_NUM_THREADS", "2");
     let output = command.output().ok().filter(|output| output.status.code() != Some(99) && !is_refused(output));
     let Some(output) = output else {
         skip("namespaces", "unshare cannot mount a disk here");
         return None;
     };
-    let found = files(&after).into_iter().map(|(name, bytes)| (format!("{DISK}/{name}"), bytes)).collect();
+    // Links lead to places below `folder`, so their targets are read from there.
+    let name_on_disk = |name: &str| Some(format!("{DISK}/{}", name.strip_prefix("after/")?));
+    let found = files(folder).into_iter().filter_map(|(name, bytes)| Some((name_on_disk(&name)?, bytes))).collect();
     fs::remove_dir_all(after).unwrap();
     Some((output, found))
 }
@@ -65,7 +71,7 @@ fn prepare(inputs: &Path, folder: &Path) {
 fn undisturbed(case: &Case, inputs: &Path, folder: &Path) -> Undisturbed {
     let clean = || {
         prepare(inputs, folder);
-        let output = run(folder, &case.arguments, &[]);
+        let output = run(folder, &case.arguments, &[("FSBENCH_CACHE", folder.join(case.cache).to_str().unwrap())]);
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
         let made = files(folder).into_iter().filter(|(name, _)| name.starts_with(DISK));
         made.collect::<Files>()
@@ -84,7 +90,7 @@ fn full_disks() {
         for kilobytes in [4, 8, 16, 32, 64, 128, 256, 65536] {
             prepare(inputs.path(), &folder);
             let mount = format!("mount -t tmpfs -o size={kilobytes}k tmpfs {DISK}");
-            let Some((output, found)) = run_on(&mount, &folder, &case.arguments) else { return };
+            let Some((output, found)) = run_on(&mount, &folder, &case.arguments, case.cache) else { return };
             let about = format!("{} on {kilobytes} kB: {}", case.arguments, stderr(&output));
             if output.status.success() {
                 undisturbed.check_finished(&found, &about);
@@ -111,7 +117,7 @@ fn read_only_disks() {
     for case in cases() {
         let undisturbed = undisturbed(&case, inputs.path(), &folder);
         prepare(inputs.path(), &folder);
-        let Some((output, found)) = run_on(&mount, &folder, &case.arguments) else { return };
+        let Some((output, found)) = run_on(&mount, &folder, &case.arguments, case.cache) else { return };
         let about = format!("{}: {}", case.arguments, stderr(&output));
         assert_eq!(output.status.code(), Some(1), "{about}");
         assert!(stderr(&output).contains("Read-only"), "{about}");
@@ -122,7 +128,7 @@ fn read_only_disks() {
     {
         prepare(inputs.path(), &folder);
         copy(inputs.path(), &folder.join(DISK));
-        let (output, _) = run_on(&mount, &folder, arguments).unwrap();
+        let (output, _) = run_on(&mount, &folder, arguments, "cache").unwrap();
         assert!(output.status.success(), "{arguments}: {}", stderr(&output));
     }
 }
@@ -136,7 +142,9 @@ fn slow_disks() {
     for case in cases() {
         let undisturbed = undisturbed(&case, inputs.path(), &folder);
         prepare(inputs.path(), &folder);
+        let cache = folder.join(case.cache);
         let preload = [
+            ("FSBENCH_CACHE", cache.to_str().unwrap()),
             ("LD_PRELOAD", shim.to_str().unwrap()),
             ("FAULT_FOLDER", folder.to_str().unwrap()),
             ("FAULT_DELAY", "20000"),

@@ -21,9 +21,11 @@ use std::process::{Command, Output, Stdio};
 
 use engines::Script;
 use fsbench::features::FeatureSet;
+use fsbench::net::nnue::Architecture;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
+use serde_json::Value;
 use shakmaty::san::SanPlus;
-use shakmaty::{Chess, Position};
+use shakmaty::{CastlingMode, Chess, Position};
 use shim::{Faults, shim};
 use tempfile::TempDir;
 
@@ -33,6 +35,14 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
 const SHUFFLE: &str = r#"set -- $moves
     case $(($# % 4)) in 0) m=g1f3;; 1) m=g8f6;; 2) m=f3g1;; *) m=f6g8;; esac
     echo "info depth 1 score cp 2$(($# % 10))"; echo "bestmove $m""#;
+
+/// Plays and scores the positions of the random games, each of which has a line in the file `answers`.
+const SCORE: &str = r#"set -- $fen; line=$(grep -m 1 -F "$1 $2 " answers)
+    echo "info depth 1 score cp $((${#1} * 3))"; echo "bestmove ${line##* }""#;
+
+/// Two openings.
+const BOOK: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n\
+                    rnbqkbnr/pp1ppppp/8/2p5/4P3/8/PPPP1PPP/RNBQKBNR w KQkq -\n";
 
 /// An experiment that trains for a moment and measures.
 const EXPERIMENT: &str = r#"
@@ -57,12 +67,15 @@ games = 5
 [measure.activity]
 "#;
 
-/// Games with evaluations, three networks, an engine, an experiment and results.
+/// Games with evaluations, networks, an engine, an experiment, results, and a folder for temporary files.
 fn inputs() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path(TEMPORARY)).unwrap();
     fs::write(path("games.pgn"), games(12)).unwrap();
     Script::new(SHUFFLE).write(&path("engine"));
+    fs::write(path("answers"), answers(12)).unwrap();
+    Script::new(SCORE).write(&path("scorer"));
     for (name, seed) in [("a", 1), ("b", 2)] {
         let set = FeatureSet::shipped("piece").unwrap();
         let float = common::random_net(set.num_features(), 16, &[8], seed);
@@ -73,6 +86,7 @@ fn inputs() -> TempDir {
     let float = common::random_net(set.num_features(), 16, &[], 3);
     let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::simple()).unwrap() };
     file.save(&path("simple.safetensors")).unwrap();
+    fs::write(path("book.epd"), BOOK).unwrap();
     fs::write(path("small.toml"), EXPERIMENT).unwrap();
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart"), &path("results"));
     for made in ["plots", "tables"] {
@@ -99,6 +113,20 @@ fn games(count: u64) -> String {
     (0..count).map(game).collect()
 }
 
+/// A line `BOARD TURN MOVE` for each position of [`games`].
+fn answers(count: u64) -> String {
+    let mut lines = String::new();
+    for number in 0..count {
+        let mut position = Chess::default();
+        for mv in common::random_game(number, 60) {
+            let (turn, mv_text) = (position.turn().char(), mv.to_uci(CastlingMode::Standard));
+            lines += &format!("{} {turn} {mv_text}\n", position.board());
+            position.play_unchecked(mv);
+        }
+    }
+    lines
+}
+
 /// Runs a command in a folder, with the caches below it.
 fn run(folder: &Path, arguments: &str, more: &[(&str, &str)]) -> Output {
     command(folder, arguments).envs(more.iter().copied()).output().unwrap()
@@ -118,7 +146,7 @@ fn stderr(output: &Output) -> String {
 /// Contents of files by their paths.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// All files below a folder by their relative paths; a link's content is its target.
+/// All files below a folder by their relative paths; a link's content is its target, and games of matches lack their times.
 fn files(folder: &Path) -> Files {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -131,11 +159,44 @@ fn files(folder: &Path) -> Files {
             } else if path.is_dir() {
                 folders.push(path);
             } else {
-                found.insert(name, fs::read(&path).unwrap());
+                let bytes = fs::read(&path).unwrap();
+                found.insert(name, without_times(&path, bytes));
             }
         }
     }
     found
+}
+
+/// The games of a match without the times of their moves, those of its journal in order; other files as they are.
+fn without_times(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
+    let (Some(name), Ok(text)) = (path.file_name(), str::from_utf8(&bytes)) else { return bytes };
+    let timeless = match name.to_str() {
+        Some("games.pgn") => Some(text.split(' ').map(comment_without_time).collect::<Vec<_>>().join(" ")),
+        Some(JOURNAL) => journal_without_times(text),
+        _ => None,
+    };
+    timeless.map_or(bytes, String::into_bytes)
+}
+
+/// `0.007s}` is the end of a move's comment.
+fn comment_without_time(word: &str) -> &str {
+    let time = word.strip_prefix('{').unwrap_or(word).split_once("s}");
+    if time.is_some_and(|(seconds, _)| seconds.parse::<f64>().is_ok()) { "}" } else { word }
+}
+
+/// `None` if a line is incomplete.
+fn journal_without_times(text: &str) -> Option<String> {
+    let mut lines: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>().ok()?;
+    for line in &mut lines {
+        line.as_object_mut()?.remove("crc32");
+        if let Some(moves) = line["moves"].as_str() {
+            // The last field of a word is the time.
+            let words = moves.split(' ').map(|word| word.rsplit_once('/').map_or(word, |(rest, _)| rest));
+            line["moves"] = words.collect::<Vec<_>>().join(" ").into();
+        }
+    }
+    lines.sort_by_key(|line| line["game"].as_u64());
+    Some(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -160,18 +221,36 @@ struct Case {
     again: String,
     /// Files that change while the command runs, and are whole at any time.
     changing: &'static [&'static str],
+    /// The folder of the caches.
+    cache: &'static str,
     /// At most so many calls of a kind fail, drawn at random; the variable FSBENCH_FAULTS gives another number.
     most: usize,
 }
 
 impl Case {
     fn new(arguments: &str) -> Case {
-        Case { arguments: arguments.into(), again: arguments.into(), changing: &[], most: 40 }
+        Case { arguments: arguments.into(), again: arguments.into(), changing: &[], cache: "cache", most: 40 }
     }
 }
 
-/// Links to networks, which an experiment makes where the file system lets it.
-const LINKS: &str = "made/networks/";
+/// The folder with links to networks, which an experiment makes where the file system lets it.
+const LINKS: &str = ".out/networks/";
+
+/// The system's folder for temporary files, while calls fail.
+const TEMPORARY: &str = "tmp";
+
+/// The journal of a match's games.
+const JOURNAL: &str = "games.jsonl";
+
+/// Whether this is the name of a journal, which grows while a command runs and stays when it fails.
+fn is_journal(name: &str) -> bool {
+    name.ends_with(".journal") || name.ends_with(JOURNAL)
+}
+
+/// Whether this is the name of a file that no command leaves behind.
+fn is_temporary(name: &str) -> bool {
+    name.ends_with(".part") || Path::new(name).starts_with(TEMPORARY)
+}
 
 /// What a command makes when nothing disturbs it.
 struct Undisturbed {
@@ -199,7 +278,7 @@ impl Undisturbed {
     /// The files after a command that succeeded.
     fn check_finished(&self, found: &Files, about: &str) {
         for name in &self.stable {
-            let is_absent_link = name.starts_with(LINKS) && !found.contains_key(name);
+            let is_absent_link = name.contains(LINKS) && !found.contains_key(name);
             assert!(is_absent_link || found.get(name) == self.whole.get(name), "{about}: {name} differs");
         }
     }
@@ -209,21 +288,24 @@ impl Undisturbed {
         for (name, bytes) in found {
             let is_whole = self.given.get(name) == Some(bytes)
                 || self.stable.contains(name) && self.whole.get(name) == Some(bytes);
-            let may_differ = name.ends_with(".part")
-                || name.ends_with(".journal")
+            let may_differ = is_temporary(name)
+                || is_journal(name)
                 || self.whole.contains_key(name) && !self.stable.contains(name)
                 || changing.iter().any(|changing| name.ends_with(changing));
             assert!(is_whole || may_differ, "{about}: {name} is neither as before nor whole");
-            let is_json = !name.ends_with(".json") || serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
+            let is_json = !name.ends_with(".json") || serde_json::from_slice::<Value>(bytes).is_ok();
             assert!(is_json, "{about}: {name} is half a document");
         }
     }
 
-    /// The message names a file that the command makes.
+    /// The message names a file or folder that the command makes, or the folder for temporary files: with a slash or a dot,
+    /// so that no plain word passes for a name.
     fn check_message(&self, message: &str, about: &str) {
-        let made = self.whole.keys().filter(|name| !self.given.contains_key(*name));
-        let named: BTreeSet<&str> = made.flat_map(|name| name.split('/')).chain(["journal", "cache"]).collect();
-        assert!(named.iter().any(|name| message.contains(name)), "{about} names no file");
+        let made = self.whole.keys().filter(|name| !self.given.contains_key(*name)).map(Path::new);
+        let paths = made.flat_map(|path| path.ancestors().chain(path.file_name().map(Path::new)));
+        let mut names = paths.filter_map(Path::to_str).filter(|name| name.contains(['/', '.']));
+        let temporary = format!("/{TEMPORARY}");
+        assert!(names.any(|name| message.contains(name)) || message.contains(&temporary), "{about} names no file");
     }
 }
 
@@ -233,8 +315,13 @@ fn check(case: &Case, inputs: &Path) {
     let Some(shim) = shim(scratch.path()) else { return };
     let folder = scratch.path().join("folder");
     let counts = scratch.path().join("counts");
+    let temporary = folder.join(TEMPORARY);
     let with = |arguments: &str, more: &[(&str, &str)]| {
-        let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", folder.to_str().unwrap())];
+        let preloaded = [
+            ("LD_PRELOAD", shim.to_str().unwrap()),
+            ("FAULT_FOLDER", folder.to_str().unwrap()),
+            ("TMPDIR", temporary.to_str().unwrap()),
+        ];
         run(&folder, arguments, &[&preloaded, more].concat())
     };
     let clean = || {
@@ -245,20 +332,23 @@ fn check(case: &Case, inputs: &Path) {
     };
     let undisturbed = Undisturbed::new(files(inputs), clean(), &clean()).with_stable_files();
     let faults = Faults::new(&counts, case.most);
-    assert!(faults.number_of("write") > 0 && faults.number_of("rename") > 0, "{}: {faults:?}", case.arguments);
+    // All files but journals get their names when they are whole.
+    let renames = undisturbed.whole.keys().any(|name| !undisturbed.given.contains_key(name) && !is_journal(name));
+    let is_made = faults.number_of("write") > 0 && (faults.number_of("rename") > 0) == renames;
+    assert!(is_made, "{}: {faults:?}", case.arguments);
     for fault in faults.drawn() {
         copy(inputs, &folder);
         let output = with(&case.arguments, &[("FAULT", &fault.text())]);
         let found = files(&folder);
         let about = || format!("{} with {}: {:?} {}", case.arguments, fault.text(), output.status, stderr(&output));
+        let is_left = found.keys().any(|name| is_temporary(name));
+        assert!(!is_left || fault.kind == "unlink", "{}: a temporary file is left", about());
         if output.status.success() {
             undisturbed.check_finished(&found, &about());
             continue;
         }
         assert!(!fault.is_harmless() && output.status.code() == Some(1), "{}", about());
         undisturbed.check_message(&stderr(&output), &about());
-        let is_part_left = found.keys().any(|name| name.ends_with(".part"));
-        assert!(!is_part_left || fault.kind == "unlink", "{}: a part is left", about());
         undisturbed.check_unfinished(&found, case.changing, &about());
         let again = with(&case.again, &[]);
         assert!(again.status.success(), "{}, then {}", about(), stderr(&again));
@@ -269,6 +359,7 @@ fn check(case: &Case, inputs: &Path) {
 #[test]
 fn builds_and_conversions() {
     let inputs = inputs();
+    save_lite(&inputs.path().join("lite.safetensors"));
     for arguments in [
         "dataset build games.pgn --method eval --min-ply 0 --out x.fsd",
         "dataset build samples.fsd --method pqr --min-ply 0 --out x.fsd",
@@ -279,6 +370,7 @@ fn builds_and_conversions() {
         "dataset convert samples.fsd x.txt",
         "dataset convert samples.fsd x.fsd",
         "net convert a.safetensors c.safetensors",
+        "net convert lite.safetensors c.nnue",
         "net convert simple.safetensors c.bin --to bullet",
         "select piece --top 20 --data games.pgn --out x.idx",
         "openings --net a.safetensors --count 3 --out o.epd",
@@ -287,40 +379,76 @@ fn builds_and_conversions() {
     }
 }
 
+/// A network for the smallest architecture that a `.nnue` file may have.
+fn save_lite(path: &Path) {
+    let (shape, scheme) = (Architecture::Sf19Lite.shape(), Architecture::Sf19Lite.scheme());
+    let net = common::networks::random_net(shape, scheme, 4);
+    let origin = Origin::of(&Architecture::Sf19Lite.feature_set().unwrap());
+    NetFile { origin, net }.save(path).unwrap();
+}
+
+/// Samples in files without names, and a journal of scores.
+#[test]
+fn builds_in_passes() {
+    let inputs = inputs();
+    let build = "dataset build samples.fsd --method eval --min-ply 0 --out x.fsd";
+    for options in [
+        "--dedup move --shuffle --samples 100",
+        "--balance pieces --samples 100",
+        "--balance ply --max-score 60 --shuffle",
+        "--engine ./scorer --nodes 5 --samples 12 --concurrency 1",
+    ] {
+        check(&Case { most: 3, ..Case::new(&format!("{build} {options}")) }, inputs.path());
+    }
+}
+
 #[test]
 fn reports_and_exports() {
     let inputs = inputs();
-    // A report makes many files, and takes a second.
-    check(&Case { most: 1, ..Case::new("report results --out made") }, inputs.path());
-    for arguments in [
-        "dataset stats games.pgn --out stats",
-        "export compact --lang rust --out exported",
-        "export a.safetensors --lang c --out exported",
-    ] {
-        check(&Case { most: 4, ..Case::new(arguments) }, inputs.path());
+    // These make many files, and take a second.
+    for arguments in ["report results --out made.out", "dataset stats games.pgn --out stats.out"] {
+        check(&Case { most: 1, ..Case::new(arguments) }, inputs.path());
     }
+    for arguments in [
+        "export compact --lang rust --out exported.out",
+        "export a.safetensors --lang c --out exported.out",
+        "measure importance a.safetensors --data samples.fsd --positions 50 --keep kept.rows",
+        "show piece --fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR --out x.svg",
+        "show a.safetensors --best 1 --out x.png",
+    ] {
+        check(&Case { most: 3, ..Case::new(arguments) }, inputs.path());
+    }
+    // Pages that were written before a failure exist.
+    let man = Case::new("man --out man.out");
+    check(&Case { again: format!("{} --force", man.arguments), most: 2, ..man }, inputs.path());
 }
 
 #[test]
 fn generated_games() {
     let inputs = inputs();
+    let arguments = "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out";
     for out in ["g.pgn", "g.pgn.zst", "g.binpack", "g.fsd"] {
-        let arguments = "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out";
         check(&Case::new(&format!("{arguments} {out}")), inputs.path());
     }
+    let arguments = format!("{arguments} g.pgn --book book.epd");
+    check(&Case { most: 3, ..Case::new(&arguments) }, inputs.path());
 }
 
 #[test]
 fn matches() {
-    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out played";
-    check(&Case { most: 12, ..Case::new(arguments) }, inputs().path());
+    let inputs = inputs();
+    let arguments = "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out played.out";
+    check(&Case { most: 6, ..Case::new(arguments) }, inputs.path());
+    check(&Case { most: 2, ..Case::new(&format!("{arguments} --openings book.epd")) }, inputs.path());
+    let shard = format!("{arguments} --shard 0/2 --concurrency 1");
+    check(&Case { most: 4, ..Case::new(&shard) }, inputs.path());
 }
 
 /// A short training, which is resumed.
 #[cfg(feature = "train")]
 fn training(epochs: u32) -> Case {
     let arguments = format!(
-        "train piece --l1 8 --hidden 4 --batch-size 64 --epochs {epochs} --data samples.fsd --out run --threads 1 --device cpu"
+        "train piece --l1 8 --hidden 4 --batch-size 64 --epochs {epochs} --data samples.fsd --out run.out --threads 1 --device cpu"
     );
     // The state after each epoch.
     let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses"];
@@ -331,7 +459,7 @@ fn training(epochs: u32) -> Case {
 #[cfg(feature = "train")]
 fn experiment() -> Case {
     let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses", ".json"];
-    Case { changing, most: 1, ..Case::new("run small.toml --out made") }
+    Case { changing, most: 1, ..Case::new("run small.toml --out made.out") }
 }
 
 #[cfg(feature = "train")]

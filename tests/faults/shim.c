@@ -5,6 +5,8 @@
 // FAULT_DELAY=N            each write and sync takes N microseconds longer, as on a slow disk
 // FAULT_COUNTS=FILE        a line "KIND COUNT" per kind is appended to this file when the process ends
 //
+// Creating a file without a name (O_TMPFILE) counts as "create", too.
+//
 // Renames do not go through libc everywhere (rustix makes the system call itself), so a seccomp filter traps them.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,6 +75,7 @@ static int is_below(const char *path) {
     return folder[0] && !strncmp(path, folder, strlen(folder));
 }
 
+// The link of a file without a name reads "FOLDER/#NUMBER (deleted)".
 static int is_file_below(int fd) {
     struct stat status;
     char link[64], path[4096];
@@ -127,12 +130,20 @@ int linkat(int of, const char *from, int in, const char *to, int flags) {
 int symlink(const char *from, const char *to) { return is_below(to) && fails(LINK) ? -1 : REAL(symlink)(from, to); }
 int unlink(const char *path) { return is_below(path) && fails(UNLINK) ? -1 : REAL(unlink)(path); }
 
+// Whether this opening of a path may make a file; a file without a name is made in the folder `path`.
+static int creates_below(const char *path, int flags) {
+    char inside[4096];
+    if ((flags & __O_TMPFILE) != __O_TMPFILE) return flags & O_CREAT && is_below(path);
+    snprintf(inside, sizeof inside, "%s/", path);
+    return is_below(inside);
+}
+
 int open64(const char *path, int flags, ...) {
     va_list rest;
     va_start(rest, flags);
     mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0;
     va_end(rest);
-    if (flags & O_CREAT && is_below(path) && fails(CREATE)) return -1;
+    if (creates_below(path, flags) && fails(CREATE)) return -1;
     return REAL(open64)(path, flags, mode);
 }
 

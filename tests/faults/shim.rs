@@ -52,9 +52,11 @@ impl Fault {
 fn faults_of(kind: &str) -> &'static [(i32, bool)] {
     match kind {
         "write" => &[(libc::ENOSPC, true), (libc::EIO, false), (libc::EINTR, false), (0, false)],
-        "sync" => &[(libc::EIO, false), (libc::ENOSPC, false)],
+        "sync" => &[(libc::EIO, false), (libc::ENOSPC, false), (libc::EINTR, false)],
         "rename" => &[(libc::EIO, false), (libc::EACCES, true)],
         "unlink" => &[(libc::EACCES, true)],
+        "create" | "truncate" => &[(libc::ENOSPC, false), (libc::EROFS, true), (libc::EINTR, false)],
+        // The system does not interrupt calls on a folder's entries.
         _ => &[(libc::ENOSPC, false), (libc::EROFS, true)],
     }
 }
