@@ -4,7 +4,8 @@
     scripts/sizes.py scale   --data GAMES.binpack --folder BIG          # 50 million positions, extrapolated to a billion
     scripts/sizes.py memory  --data GAMES.binpack --games GAMES.pgn.zst --folder BIG   # 2 GB of binpack, PGN and .fsd
     scripts/sizes.py service --data GAMES.binpack --folder BIG --gigabytes 40          # larger than memory, in files
-    scripts/sizes.py table                                              # the document from the results
+    scripts/sizes.py table                                              # the document from the results; cells of
+                                                                        # `memory` without a result stay as they are
 
 The inputs are made by repeating the given files. Results are kept in FOLDER/sizes.json: rows that are there are not
 measured again, unless --only names them. FOLDER needs 10 GB (service: --gigabytes more). The peak of memory is the
@@ -364,7 +365,7 @@ def table(bench, arguments):
     for part, rows in [("scale", scale_table), ("memory", memory_table), ("service", service_table)]:
         if part in bench.results:
             pattern = rf"(<!-- {part} -->\n).*?(<!-- end -->)"
-            text = re.sub(pattern, lambda found: found[1] + rows(bench.results) + found[2], text, flags=re.DOTALL)
+            text = re.sub(pattern, lambda found: found[1] + rows(bench.results, found[0]) + found[2], text, flags=re.DOTALL)
     DOCUMENT.write_text(text)
 
 
@@ -378,7 +379,7 @@ def size(count):
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def scale_table(results):
+def scale_table(results, _):
     positions, machine = results["positions"], results["machine"]
     lines = [f"Measured over {positions / 1e6:.1f} million positions ({size(results['bytes']['binpack'])} as binpack, "
              f"{size(results['bytes']['fsd'])} as `.fsd`) on {machine['cores']} cores of {machine['cpu']}.", "",
@@ -395,22 +396,27 @@ def scale_table(results):
     return "\n".join(lines) + "\n"
 
 
-def memory_table(results):
+def memory_table(results, before):
+    """The table; cells without a result are those of the table `before`."""
     kinds = ["binpack", "PGN", ".fsd"]
     sizes = results["memory_bytes"]
     lines = [f"Peak of memory over a binpack of {size(sizes['binpack'])}, PGN of {size(sizes['pgn'])} and a `.fsd` file of "
              f"{size(sizes['fsd'])}.", "", "| | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
-    for verb in dict.fromkeys(name.split("|")[0] for name in results["memory"]):
+    rows = re.findall(r"^\| `(.*?)` \| (.*?) \| (.*?) \| (.*?) \|$", before, flags=re.MULTILINE)
+    known = {verb: dict(zip(kinds, cells)) for verb, *cells in rows}
+    for verb in dict.fromkeys([*known, *(name.split("|")[0] for name in results["memory"])]):
         cells = []
         for kind in kinds:
             row = results["memory"].get(f"{verb}|{kind}")
-            mark = "" if row is None or row["ended"] == "done" else "\\*"
-            cells.append("–" if row is None else f"{size(row['peak'])}{mark}")
+            if row is None:
+                cells.append(known.get(verb, {}).get(kind, "–"))
+            else:
+                cells.append(size(row["peak"]) + ("" if row["ended"] == "done" else "\\*"))
         lines.append(f"| `{verb}` | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def service_table(results):
+def service_table(results, _):
     raw = results["disk"]
     lines = [f"The machine has {size(results['machine']['memory'])} of memory. Its disk gives {raw / 1e6:.0f} MB/s, that is "
              f"{raw / 40e6:.1f} million samples, to reads of 160 kB at random places that pass by the page cache.", "",

@@ -19,9 +19,10 @@ pub struct Options {
     /// Tasks of a job array at once [default: as many as the cluster gives]
     #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
-    /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"
-    #[arg(long, value_name = "OPTIONS", requires = "on", allow_hyphen_values = true)]
-    sbatch: Option<String>,
+    /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"; quoted as in a shell where one has
+    /// spaces
+    #[arg(long, value_name = "OPTIONS", requires = "on", allow_hyphen_values = true, value_parser = parse_words)]
+    sbatch: Option<Words>,
     /// Only say where the steps are
     #[arg(long, requires = "on")]
     status: bool,
@@ -36,6 +37,13 @@ struct Cluster {
     partition: Option<String>,
 }
 
+/// Words that are separated and quoted as in a shell.
+#[derive(Clone, Debug)]
+struct Words {
+    text: String,
+    words: Vec<String>,
+}
+
 impl Options {
     pub(super) const fn is_requested(&self) -> bool {
         self.on.is_some()
@@ -48,6 +56,11 @@ fn parse_cluster(text: &str) -> Result<Cluster, String> {
         Some(("slurm", partition)) if !partition.is_empty() => Ok(Cluster { partition: Some(partition.into()) }),
         _ => Err("expected slurm, or slurm:PARTITION".into()),
     }
+}
+
+fn parse_words(text: &str) -> Result<Words, String> {
+    let words = shlex::split(text).ok_or("a quote is not closed, or a backslash ends it")?;
+    Ok(Words { text: text.into(), words })
 }
 
 pub(super) fn run(
@@ -104,7 +117,7 @@ fn slurm_options(
     collect.extend(["--collect".into(), "--on".into()]);
     collect.push(partition.as_ref().map_or_else(|| "slurm".into(), |partition| format!("slurm:{partition}")));
     collect.extend(given.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
-    collect.extend(given.sbatch.iter().flat_map(|more| ["--sbatch".to_owned(), more.clone()]));
+    collect.extend(given.sbatch.iter().flat_map(|more| ["--sbatch".to_owned(), more.text.clone()]));
     command.push("--step".into());
     let name = blake3::hash(out.as_os_str().as_encoded_bytes()).to_hex();
     // A batch system may give its jobs another environment.
@@ -114,7 +127,7 @@ fn slurm_options(
         name: format!("fsbench-{}", experiment.name.chars().map(to_file_name_char).collect::<String>()),
         partition,
         jobs: given.jobs,
-        sbatch: given.sbatch.iter().flat_map(|more| more.split_whitespace()).map(str::to_owned).collect(),
+        sbatch: given.sbatch.iter().flat_map(|more| more.words.clone()).collect(),
         timed_on: arguments.timed_on.clone(),
         step: command,
         collect,

@@ -101,7 +101,8 @@ impl Drop for Cluster {
 fn on_slurm(workspace: &Workspace, cluster: &Cluster, more: &[&str]) -> Value {
     let arguments =
         ["run", "proj/small.toml", "--out", "results", "--timed-on", "bench", "--jobs", "2", "--format", "json"];
-    let arguments = [&arguments[..], &["--on", "slurm:main"], more].concat();
+    let options = ["--on", "slurm:main", "--sbatch", "--nice=0 --comment='of two words'"];
+    let arguments = [&arguments[..], &options, more].concat();
     let output = workspace.command(&arguments).env("SLURM_CONF", cluster.configuration()).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -120,6 +121,8 @@ fn an_experiment_runs_on_slurm() {
     let arguments = ["run", "proj/small.toml", "--out", "results", "--on", "slurm"];
     let complaint = workspace.command(&arguments).env("SLURM_CONF", cluster.configuration()).output().unwrap();
     assert!(complaint.status.code() == Some(2) && stderr(&complaint).contains("--timed-on"), "{}", stderr(&complaint));
+    let unclosed = workspace.command(&[&arguments[..], &["--sbatch", "--comment='of two"]].concat()).output().unwrap();
+    assert!(unclosed.status.code() == Some(2) && stderr(&unclosed).contains("a quote is not closed"));
 
     let first = on_slurm(&workspace, &cluster, &[]);
     let stages: Vec<(&str, u64)> = first["submitted"]
