@@ -68,7 +68,7 @@ class Bench:
                 start = time.monotonic()
                 process = subprocess.Popen([self.program, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
                                            stderr=errors, env=self.environment)
-                parts = {}
+                parts, read = {}, None
                 reason = None
                 while True:
                     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -77,6 +77,7 @@ class Bench:
                     parts = peak_parts(process.pid) or parts
                     if limit and time.monotonic() - start > limit:
                         reason, limit = "interrupted", None
+                        read = share_read(process.pid, self.folder)
                         process.send_signal(signal.SIGTERM)
                     time.sleep(0.02)
                 process.returncode = os.waitstatus_to_exitcode(status)
@@ -87,7 +88,7 @@ class Bench:
                 sys.exit(f"fsbench {command}: status {process.returncode}\n{complaint[-2000:]}")
             written = sum(path.stat().st_size for path in pathlib.Path(scratch).rglob("*") if path.is_file())
         return {"command": command, "seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime,
-                "peak": usage.ru_maxrss * 1024, "written": written, **parts, "ended": reason or "done", "out": text}
+                "peak": usage.ru_maxrss * 1024, "written": written, **parts, "ended": reason or "done", "read": read, "out": text}
 
     def measure(self, part, name, command, **more):
         if not self.wants(part, name):
@@ -133,6 +134,18 @@ def peak_parts(pid):
     if "RssAnon" not in found:
         return None
     return {name: int(value) * 1024 for name, value in found.items()}
+
+
+def share_read(pid, folder):
+    """The share of the file below `folder` that a process has read farthest; `None` if it reads none or maps it."""
+    shares = []
+    with contextlib.suppress(OSError):
+        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            path = link.readlink()
+            position = int(re.search(r"pos:\s+(\d+)", pathlib.Path(f"/proc/{pid}/fdinfo/{link.name}").read_text())[1])
+            if path.parent == folder and position > 0:
+                shares.append(position / path.stat().st_size)
+    return max(shares, default=None)
 
 
 def machine():
@@ -184,7 +197,6 @@ def label(bench):
     """Labels and games of an engine: rates over a few thousand, since an engine is slower than all else."""
     few = bench.folder / "few.fsd"
     if not few.exists():
-        # An engine labels all samples before some are drawn.
         bench.run(f"dataset build one.binpack --method eval --samples 3000 --out {few}")
     name = "label, 1,000 nodes per position"
     text = bench.measure("scale", name, "dataset build few.fsd --method eval --engine stockfish "
@@ -411,7 +423,9 @@ def memory_table(results, before):
             if row is None:
                 cells.append(known.get(verb, {}).get(kind, "–"))
             else:
-                cells.append(size(row["peak"]) + ("" if row["ended"] == "done" else "\\*"))
+                share = row.get("read")
+                mark = "\\*" if share is None else f" ({share:.0%})"
+                cells.append(size(row["peak"]) + ("" if row["ended"] == "done" else mark))
         lines.append(f"| `{verb}` | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -441,7 +455,7 @@ def main():
     parser.add_argument("--games", help="PGN, compressed by zstd, that is repeated")
     parser.add_argument("--gigabytes", type=float, default=40, help="size of the files of `service`")
     parser.add_argument("--distinct", type=int, help="service: distinct files, which the page cache can hold; the others are further names of these")
-    parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by *)")
+    parser.add_argument("--limit", type=float, help="memory: interrupt a verb after so many seconds (marked by the share of the file that it had read, or by *)")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--lock", help="a file that is locked while rates are measured")
     parser.add_argument("--only", help="only rows whose name contains this")

@@ -159,6 +159,20 @@ impl SealedFile {
         unfinished.finish(|| file.persist(&path).map_err(|error| error.error)).map_err(failed(&path))?;
         Ok(())
     }
+
+    /// Renames the file to its path, unless there is a file already: then that one stays, and this one is removed. Returns
+    /// whether it was renamed. Of processes that do this at once, one succeeds.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to.
+    pub fn persist_first(self) -> Result<bool, OutputError> {
+        let SealedFile { path, file, unfinished } = self;
+        match unfinished.finish(|| file.persist_noclobber(&path).map(drop)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(failed(&path)(error.error)),
+        }
+    }
 }
 
 /// The unfinished files of this process.
@@ -238,6 +252,20 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
 mod tests {
     use super::*;
     use std::time::SystemTime;
+
+    #[test]
+    fn the_first_of_two_files_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x");
+        let sealed = [b"first", b"other"].map(|bytes| {
+            let mut file = OutputFile::create(&path).expect("created");
+            file.put(bytes).expect("written");
+            file.seal().expect("flushed")
+        });
+        assert_eq!(sealed.map(|file| file.persist_first().expect("renamed or not")), [true, false]);
+        assert_eq!(std::fs::read(&path).expect("a file"), b"first");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
 
     #[test]
     fn only_parts_without_a_writer_are_removed() {

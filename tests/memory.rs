@@ -73,8 +73,10 @@ fn write(path: &Path, format: Format, games: &[Vec<Record>], samples: usize) {
     writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games, sources: [0; 32] }).unwrap();
 }
 
+/// The program, which the system gives at most [`BOUND`] of memory of its own (RLIMIT_DATA): more is an error, however short.
 fn command(folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -d {} && exec \"$0\" \"$@\"", BOUND >> 10), env!("CARGO_BIN_EXE_fsbench")]);
     command.args(arguments.split(' ')).current_dir(folder).env("RAYON_NUM_THREADS", "2");
     command.env("FSBENCH_CACHE", folder.join("cache")).env("MALLOC_ARENA_MAX", "2");
     command

@@ -20,7 +20,7 @@ use crate::play::{
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
     are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{RecordFileError, machine, read_json, write_checked_json, write_json};
+use crate::record::{keep_first_json, machine, read_json, write_json};
 use crate::search::{TranspositionTable, search_digest};
 use crate::service::Shard;
 use crate::units::Seed;
@@ -263,20 +263,6 @@ fn give_nodes(players: &mut [Player], nodes: &[u64]) -> Result<(), Failure> {
     }
 }
 
-/// Keeps a cost in a file of `folder`, unless another shard of the match was faster: then its cost is returned.
-fn keep_first(folder: &Path, path: &Path, ratio: CostRatio) -> Result<CostRatio, RecordFileError> {
-    let failed = |source| RecordFileError::Write { path: path.to_path_buf(), source };
-    // A name that no shard on another machine has.
-    let own = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    write_checked_json(own.path(), &ratio)?;
-    match std::fs::hard_link(own.path(), path) {
-        Ok(()) => Ok(ratio),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => read_json(path),
-        // Some file systems have no links.
-        Err(_) => write_checked_json(path, &ratio).map(|()| ratio),
-    }
-}
-
 /// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its
 /// start.
 fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
@@ -305,7 +291,8 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
                 true
             });
             bar.finish_and_clear();
-            keep_first(folder, &path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
+            // Another shard of the match may have been faster: then its cost counts.
+            keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
         }
     };
     first.nodes = Some(nodes);

@@ -38,11 +38,8 @@ struct Cluster {
 }
 
 /// Words that are separated and quoted as in a shell.
-#[derive(Clone, Debug)]
-struct Words {
-    text: String,
-    words: Vec<String>,
-}
+#[derive(Clone, Debug, PartialEq)]
+struct Words(Vec<String>);
 
 impl Options {
     pub(super) const fn is_requested(&self) -> bool {
@@ -59,8 +56,7 @@ fn parse_cluster(text: &str) -> Result<Cluster, String> {
 }
 
 fn parse_words(text: &str) -> Result<Words, String> {
-    let words = shlex::split(text).ok_or("a quote is not closed, or a backslash ends it")?;
-    Ok(Words { text: text.into(), words })
+    shlex::split(text).map(Words).ok_or_else(|| "a quote is not closed, or a backslash ends it".into())
 }
 
 pub(super) fn run(
@@ -117,7 +113,10 @@ fn slurm_options(
     collect.extend(["--collect".into(), "--on".into()]);
     collect.push(partition.as_ref().map_or_else(|| "slurm".into(), |partition| format!("slurm:{partition}")));
     collect.extend(given.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
-    collect.extend(given.sbatch.iter().flat_map(|more| ["--sbatch".to_owned(), more.text.clone()]));
+    if let Some(Words(more)) = &given.sbatch {
+        let more = shlex::try_join(more.iter().map(String::as_str)).map_err(Failure::request)?;
+        collect.extend(["--sbatch".to_owned(), more]);
+    }
     command.push("--step".into());
     let name = blake3::hash(out.as_os_str().as_encoded_bytes()).to_hex();
     // A batch system may give its jobs another environment.
@@ -127,7 +126,7 @@ fn slurm_options(
         name: format!("fsbench-{}", experiment.name.chars().map(to_file_name_char).collect::<String>()),
         partition,
         jobs: given.jobs,
-        sbatch: given.sbatch.iter().flat_map(|more| more.words.clone()).collect(),
+        sbatch: given.sbatch.iter().flat_map(|Words(more)| more.clone()).collect(),
         timed_on: arguments.timed_on.clone(),
         step: command,
         collect,
@@ -151,4 +150,17 @@ fn text(status: &SlurmStatus) -> String {
         out += &format!("\nsubmitted: {}, {} {tasks}, job {}{after}", jobs.stage, jobs.tasks, jobs.job);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_sbatch_are_quoted_as_in_a_shell() {
+        let words = |text| parse_words(text).map(|Words(words)| words);
+        let two = ["--nice=0", "--comment=of two words"].map(str::to_owned);
+        assert_eq!(words("--nice=0  --comment='of two words'"), Ok(two.to_vec()));
+        assert!(words("--comment='of two").is_err());
+    }
 }

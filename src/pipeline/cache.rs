@@ -45,17 +45,16 @@ pub fn open_or_build_with(
     open_or_build_all(&[WeightedInput { unit, ..WeightedInput::file(path) }], options, cache)
 }
 
-/// [`open_or_build_with`] and the default cache, but the checksums of a `.fsd` file are not checked: the caller reads it
-/// by [`Fsd::for_each_checked_chunk`] first.
+/// [`open_or_build_all`], but the checksums of a `.fsd` file that was built for a method are not checked: whoever uses
+/// its samples reads it by [`Fsd::for_each_checked_chunk`] first.
 pub(crate) fn open_unchecked_or_build(
-    path: &Path,
-    unit: Option<ScoreUnit>,
+    inputs: &[WeightedInput],
     options: &BuildOptions,
+    cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
-    let input = WeightedInput { unit, ..WeightedInput::file(path) };
-    match built_file(std::slice::from_ref(&input))? {
+    match built_file(inputs)? {
         Some(path) => Ok(Fsd::open_for_unchecked(path, options.method)?),
-        None => open_or_build_all(&[input], options, None),
+        None => open_or_build_all(inputs, options, cache),
     }
 }
 

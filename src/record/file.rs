@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::output::checked::{with_checksum, without_checksum};
-use crate::output::{self, OutputError};
+use crate::output::{self, OutputError, OutputFile};
 
 /// Errors of reading and writing records.
 #[derive(Debug, Error)]
@@ -56,6 +56,24 @@ pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), R
 /// As [`write_json`].
 pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
     write_atomically(path, with_checksum(&indented(path, value)?).as_bytes())
+}
+
+/// As [`write_checked_json`], unless there is a file of this path: then its value is returned, and this one is not kept.
+///
+/// # Errors
+/// As [`write_json`] and [`read_json`].
+pub fn keep_first_json<T: Serialize + DeserializeOwned>(path: &Path, value: T) -> Result<T, RecordFileError> {
+    let text = with_checksum(&indented(path, &value)?);
+    let keep = || {
+        let mut file = OutputFile::create(path)?;
+        file.put(text.as_bytes())?;
+        file.seal()?.persist_first()
+    };
+    match keep() {
+        Ok(true) => Ok(value),
+        Ok(false) => read_json(path),
+        Err(OutputError { cause, .. }) => Err(RecordFileError::Write { path: path.to_path_buf(), source: cause }),
+    }
 }
 
 fn indented<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordFileError> {

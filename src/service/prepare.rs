@@ -7,7 +7,7 @@ use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::{FileUnit, score_unit};
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
-use crate::pipeline::{BuildOptions, Manifest, default_cache, open_unchecked_or_build};
+use crate::pipeline::{BuildOptions, Manifest, WeightedInput, default_cache, open_unchecked_or_build};
 
 /// Hears what the preparation of a request finds. Every method does nothing by default; `()` ignores all.
 pub trait PrepareObserver: Sync {
@@ -113,7 +113,8 @@ fn prepare_built(
     let mut files = Vec::with_capacity(request.data.files().len());
     for path in request.data.iter() {
         unit(&request, path, observer)?;
-        let data = open_unchecked_or_build(path, request.from_unit, &options)?;
+        let input = WeightedInput { unit: request.from_unit, ..WeightedInput::file(path) };
+        let data = open_unchecked_or_build(&[input], &options, None)?;
         if data.path() == path {
             refuse_filters(&request, "is built already; give the option to `dataset build`")?;
         }

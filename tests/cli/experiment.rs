@@ -215,6 +215,35 @@ fn an_experiment_compares_its_sets_by_game() {
     assert!(complaint.contains(path.file_name().unwrap().to_str().unwrap()), "{complaint}");
 }
 
+/// A process that finds its step done reads no samples, whatever their number; one that does a step checks those that it
+/// uses.
+#[test]
+fn steps_check_the_samples_that_they_use() {
+    let workspace = workspace();
+    let data = workspace.path("proj/games.fsd");
+    let whole = std::fs::read(&data).unwrap();
+    let damage = || {
+        let mut bytes = whole.clone();
+        bytes[300] ^= 1;
+        std::fs::write(&data, bytes).unwrap();
+    };
+    damage();
+    let run = ["run", "proj/small.toml", "--out", "results"];
+    let steps: Value = serde_json::from_str(&workspace.stdout(&[&run[..], &["--list-steps"]].concat())).unwrap();
+    let step = |kind: &str| {
+        let step = steps.as_array().unwrap().iter().find(|step| step["kind"] == kind).unwrap();
+        [&run[..], &["--step", step["key"].as_str().unwrap()]].concat()
+    };
+    for kind in ["train", "updates"] {
+        let complaint = workspace.refused(&step(kind), 1);
+        assert!(complaint.contains("games.fsd") && complaint.contains("checksum"), "{complaint}");
+        std::fs::write(&data, &whole).unwrap();
+        workspace.stdout(&step(kind));
+        damage();
+        workspace.stdout(&step(kind));
+    }
+}
+
 /// Two rows, one seed, few pairs: matches are played, kept, resumed after a kill, and reported.
 #[test]
 fn an_experiment_plays_matches() {

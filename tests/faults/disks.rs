@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use super::common::skip::skip;
 use super::shim::shim;
-use super::{Case, Files, PROGRAM, Undisturbed, copy, files, inputs, run, stderr};
+use super::{Case, FOLDER, Files, PROGRAM, Undisturbed, copy, files, inputs, run, stderr};
 
 /// The folder on the disk, into which the commands write.
 const DISK: &str = "disk";
@@ -52,7 +52,10 @@ fn run_on(mount: &str, folder: &Path, arguments: &str, cache: &str) -> Option<(O
         return None;
     };
     // Links lead to places below `folder`, so their targets are read from there.
-    let name_on_disk = |name: &str| Some(format!("{DISK}/{}", name.strip_prefix("after/")?));
+    let name_on_disk = |name: &str| {
+        let name = name.strip_prefix("after/").filter(|name| !name.is_empty())?;
+        Some(format!("{DISK}/{name}"))
+    };
     let found = files(folder).into_iter().filter_map(|(name, bytes)| Some((name_on_disk(&name)?, bytes))).collect();
     fs::remove_dir_all(after).unwrap();
     Some((output, found))
@@ -60,6 +63,10 @@ fn run_on(mount: &str, folder: &Path, arguments: &str, cache: &str) -> Option<(O
 
 fn is_refused(output: &Output) -> bool {
     stderr(output).starts_with("unshare: ")
+}
+
+fn is_on_disk(name: &str) -> bool {
+    name.strip_prefix(DISK).is_some_and(|name| name.len() > 1)
 }
 
 /// A fresh folder with the inputs and an empty [`DISK`].
@@ -73,17 +80,17 @@ fn undisturbed(case: &Case, inputs: &Path, folder: &Path) -> Undisturbed {
         prepare(inputs, folder);
         let output = run(folder, &case.arguments, &[("FSBENCH_CACHE", folder.join(case.cache).to_str().unwrap())]);
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
-        let made = files(folder).into_iter().filter(|(name, _)| name.starts_with(DISK));
+        let made = files(folder).into_iter().filter(|(name, _)| is_on_disk(name));
         made.collect::<Files>()
     };
-    Undisturbed::new(Files::new(), clean(), &clean())
+    Undisturbed::new(Files::new(), clean(), &clean()).with_stable_files()
 }
 
 /// From a disk that holds next to nothing to one that holds everything.
 #[test]
 fn full_disks() {
     let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
-    let folder = scratch.path().join("folder");
+    let folder = scratch.path().join(FOLDER);
     let mut failures = 0;
     for case in cases() {
         let undisturbed = undisturbed(&case, inputs.path(), &folder);
@@ -102,7 +109,7 @@ fn full_disks() {
             assert!(kilobytes < 65536, "{about}");
             undisturbed.check_message(&stderr(&output), &about);
             undisturbed.check_unfinished(&found, case.changing, &about);
-            assert!(!found.keys().any(|name| name.ends_with(".part")), "{about}: a part is left");
+            assert!(!found.keys().any(|name| super::is_temporary(name)), "{about}: a part is left");
         }
     }
     assert!(failures > cases().len(), "only {failures} disks were too small");
@@ -112,7 +119,7 @@ fn full_disks() {
 #[test]
 fn read_only_disks() {
     let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
-    let folder = scratch.path().join("folder");
+    let folder = scratch.path().join(FOLDER);
     let mount = format!("mount --bind {DISK} {DISK} && mount -o remount,bind,ro {DISK}");
     for case in cases() {
         let undisturbed = undisturbed(&case, inputs.path(), &folder);
@@ -138,7 +145,7 @@ fn read_only_disks() {
 fn slow_disks() {
     let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
     let Some(shim) = shim(scratch.path()) else { return };
-    let folder = scratch.path().join("folder");
+    let folder = scratch.path().join(FOLDER);
     for case in cases() {
         let undisturbed = undisturbed(&case, inputs.path(), &folder);
         prepare(inputs.path(), &folder);
@@ -151,7 +158,7 @@ fn slow_disks() {
         ];
         let output = run(&folder, &case.arguments, &preload);
         assert!(output.status.success(), "{}: {}", case.arguments, stderr(&output));
-        let found = files(&folder).into_iter().filter(|(name, _)| name.starts_with(DISK)).collect();
+        let found = files(&folder).into_iter().filter(|(name, _)| is_on_disk(name)).collect();
         undisturbed.check_finished(&found, &case.arguments);
     }
 }

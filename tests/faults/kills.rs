@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsbench::units::Seed;
 use rand::RngExt;
 
-use super::{Case, Undisturbed, command, copy, files, inputs, run, stderr};
+use super::{Case, FOLDER, Undisturbed, command, copy, files, inputs, run, stderr};
 
 /// Kills of each command; the variable FSBENCH_KILLS gives another number.
 const KILLS: usize = 8;
@@ -18,7 +18,7 @@ const KILLS: usize = 8;
 fn kill(case: &Case, inputs: &Path) {
     let most = std::env::var("FSBENCH_KILLS").map_or(KILLS, |number| number.parse().unwrap());
     let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path().join("folder");
+    let folder = scratch.path().join(FOLDER);
     let mut duration = Duration::ZERO;
     let mut clean = || {
         copy(inputs, &folder);

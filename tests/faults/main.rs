@@ -23,6 +23,7 @@ use engines::Script;
 use fsbench::features::FeatureSet;
 use fsbench::net::nnue::Architecture;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
+use safetensors::SafeTensors;
 use serde_json::Value;
 use shakmaty::san::SanPlus;
 use shakmaty::{CastlingMode, Chess, Position};
@@ -44,7 +45,7 @@ const SCORE: &str = r#"set -- $fen; line=$(grep -m 1 -F "$1 $2 " answers)
 const BOOK: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n\
                     rnbqkbnr/pp1ppppp/8/2p5/4P3/8/PPPP1PPP/RNBQKBNR w KQkq -\n";
 
-/// An experiment that trains for a moment and measures.
+/// An experiment that trains for a moment, measures, and plays a match in two shards.
 const EXPERIMENT: &str = r#"
 name  = "small"
 data  = "samples.fsd"
@@ -65,6 +66,12 @@ sets   = ["piece", "compact"]
 [measure.updates]
 games = 5
 [measure.activity]
+[match]
+nodes       = 20
+pairs       = 2
+shard_pairs = 1
+hash        = 1
+concurrency = 1
 "#;
 
 /// Games with evaluations, networks, an engine, an experiment, results, and a folder for temporary files.
@@ -146,7 +153,8 @@ fn stderr(output: &Output) -> String {
 /// Contents of files by their paths.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// All files below a folder by their relative paths; a link's content is its target, and games of matches lack their times.
+/// All files below a folder by their relative paths; a link's content is its target, games of matches lack their times, and
+/// a folder is an empty file whose name ends with a slash.
 fn files(folder: &Path) -> Files {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -157,6 +165,7 @@ fn files(folder: &Path) -> Files {
                 let target = fs::read_link(&path).unwrap().display().to_string();
                 found.insert(name, target.replace(&folder.display().to_string(), "").into_bytes());
             } else if path.is_dir() {
+                found.insert(name + "/", Vec::new());
                 folders.push(path);
             } else {
                 let bytes = fs::read(&path).unwrap();
@@ -236,7 +245,10 @@ impl Case {
 /// The folder with links to networks, which an experiment makes where the file system lets it.
 const LINKS: &str = ".out/networks/";
 
-/// The system's folder for temporary files, while calls fail.
+/// The folder in which commands run, below a temporary one.
+const FOLDER: &str = "folder";
+
+/// The system's folder for temporary files, while calls fail; in [`FOLDER`].
 const TEMPORARY: &str = "tmp";
 
 /// The journal of a match's games.
@@ -247,9 +259,22 @@ fn is_journal(name: &str) -> bool {
     name.ends_with(".journal") || name.ends_with(JOURNAL)
 }
 
-/// Whether this is the name of a file that no command leaves behind.
+/// Whether this is the name of a file or folder that no command leaves behind.
 fn is_temporary(name: &str) -> bool {
-    name.ends_with(".part") || Path::new(name).starts_with(TEMPORARY)
+    let path = Path::new(name);
+    path.extension().is_some_and(|extension| extension == "part")
+        || path.starts_with(TEMPORARY) && path != Path::new(TEMPORARY)
+}
+
+/// Fails if a file that others read is incomplete.
+fn check_whole(name: &str, bytes: &[u8], about: &str) {
+    let is_whole = match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+        _ if name.contains(LINKS) => true,
+        Some("json") => serde_json::from_slice::<Value>(bytes).is_ok(),
+        Some("safetensors") => SafeTensors::deserialize(bytes).is_ok(),
+        _ => true,
+    };
+    assert!(is_whole, "{about}: {name} is incomplete");
 }
 
 /// What a command makes when nothing disturbs it.
@@ -271,15 +296,23 @@ impl Undisturbed {
 
     /// Fails if every file that the command makes has times in it, because then comparing files proves nothing.
     fn with_stable_files(self) -> Undisturbed {
-        assert!(self.stable.iter().any(|name| !self.given.contains_key(name)), "every file has times in it");
+        assert!(self.made().any(|name| self.stable.contains(name)), "every file has times in it");
         self
     }
 
-    /// The files after a command that succeeded.
+    /// The files that the command makes.
+    fn made(&self) -> impl Iterator<Item = &String> {
+        self.whole.keys().filter(|name| !self.given.contains_key(*name) && !name.ends_with('/'))
+    }
+
+    /// The files after a command that succeeded: all are there, and are the same but for times.
     fn check_finished(&self, found: &Files, about: &str) {
-        for name in &self.stable {
-            let is_absent_link = name.contains(LINKS) && !found.contains_key(name);
-            assert!(is_absent_link || found.get(name) == self.whole.get(name), "{about}: {name} differs");
+        for (name, whole) in &self.whole {
+            match found.get(name) {
+                Some(bytes) if self.stable.contains(name) => assert!(bytes == whole, "{about}: {name} differs"),
+                Some(bytes) => check_whole(name, bytes, about),
+                None => assert!(name.contains(LINKS), "{about}: {name} is missing"),
+            }
         }
     }
 
@@ -293,18 +326,16 @@ impl Undisturbed {
                 || self.whole.contains_key(name) && !self.stable.contains(name)
                 || changing.iter().any(|changing| name.ends_with(changing));
             assert!(is_whole || may_differ, "{about}: {name} is neither as before nor whole");
-            let is_json = !name.ends_with(".json") || serde_json::from_slice::<Value>(bytes).is_ok();
-            assert!(is_json, "{about}: {name} is half a document");
+            check_whole(name, bytes, about);
         }
     }
 
     /// The message names a file or folder that the command makes, or the folder for temporary files: with a slash or a dot,
     /// so that no plain word passes for a name.
     fn check_message(&self, message: &str, about: &str) {
-        let made = self.whole.keys().filter(|name| !self.given.contains_key(*name)).map(Path::new);
-        let paths = made.flat_map(|path| path.ancestors().chain(path.file_name().map(Path::new)));
+        let paths = self.made().map(Path::new).flat_map(|path| path.ancestors().chain(path.file_name().map(Path::new)));
         let mut names = paths.filter_map(Path::to_str).filter(|name| name.contains(['/', '.']));
-        let temporary = format!("/{TEMPORARY}");
+        let temporary = format!("/{FOLDER}/{TEMPORARY}");
         assert!(names.any(|name| message.contains(name)) || message.contains(&temporary), "{about} names no file");
     }
 }
@@ -313,7 +344,7 @@ impl Undisturbed {
 fn check(case: &Case, inputs: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     let Some(shim) = shim(scratch.path()) else { return };
-    let folder = scratch.path().join("folder");
+    let folder = scratch.path().join(FOLDER);
     let counts = scratch.path().join("counts");
     let temporary = folder.join(TEMPORARY);
     let with = |arguments: &str, more: &[(&str, &str)]| {
@@ -333,9 +364,10 @@ fn check(case: &Case, inputs: &Path) {
     let undisturbed = Undisturbed::new(files(inputs), clean(), &clean()).with_stable_files();
     let faults = Faults::new(&counts, case.most);
     // All files but journals get their names when they are whole.
-    let renames = undisturbed.whole.keys().any(|name| !undisturbed.given.contains_key(name) && !is_journal(name));
+    let renames = undisturbed.made().any(|name| !is_journal(name));
     let is_made = faults.number_of("write") > 0 && (faults.number_of("rename") > 0) == renames;
     assert!(is_made, "{}: {faults:?}", case.arguments);
+    let mut failures = 0;
     for fault in faults.drawn() {
         copy(inputs, &folder);
         let output = with(&case.arguments, &[("FAULT", &fault.text())]);
@@ -347,6 +379,7 @@ fn check(case: &Case, inputs: &Path) {
             undisturbed.check_finished(&found, &about());
             continue;
         }
+        failures += 1;
         assert!(!fault.is_harmless() && output.status.code() == Some(1), "{}", about());
         undisturbed.check_message(&stderr(&output), &about());
         undisturbed.check_unfinished(&found, case.changing, &about());
@@ -354,6 +387,7 @@ fn check(case: &Case, inputs: &Path) {
         assert!(again.status.success(), "{}, then {}", about(), stderr(&again));
         undisturbed.check_finished(&files(&folder), &about());
     }
+    assert!(failures > 0, "{}: no fault had an effect", case.arguments);
 }
 
 #[test]
