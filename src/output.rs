@@ -161,18 +161,29 @@ impl SealedFile {
     }
 
     /// Renames the file to its path, unless there is a file already: then that one stays, and this one is removed. Returns
-    /// whether it was renamed. Of processes that do this at once, one succeeds.
+    /// whether it was renamed. Of processes that do this at once, one succeeds; but several may on the few file systems
+    /// that have neither links nor renames that replace nothing.
     ///
     /// # Errors
     /// When the folder cannot be written to.
     pub fn persist_first(self) -> Result<bool, OutputError> {
         let SealedFile { path, file, unfinished } = self;
-        match unfinished.finish(|| file.persist_noclobber(&path).map(drop)) {
-            Ok(()) => Ok(true),
+        // Inside, since a file that was not renamed is removed when its error is dropped.
+        let rename = || match file.persist_noclobber(&path) {
+            Ok(_) => Ok(true),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(failed(&path)(error.error)),
-        }
+            Err(error) if has_no_links(&error.error) && !path.exists() => {
+                error.file.persist(&path).map(|_| true).map_err(|error| error.error)
+            }
+            Err(error) => Err(error.error),
+        };
+        unfinished.finish(rename).map_err(failed(&path))
     }
+}
+
+/// Whether this may be the error of a link where the file system has none.
+fn has_no_links(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
 }
 
 /// The unfinished files of this process.

@@ -232,8 +232,14 @@ fn shards_at_equal_cost_share_the_cost() {
     let document = json(folder.path(), arguments);
     let games: u64 = ["wins", "losses", "draws"].iter().map(|name| document["games"][name].as_u64().unwrap()).sum();
     assert_eq!(games, 8);
-    let costs = fs::read_dir(folder.path().join("parts")).unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(costs.filter(|name| name.to_string_lossy().starts_with("cost-")).count(), 1);
+    let names = fs::read_dir(folder.path().join("parts")).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    let [cost] = names.iter().filter(|name| name.contains("cost-")).collect::<Vec<_>>()[..] else {
+        panic!("{names:?}")
+    };
+    // A damaged one is refused before anything is measured.
+    fs::write(folder.path().join("parts").join(cost), "{").unwrap();
+    refused(folder.path(), arguments, 1, cost);
 }
 
 /// A sequential test is judged between shards: it stops where that of one process does, and later shards play nothing.

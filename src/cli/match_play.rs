@@ -281,9 +281,10 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
         let name = &blake3::hash(key.to_string().as_bytes()).to_hex()[..16];
         folder.join(format!("cost-{name}.json"))
     });
-    let ratio = match read_json(&path).or_else(|_| read_json(&earlier)) {
-        Ok(ratio) => ratio,
-        Err(_) => {
+    let kept = [&path, &earlier].into_iter().find(|path| path.exists());
+    let ratio = match kept {
+        Some(kept) => read_json(kept).map_err(Failure::work)?,
+        None => {
             let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
             let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
                 bar.set_length(rounds as u64);

@@ -38,7 +38,7 @@ struct Cluster {
 }
 
 /// Words that are separated and quoted as in a shell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Words(Vec<String>);
 
 impl Options {
@@ -55,8 +55,15 @@ fn parse_cluster(text: &str) -> Result<Cluster, String> {
     }
 }
 
+impl Words {
+    /// The text of these words.
+    fn quoted(&self) -> Result<String, shlex::QuoteError> {
+        shlex::try_join(self.0.iter().map(String::as_str))
+    }
+}
+
 fn parse_words(text: &str) -> Result<Words, String> {
-    shlex::split(text).map(Words).ok_or_else(|| "a quote is not closed, or a backslash ends it".into())
+    shlex::split(text).map(Words).ok_or_else(|| "a quote is not closed, or the text ends with a backslash".into())
 }
 
 pub(super) fn run(
@@ -113,9 +120,8 @@ fn slurm_options(
     collect.extend(["--collect".into(), "--on".into()]);
     collect.push(partition.as_ref().map_or_else(|| "slurm".into(), |partition| format!("slurm:{partition}")));
     collect.extend(given.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
-    if let Some(Words(more)) = &given.sbatch {
-        let more = shlex::try_join(more.iter().map(String::as_str)).map_err(Failure::request)?;
-        collect.extend(["--sbatch".to_owned(), more]);
+    if let Some(words) = &given.sbatch {
+        collect.extend(["--sbatch".to_owned(), words.quoted().map_err(Failure::request)?]);
     }
     command.push("--step".into());
     let name = blake3::hash(out.as_os_str().as_encoded_bytes()).to_hex();
@@ -162,5 +168,8 @@ mod tests {
         let two = ["--nice=0", "--comment=of two words"].map(str::to_owned);
         assert_eq!(words("--nice=0  --comment='of two words'"), Ok(two.to_vec()));
         assert!(words("--comment='of two").is_err());
+        // The job that collects submits with the same options.
+        let again = Words(two.to_vec()).quoted().expect("no NUL byte");
+        assert_eq!(words(&again), Ok(two.to_vec()));
     }
 }

@@ -40,7 +40,7 @@ impl Executor for LocalExecutor {
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
-        // Each step checks the samples that it uses; a process that finds its step done reads none.
+        // A `.fsd` file built for the method is not checked here: each step checks the samples that it uses.
         let cache = self.data_cache.as_deref();
         let samples = pipeline::open_unchecked_or_build(&request.inputs, &request.options, cache)?;
         let score_unit = samples.header().score_unit;

@@ -45,8 +45,8 @@ pub fn open_or_build_with(
     open_or_build_all(&[WeightedInput { unit, ..WeightedInput::file(path) }], options, cache)
 }
 
-/// [`open_or_build_all`], but the checksums of a `.fsd` file that was built for a method are not checked: whoever uses
-/// its samples reads it by [`Fsd::for_each_checked_chunk`] first.
+/// [`open_or_build_all`], but the checksums of an input that is itself a `.fsd` file built for a method are not checked:
+/// whoever uses its samples checks them first.
 pub(crate) fn open_unchecked_or_build(
     inputs: &[WeightedInput],
     options: &BuildOptions,

@@ -58,7 +58,8 @@ pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Resu
     write_atomically(path, with_checksum(&indented(path, value)?).as_bytes())
 }
 
-/// As [`write_checked_json`], unless there is a file of this path: then its value is returned, and this one is not kept.
+/// Writes a value as [`write_checked_json`] does, into a folder that exists, unless there is a file of this path: then
+/// that file's value is returned, and this one is not kept.
 ///
 /// # Errors
 /// As [`write_json`] and [`read_json`].
@@ -90,4 +91,20 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError>
         std::fs::read_to_string(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })?;
     let json = without_checksum(&text).map_err(|_| RecordFileError::Damaged(path.to_path_buf()))?;
     serde_json::from_str(&json).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.json");
+        let kept = ["first", "second"].map(|value| keep_first_json(&path, value.to_owned()).expect("written or read"));
+        assert_eq!(kept, ["first", "first"]);
+        std::fs::write(&path, "{").expect("written");
+        assert!(matches!(keep_first_json(&path, 1), Err(RecordFileError::Parse { .. })));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
 }

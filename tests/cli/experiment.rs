@@ -215,8 +215,8 @@ fn an_experiment_compares_its_sets_by_game() {
     assert!(complaint.contains(path.file_name().unwrap().to_str().unwrap()), "{complaint}");
 }
 
-/// A process that finds its step done reads no samples, whatever their number; one that does a step checks those that it
-/// uses.
+/// A process that finds its step done does not read the samples of a `.fsd` file; one that does a step checks those that
+/// it uses.
 #[test]
 fn steps_check_the_samples_that_they_use() {
     let workspace = workspace();
@@ -234,7 +234,7 @@ fn steps_check_the_samples_that_they_use() {
         let step = steps.as_array().unwrap().iter().find(|step| step["kind"] == kind).unwrap();
         [&run[..], &["--step", step["key"].as_str().unwrap()]].concat()
     };
-    for kind in ["train", "updates"] {
+    for kind in ["train", "validation", "updates"] {
         let complaint = workspace.refused(&step(kind), 1);
         assert!(complaint.contains("games.fsd") && complaint.contains("checksum"), "{complaint}");
         std::fs::write(&data, &whole).unwrap();
