@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         share: Share::All,
         timed_on: arguments.timed_on.clone(),
     };
-    let mut executor = LocalExecutor { data_cache: Some(data), node_type: arguments.timed_on.clone() };
+    let mut executor = LocalExecutor::new(Some(data), arguments.timed_on.clone());
     let mut monitor = StderrMonitor::default();
     if arguments.list_steps {
         let steps = Runner::list_steps(&experiment, &mut executor, &options).map_err(failure)?;

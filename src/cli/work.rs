@@ -45,6 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let is_one = experiments.len() == 1;
     let mut left: Vec<(&(Experiment, RunnerOptions), Earlier)> =
         experiments.iter().map(|one| (one, Earlier::default())).collect();
+    let mut executor = LocalExecutor::new(Some(data_folder()?), arguments.timed_on.clone());
     let mut failed = None;
     while !left.is_empty() {
         let mut waiting = Vec::new();
@@ -52,7 +53,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             if !is_one {
                 note!("experiment {}", experiment.name);
             }
-            let mut executor = LocalExecutor { data_cache: Some(data_folder()?), node_type: options.timed_on.clone() };
             let mut monitor = StderrMonitor::default();
             // Alone, it waits for other processes step by step.
             let results = match is_one {

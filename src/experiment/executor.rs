@@ -31,7 +31,7 @@ pub struct ResolvedSet {
 }
 
 /// A request for the samples of one method.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DataRequest {
     /// Files of games or samples, with the unit of the scores where a file does not record it.
     pub inputs: Vec<WeightedInput>,

@@ -10,6 +10,7 @@ use super::executor::{
 };
 use super::local_match;
 use super::spec::SpeedMeasure;
+use crate::data::Fsd;
 use crate::features::FeatureSet;
 use crate::measure::{self, ErrorOptions};
 use crate::net::{NetFile, load_float};
@@ -24,9 +25,11 @@ use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, Training
 #[derive(Clone, Debug, Default)]
 pub struct LocalExecutor {
     /// Cache of built data sets; `None` = the default one.
-    pub data_cache: Option<PathBuf>,
+    data_cache: Option<PathBuf>,
     /// The kind of this machine, for the records of times.
-    pub node_type: Option<String>,
+    node_type: Option<String>,
+    /// Data sets that were opened or built: to find one again, its sources would be read whole.
+    prepared: Vec<(DataRequest, PreparedData)>,
 }
 
 impl Executor for LocalExecutor {
@@ -40,11 +43,20 @@ impl Executor for LocalExecutor {
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
+        let is_there = |data: &PreparedData| {
+            Fsd::open_for_unchecked(&data.path, request.options.method).is_ok_and(|file| file.hash() == data.hash)
+        };
+        self.prepared.retain(|(known, data)| known != request || is_there(data));
+        if let Some((_, data)) = self.prepared.iter().find(|(known, _)| known == request) {
+            return Ok(data.clone());
+        }
         // A `.fsd` file built for the method is not checked here: each step checks the samples that it uses.
         let cache = self.data_cache.as_deref();
         let samples = pipeline::open_unchecked_or_build(&request.inputs, &request.options, cache)?;
         let score_unit = samples.header().score_unit;
-        Ok(PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
+        let data = PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit };
+        self.prepared.push((request.clone(), data.clone()));
+        Ok(data)
     }
 
     fn train(
@@ -133,6 +145,13 @@ impl Executor for LocalExecutor {
 }
 
 impl LocalExecutor {
+    /// `data_cache`: the folder of built data sets; `None` = the default one. `node_type`: the kind of this machine, for the
+    /// records of times.
+    #[must_use]
+    pub const fn new(data_cache: Option<PathBuf>, node_type: Option<String>) -> LocalExecutor {
+        LocalExecutor { data_cache, node_type, prepared: Vec::new() }
+    }
+
     fn name_machine(&self, machine: Option<&mut Machine>) {
         if let Some(machine) = machine {
             machine.node_type.clone_from(&self.node_type);
@@ -160,5 +179,29 @@ impl RunObserver for MonitorAdapter<'_> {
 
     fn holds_run(&self) -> bool {
         self.0.holds_run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Method;
+    use crate::pipeline::{BuildOptions, WeightedInput};
+
+    #[test]
+    fn a_data_set_is_looked_for_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let games = folder.path().join("games.pgn");
+        std::fs::write(&games, "1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.2] } 1-0\n")
+            .expect("written");
+        let options = BuildOptions { min_ply: 0, ..BuildOptions::new(Method::Eval) };
+        let request = DataRequest { inputs: vec![WeightedInput::file(&games)], options };
+        let mut executor = LocalExecutor::new(Some(folder.path().join("cache")), None);
+        let built = executor.prepare_data(&request).expect("samples");
+        std::fs::remove_file(&games).expect("removed");
+        assert_eq!(executor.prepare_data(&request).expect("the same samples").hash, built.hash);
+        // Samples that are gone are looked for again.
+        std::fs::remove_file(&built.path).expect("removed");
+        assert!(executor.prepare_data(&request).is_err());
     }
 }
