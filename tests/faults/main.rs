@@ -241,7 +241,7 @@ struct Case {
 impl Case {
     fn new(arguments: &str) -> Case {
         let again = arguments.to_owned();
-        Case { arguments: arguments.into(), again, changing: &[], cache: "cache", is_timed: false, most: 40 }
+        Case { arguments: arguments.into(), again, changing: &[], cache: "cache", is_timed: false, most: 24 }
     }
 }
 
