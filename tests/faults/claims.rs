@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::folder::{copy, files};
 use super::shim::{Faults, shim};
-use super::{EXPERIMENT, command, copy, files, games, run, stderr};
+use super::{EXPERIMENT, command, games, run, stderr};
 
 /// A claim of a dead process on another machine counts for two minutes; one on this machine must not count at all.
 const PATIENCE: Duration = Duration::from_secs(90);

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::common::skip::skip;
+use super::folder::{FOLDER, Files, Undisturbed, copy, files};
 use super::shim::shim;
-use super::{Case, FOLDER, Files, PROGRAM, Undisturbed, copy, files, inputs, run, stderr};
+use super::{Case, PROGRAM, inputs, run, stderr};
 
 /// The folder on the disk, into which the commands write.
 const DISK: &str = "disk";

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use fsbench::units::Seed;
 use rand::RngExt;
 
-use super::{Case, FOLDER, Undisturbed, command, copy, files, inputs, run, stderr};
+use super::folder::{FOLDER, Undisturbed, copy, files};
+use super::{Case, command, inputs, run, stderr};
 
 /// Kills of each command; the variable FSBENCH_KILLS gives another number.
 const KILLS: usize = 8;
