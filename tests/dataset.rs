@@ -136,6 +136,40 @@ fn broken_games_are_skipped_counted_and_named() {
     assert_eq!(summary["skipped"][0]["by_reason"], expected);
 }
 
+/// Every verb that reads scores says what it took whole numbers for, and takes the options.
+#[test]
+fn scores_without_a_point_are_named() {
+    let chess_base =
+        "[Event \"x\"]\n[Result \"1-0\"]\n\n1. d4 {[%eval 23,14]} d5 {[%eval -17,27]} 2. c4 {[%eval ?]} 1-0\n\n";
+    let folder = folder(&[chess_base]);
+    let said = "2 scores without a point (`[%eval 23,14]`) were read as centipawns, White's view";
+    let lost = "1 comments look like scores and were not read: `[%eval ?]`";
+    let convert = ["dataset", "convert", "games.pgn", "out.txt", "--force", "--format", "json"];
+    let read = |more: &[&str], scores: [&str; 3]| {
+        let output = fsbench(&[&convert[..], more].concat(), folder.path());
+        let text = fs::read_to_string(folder.path().join("out.txt")).unwrap();
+        let found: Vec<_> = text.lines().map(|line| line.split(',').nth(1).unwrap()).collect();
+        assert_eq!(found, scores, "{more:?}");
+        output
+    };
+    let output = read(&[], ["", "-23", "-17"]);
+    check(&output, 0, said);
+    check(&output, 0, lost);
+    assert_eq!(json(&output)["notes"]["whole_numbers_read_as"], "centipawns");
+    read(&["--eval-view", "mover"], ["", "-23", "17"]);
+    let output = read(&["--eval-unit", "cp"], ["", "-23", "-17"]);
+    assert_eq!(json(&output)["notes"]["unit_was_given"], true);
+    for verb in ["info", "stats", "verify"] {
+        let notes = &json(&fsbench(&["dataset", verb, "games.pgn", "--format", "json"], folder.path()))["notes"];
+        assert_eq!((&notes["whole_numbers"], &notes["unread_scores"]), (&2.into(), &1.into()), "{verb}");
+    }
+    let text = fsbench(&["dataset", "info", "games.pgn"], folder.path()).stdout;
+    assert!(String::from_utf8(text).unwrap().contains(said));
+    let output = build(folder.path(), &["--method", "eval"]);
+    check(&output, 0, said);
+    assert_eq!(json(&output)["notes"][0]["unread_scores"], 1);
+}
+
 #[test]
 fn compressed_games_read_the_same() {
     use std::io::Write;

@@ -6,7 +6,7 @@ use std::path::Path;
 use fsbench::chess::Perspective;
 use fsbench::data::formats::binpack::{Chunk, Chunks, Decoder, Encoder};
 use fsbench::data::formats::{Format, SampleReader, SampleWriter};
-use fsbench::data::{DataError, Fsd, Provenance, Purpose, Record, ScoreUnit, games};
+use fsbench::data::{DataError, EvalOptions, Fsd, Provenance, Purpose, Record, ScoreUnit, games};
 use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::pipeline::{Manifest, manifest_path, verify};
 use fsbench::units::Seed;
@@ -132,7 +132,8 @@ pub fn fsd(bytes: &[u8]) {
     let path = file("x.fsd", &content);
     let manifest = if repairs & 4 != 0 { repaired_document(manifest) } else { manifest.to_vec() };
     std::fs::write(manifest_path(&path), manifest).expect("room for a manifest");
-    let report = verify::verify(&path, Some(Format::Fsd), &mut |_| {}).expect("the file is readable");
+    let report =
+        verify::verify(&path, Some(Format::Fsd), EvalOptions::default(), &mut |_| {}).expect("the file is readable");
     if let Ok(fsd) = Fsd::open(&path) {
         if let Ok(manifest) = Manifest::of(&fsd) {
             let text = serde_json::to_string_pretty(&manifest).expect("JSON");

@@ -196,6 +196,8 @@ class Batches:
         filter: str | None = None,
         needs: Literal["score", "result", "both", "any"] | None = None,
         from_unit: str | None = None,
+        eval_unit: Literal["cp", "pawns"] | None = None,
+        eval_view: Literal["white", "mover"] | None = None,
         layout: Literal["csr", "bitset"] = "csr",
         slots: int | None = None,
         epoch_samples: int | None = None,

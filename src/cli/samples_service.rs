@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::dataset::{progress, warn_without_plies};
+use super::dataset::{progress, warn_of_scores, warn_without_plies};
 use super::print::StdoutError;
 use super::sample::SeveralData;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::FileUnit;
-use crate::data::{Method, Needs, ScoreUnit, Split};
+use crate::data::{EvalOptions, Method, Needs, ScoreUnit, Split};
 use crate::pipeline::Manifest;
 use crate::pipeline::build::Filter;
 use crate::service::{
@@ -48,6 +48,8 @@ pub struct Arguments {
     /// pawn [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    evals: EvalOptions,
     /// eval: what a sample must have [default: a score when the data are built, else a score or a result]
     #[arg(long, value_enum, value_name = "WHAT")]
     needs: Option<Needs>,
@@ -114,6 +116,7 @@ impl Arguments {
             min_ply: self.min_ply,
             filter: self.filter,
             from_unit: self.from_unit,
+            evals: self.evals,
             needs: self.needs,
             layout: self.layout,
             batch_size: self.batch_size,
@@ -188,6 +191,9 @@ impl PrepareObserver for Notes {
 
     fn manifest(&self, manifest: &Manifest) {
         warn_without_plies(manifest);
+        for source in &manifest.sources {
+            warn_of_scores(Path::new(&source.path), &source.notes);
+        }
     }
 
     fn left_out(&self, samples: usize, required: &str) {

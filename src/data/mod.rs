@@ -20,7 +20,10 @@ pub use files::DataFiles;
 pub use formats::ScoreUnit;
 pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, InputPath};
-pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, SkippedGame, SkippedGames, Speed, games};
+pub use pgn::{
+    Eval, EvalOptions, EvalUnit, EvalView, Game, Games, PgnNotes, PlayedMove, SkipReason, SkippedGame, SkippedGames,
+    Speed, WholeNumbers, games,
+};
 pub use record::{GameResult, Record, RecordError, Sample};
 pub use sample_class::{BREAKDOWNS, Breakdown, SampleContext};
 pub use truncation::install_truncation_handler;

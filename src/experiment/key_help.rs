@@ -140,6 +140,8 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
                  read the first",
             ),
             ("from_unit", "", "unit of the scores, for data that do not name it: \"cp\" or \"internal:PAWN\""),
+            ("eval_unit", "", "unit of scores in PGN comments: \"cp\" or \"pawns\""),
+            ("eval_view", "", "whose view `[%eval …]` in PGN comments is: \"white\" or \"mover\""),
             ("seeds", "required", "every row is trained once per seed, as in [1, 2, 3]"),
             ("results", "\"results\"", "folder of the results, which go to a folder of the experiment's name in it"),
             ("dataset", "", "tables, see [dataset.eval]"),

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::ExperimentError;
 use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
-use crate::data::{Method, Needs, ScoreUnit};
+use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
@@ -60,6 +60,8 @@ pub struct Experiment {
     pub data: Vec<Spanned<String>>,
     /// Unit of the data's scores, for data that do not name it.
     pub from_unit: Option<ScoreUnit>,
+    /// How scores in PGN comments are read.
+    pub evals: EvalOptions,
     pub dataset: Dataset,
     /// Results of others, to compare with.
     pub published: Option<Published>,
@@ -298,7 +300,7 @@ impl Experiment {
                     (self.existing(&Spanned::new(written.span(), name.to_owned()))?, weight)
                 }
             };
-            Ok(WeightedInput { weight, unit: self.from_unit, ..WeightedInput::file(&path) })
+            Ok(WeightedInput { weight, unit: self.from_unit, evals: self.evals, ..WeightedInput::file(&path) })
         };
         self.data.iter().map(input).collect()
     }

@@ -18,7 +18,7 @@ use super::spec::{
     SetMeasure, SpeedMeasure,
 };
 use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
-use crate::data::{Method, ScoreUnit};
+use crate::data::{EvalOptions, EvalUnit, EvalView, Method, ScoreUnit};
 use crate::record::{Published, Results};
 use crate::train::TrainSettings;
 use crate::units::Seed;
@@ -34,6 +34,10 @@ struct TomlFile {
     data: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
     from_unit: Option<Spanned<String>>,
+    #[serde(default)]
+    eval_unit: Option<EvalUnit>,
+    #[serde(default)]
+    eval_view: Option<EvalView>,
     #[serde(default = "default_dataset")]
     dataset: Spanned<Dataset>,
     seeds: Spanned<Vec<Seed>>,
@@ -170,6 +174,7 @@ impl Experiment {
             about: parsed.about,
             data: parsed.data.into_inner(),
             from_unit,
+            evals: EvalOptions { eval_unit: parsed.eval_unit, eval_view: parsed.eval_view },
             dataset: parsed.dataset.into_inner(),
             published: parsed.published.map(Spanned::into_inner),
             seeds: parsed.seeds.into_inner(),

@@ -203,7 +203,7 @@ impl Samples {
     /// Reads samples with a target, evenly spread over the data: every k-th, where k is a power of 2.
     fn read(data: &Path, options: &LossOptions) -> Result<(Samples, LossData, SkippedSamples), MeasureError> {
         let limit = options.limit.unwrap_or(DEFAULT_SAMPLES).max(1);
-        let mut reader = SampleReader::open(data, options.format, options.unit)?;
+        let mut reader = SampleReader::open_with(data, options.format, options.unit, options.evals)?;
         let (format, score_unit) = (reader.format(), reader.score_unit());
         let units = UnitConversion { from: score_unit, to: ScoreUnit::Centipawns };
         let (mut kept, mut step): (Vec<(u64, Record, f64)>, u64) = (Vec::new(), 1);

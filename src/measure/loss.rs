@@ -8,7 +8,7 @@ use super::MeasureError;
 use super::tally::{Mean, Tally};
 use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
-use crate::data::{GameResult, Record, SampleContext, ScoreUnit};
+use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
 use crate::engine::{BackEnd, LineEvaluator, LinePosition, Model};
 use crate::features::FeatureSet;
 use crate::net::{FloatNet, NetFile, Origin, Scheme, forward};
@@ -43,6 +43,8 @@ pub struct LossOptions {
     pub format: Option<Format>,
     /// The unit of the scores, if the file does not tell.
     pub unit: Option<ScoreUnit>,
+    /// How scores in PGN comments are read.
+    pub evals: EvalOptions,
     /// The number of samples to read; `None` reads all.
     pub limit: Option<u64>,
 }
@@ -82,7 +84,7 @@ pub fn loss(
     let scorers =
         prepared.iter().zip(&sets).map(|(network, set)| network.scorer(set)).collect::<Result<Vec<_>, _>>()?;
 
-    let mut reader = SampleReader::open(data, options.format, options.unit)?;
+    let mut reader = SampleReader::open_with(data, options.format, options.unit, options.evals)?;
     let (format, score_unit) = (reader.format(), reader.score_unit());
     let sample_losses = SampleLosses {
         path: data,

@@ -121,7 +121,10 @@ fn cached_name(inputs: &[WeightedInput], options: &BuildOptions) -> Result<Strin
         };
         let (_, content_hash) = hash_file(path)?;
         // The unit is part of the name only where the file does not record it.
-        let unit = assumed_unit(input)?.unwrap_or_default();
+        let mut unit = assumed_unit(input)?.unwrap_or_default();
+        if !input.evals.is_default() {
+            unit += &format!(" {:?}", input.evals);
+        }
         match (index, input.weight) {
             // Names of single files stay as they were.
             (0, 1.0) => {

@@ -10,7 +10,7 @@ use crate::data::formats::{
     FileUnit, Format, Omissions, SampleReader, SampleWriter, SkippedSamples, UnitConversion, UnitOrigin,
     format_by_name, rescale_scores,
 };
-use crate::data::{DataError, Provenance, Purpose, ScoreUnit, SkippedGames};
+use crate::data::{DataError, EvalOptions, PgnNotes, Provenance, Purpose, ScoreUnit, SkippedGames};
 use crate::units::Seed;
 
 /// How to convert. Missing options are derived from the files.
@@ -24,6 +24,8 @@ pub struct ConvertOptions {
     pub to_unit: Option<ScoreUnit>,
     /// Writes samples without a result as draws where the format needs a result.
     pub unknown_is_draw: bool,
+    /// How scores in PGN comments are read.
+    pub evals: EvalOptions,
 }
 
 /// The facts about a conversion, for the manifest.
@@ -38,6 +40,9 @@ pub struct Conversion {
     #[serde(flatten)]
     pub omissions: Omissions,
     pub skipped: SkippedSamples,
+    /// What was unusual in the games of PGN.
+    #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
+    pub notes: PgnNotes,
 }
 
 /// A summary of a finished conversion.
@@ -84,7 +89,8 @@ pub fn convert(
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
     let to = target_format(job)?;
-    convert_samples(SampleReader::open(input, job.options.from, job.options.from_unit)?, to, job, progress)
+    let ConvertOptions { from, from_unit, evals, .. } = *job.options;
+    convert_samples(SampleReader::open_with(input, from, from_unit, evals)?, to, job, progress)
 }
 
 /// Converts a stream such as standard input. `options.from` must be binpack, bullet or text.
@@ -140,6 +146,7 @@ fn convert_samples(
         unit_said_by: Some(origin),
         omissions,
         skipped: reader.skipped(),
+        notes: reader.notes(),
     };
     if writer.samples() == 0 {
         let why = describe_left_out(&conversion);
@@ -163,6 +170,7 @@ fn convert_samples(
         games,
         skipped: SkippedGames::default(),
         skipped_samples: conversion.skipped.clone(),
+        notes: conversion.notes.clone(),
         weight: 1.0,
         score_unit: Some(reader.unit()),
         scores_cut: clamped,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
-use crate::data::{DataError, Fsd, Header, InputPath, Record, ScoreUnit, SkippedGames};
+use crate::data::{DataError, EvalOptions, Fsd, Header, InputPath, PgnNotes, Record, ScoreUnit, SkippedGames};
 
 /// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +31,9 @@ pub struct FileInfo {
     /// Unreadable entries of other files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_samples: Option<SkippedSamples>,
+    /// What was unusual in the games of PGN.
+    #[serde(skip_serializing_if = "PgnNotes::is_empty")]
+    pub notes: PgnNotes,
     #[serde(skip)]
     pub header: Option<Header>,
     /// The manifest beside a `.fsd` file.
@@ -42,7 +45,12 @@ pub struct FileInfo {
 ///
 /// # Errors
 /// When the file cannot be read to its end, is damaged, or records another unit than `unit`.
-pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
+pub fn file_info(
+    path: &Path,
+    format: Option<Format>,
+    unit: Option<ScoreUnit>,
+    evals: EvalOptions,
+) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let scores = score_unit(path, Some(format), unit)?;
     let mut info = FileInfo {
@@ -57,12 +65,13 @@ pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -
         hash: String::new(),
         skipped: None,
         skipped_samples: None,
+        notes: PgnNotes::default(),
         header: None,
         manifest: None,
     };
     match format {
         Format::Fsd => read_fsd(path, &mut info)?,
-        Format::Pgn => read_games(path, &mut info)?,
+        Format::Pgn => read_games(path, evals, &mut info)?,
         format => read_samples(path, format, &mut info)?,
     }
     Ok(info)
@@ -116,9 +125,9 @@ fn read_samples(path: &Path, format: Format, info: &mut FileInfo) -> Result<(), 
     Ok(())
 }
 
-fn read_games(path: &Path, info: &mut FileInfo) -> Result<(), DataError> {
+fn read_games(path: &Path, evals: EvalOptions, info: &mut FileInfo) -> Result<(), DataError> {
     let mut hasher = blake3::Hasher::new();
-    let found = all_positions(&InputPath::of(path), |records| {
+    let found = all_positions(&InputPath::of(path), evals, |records| {
         hasher.update(bytemuck::cast_slice(records));
         info.count(records);
         Ok(true)
@@ -132,5 +141,6 @@ fn read_games(path: &Path, info: &mut FileInfo) -> Result<(), DataError> {
     info.games = found.games;
     info.hash = hasher.finalize().to_hex().to_string();
     info.skipped = Some(found.skipped);
+    info.notes = found.notes;
     Ok(())
 }

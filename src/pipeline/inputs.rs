@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::formats::Format;
-use crate::data::{DataError, InputPath, ScoreUnit};
+use crate::data::{DataError, EvalOptions, InputPath, ScoreUnit};
 
 /// An input and how often its games are taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub struct WeightedInput {
     pub format: Option<Format>,
     /// Unit of the scores where the file does not record it; by default the usual unit of its format.
     pub unit: Option<ScoreUnit>,
+    /// How scores in PGN comments are read.
+    pub evals: EvalOptions,
 }
 
 impl WeightedInput {
@@ -26,7 +28,8 @@ impl WeightedInput {
     }
 
     pub(super) const fn of(origin: InputPath, weight: f64) -> WeightedInput {
-        WeightedInput { origin, weight, format: None, unit: None }
+        let evals = EvalOptions { eval_unit: None, eval_view: None };
+        WeightedInput { origin, weight, format: None, unit: None, evals }
     }
 }
 

@@ -11,7 +11,7 @@ use super::convert::Conversion;
 use super::generate::Generation;
 use super::label::Labelling;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
-use crate::data::{DataError, Fsd, Purpose, ScoreUnit, SkippedGames};
+use crate::data::{DataError, Fsd, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::output::checked::{with_checksum, without_checksum};
 use crate::output::{OutputFile, SealedFile};
 
@@ -31,6 +31,9 @@ pub struct SourceFile {
     /// Unreadable samples, of other formats.
     #[serde(default)]
     pub skipped_samples: SkippedSamples,
+    /// What was unusual in the games of PGN.
+    #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
+    pub notes: PgnNotes,
     /// How often each game is taken.
     #[serde(default = "once")]
     pub weight: f64,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, detect};
-use crate::data::{DataError, Fsd, Record, RecordError};
+use crate::data::{DataError, EvalOptions, Fsd, PgnNotes, Record, RecordError};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,6 +21,9 @@ pub struct VerifyReport {
     /// Whether the manifest agrees; `None` where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<bool>,
+    /// What was unusual in the games of PGN; none of it is a problem of the file.
+    #[serde(skip_serializing_if = "PgnNotes::is_empty")]
+    pub notes: PgnNotes,
     pub problems: u64,
     /// The first problems.
     pub first: Vec<Problem>,
@@ -45,14 +48,24 @@ const BLOCK: usize = 1 << 16;
 ///
 /// # Errors
 /// When the file cannot be read at all. The report describes what is wrong in the file.
-pub fn verify(path: &Path, format: Option<Format>, progress: &mut dyn FnMut(u64)) -> Result<VerifyReport, DataError> {
+pub fn verify(
+    path: &Path,
+    format: Option<Format>,
+    evals: EvalOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<VerifyReport, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let mut problems = Problems::default();
-    let (samples, games, hash, manifest) = match format {
-        Format::Fsd => verify_fsd(path, &mut problems, progress)?,
-        _ => verify_stream(path, format, &mut problems, progress)?,
+    let mut notes = PgnNotes::default();
+    let (samples, games, hash, manifest) = if format == Format::Fsd {
+        verify_fsd(path, &mut problems, progress)?
+    } else {
+        let mut reader = SampleReader::open_with(path, Some(format), None, evals)?;
+        let facts = verify_stream(&mut reader, &mut problems, progress);
+        notes = reader.notes();
+        facts
     };
-    Ok(VerifyReport { format, samples, games, hash, manifest, problems: problems.count, first: problems.first })
+    Ok(VerifyReport { format, samples, games, hash, manifest, notes, problems: problems.count, first: problems.first })
 }
 
 #[derive(Default)]
@@ -134,13 +147,7 @@ fn disagreements(manifest: &Manifest, fsd: &Fsd) -> Vec<String> {
     differences
 }
 
-fn verify_stream(
-    path: &Path,
-    format: Format,
-    problems: &mut Problems,
-    progress: &mut dyn FnMut(u64),
-) -> Result<FileFacts, DataError> {
-    let mut reader = SampleReader::open(path, Some(format), None)?;
+fn verify_stream(reader: &mut SampleReader, problems: &mut Problems, progress: &mut dyn FnMut(u64)) -> FileFacts {
     let mut hasher = blake3::Hasher::new();
     let mut samples = 0;
     loop {
@@ -165,7 +172,7 @@ fn verify_stream(
         problems.add(example.location.clone(), &example.message);
     }
     problems.count += skipped.total() - skipped.examples.len() as u64;
-    Ok((samples, reader.games(), hasher.finalize().to_hex().to_string(), None))
+    (samples, reader.games(), hasher.finalize().to_hex().to_string(), None)
 }
 
 /// The records that are not well formed, with their indices in the block.

@@ -14,7 +14,7 @@ use super::error;
 use super::feature_set::FeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, UnitOrigin};
-use crate::data::{DataFiles, Method, ScoreUnit};
+use crate::data::{DataFiles, EvalOptions, Method, ScoreUnit};
 use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
     LocalStream, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServiceError, Shard, prepare,
@@ -234,6 +234,9 @@ impl PrepareObserver for Notes {
                 source.path
             ));
         }
+        for source in manifest.sources.iter().filter(|source| source.notes.concerns_scores()) {
+            self.add(format!("{}: {}", source.path, source.notes.lines().join("; ")));
+        }
     }
 }
 
@@ -256,6 +259,7 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
         min_ply: options.take("min_ply")?,
         filter: options.choice("filter")?,
         from_unit: options.parsed::<ScoreUnit>("from_unit")?,
+        evals: EvalOptions { eval_unit: options.choice("eval_unit")?, eval_view: options.choice("eval_view")? },
         needs: options.choice("needs")?,
         layout: options.choice("layout")?.unwrap_or(defaults.layout),
         batch_size: options.take("batch_size")?.unwrap_or(defaults.batch_size),

@@ -113,7 +113,7 @@ fn prepare_built(
     let mut files = Vec::with_capacity(request.data.files().len());
     for path in request.data.iter() {
         unit(&request, path, observer)?;
-        let input = WeightedInput { unit: request.from_unit, ..WeightedInput::file(path) };
+        let input = WeightedInput { unit: request.from_unit, evals: request.evals, ..WeightedInput::file(path) };
         let data = open_unchecked_or_build(&[input], &options, None)?;
         if data.path() == path {
             refuse_filters(&request, "is built already; give the option to `dataset build`")?;

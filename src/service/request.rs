@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::schedule::Schedule;
 use super::{Layout, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
-use crate::data::{DataError, DataFiles, Method, Needs, ScoreUnit, Split};
+use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, ScoreUnit, Split};
 use crate::pipeline::build::Filter;
 use crate::units::Seed;
 
@@ -63,6 +63,8 @@ pub struct Request {
     pub filter: Option<Filter>,
     /// Unit of the scores, for files that do not name it; `None` = the usual unit of the format.
     pub from_unit: Option<ScoreUnit>,
+    /// How scores in PGN comments are read.
+    pub evals: EvalOptions,
     /// What an eval sample must have; `None` = what the file was built for, or a score or result of a file that was not
     /// built.
     pub needs: Option<Needs>,
@@ -114,6 +116,7 @@ impl Request {
             min_ply: None,
             filter: None,
             from_unit: None,
+            evals: EvalOptions::default(),
             needs: None,
             layout: Layout::Csr,
             batch_size: Request::BATCH_SIZE,
@@ -187,6 +190,12 @@ impl Request {
         }
         if let Some(unit) = self.from_unit {
             option("from-unit", unit.to_string().into());
+        }
+        if let Some(unit) = self.evals.eval_unit {
+            option("eval-unit", value_name(&unit));
+        }
+        if let Some(view) = self.evals.eval_view {
+            option("eval-view", value_name(&view));
         }
         if let Some(needs) = self.needs {
             option("needs", value_name(&needs));

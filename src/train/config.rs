@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
-use crate::data::{DataError, DataFiles, Method, ScoreUnit};
+use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit};
 use crate::net::Scheme;
 use crate::pipeline::build::Filter;
 use crate::service::{ReadMode, Request};
@@ -29,6 +29,9 @@ pub struct TrainConfig {
     #[arg(long, value_name = "UNIT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
+    pub evals: EvalOptions,
     /// auto: every sample of a binpack is used, decoded in training; built: the data are filtered as the method
     /// requires
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
@@ -260,6 +263,7 @@ impl TrainConfig {
             set: set.into(),
             data: data.into(),
             from_unit: None,
+            evals: EvalOptions::default(),
             read_mode: built(),
             method,
             min_ply: None,

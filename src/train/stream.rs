@@ -208,6 +208,7 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> 
         min_ply: config.min_ply,
         filter: config.filter,
         from_unit: task.from_unit.filter(|_| eval),
+        evals: config.evals,
         needs: eval.then(|| config.settings.eval_loss.needs()),
         batch_size: config.settings.batch_size,
         slots: Request::default_slots(threads),

@@ -18,7 +18,7 @@ fn workspace() -> Workspace {
     workspace.write(
         "scored.pgn",
         "[Event \"a\"]\n[Result \"1-0\"]\n\n1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.25] } Nc6 \
-         { [%eval #5] } 1-0\n\n[Event \"b\"]\n[Result \"*\"]\n\n1. e5 *\n\n",
+         { [%eval #5] } 3. Bb5 { [%eval ?] } 1-0\n\n[Event \"b\"]\n[Result \"*\"]\n\n1. e5 *\n\n",
     );
     workspace
 }

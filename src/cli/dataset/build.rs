@@ -7,11 +7,11 @@ use indicatif::ProgressBar;
 
 use super::engine::EngineArguments;
 use super::filters::Filters;
-use super::{Threads, failure, progress, style, warn_of_journal, warn_without_plies};
+use super::{Threads, failure, progress, style, warn_of_journal, warn_of_scores, warn_without_plies};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::UnitOrigin;
-use crate::data::{DataError, InputPath, Method, ScoreUnit, formats};
+use crate::data::{DataError, EvalOptions, InputPath, Method, ScoreUnit, formats};
 use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, ShardJob, build_shard, input_unit};
 use crate::pipeline::label::LabelSettings;
 use crate::pipeline::manifest::SourceFile;
@@ -45,6 +45,8 @@ pub struct Arguments {
     /// pawn [default: internal:208 for binpacks, else cp]; scores in different units are converted to centipawns
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    evals: EvalOptions,
     #[command(flatten)]
     filters: Filters,
     #[command(flatten)]
@@ -111,6 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
         input.format = arguments.from;
+        input.evals = arguments.evals;
     }
     set_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
     let labels = arguments.labels.job()?;
@@ -229,6 +232,7 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
     for source in sources {
         if let Some(unit) = source.score_unit.filter(|_| with_units) {
             note_assumed(Path::new(&source.path), unit);
+            warn_of_scores(Path::new(&source.path), &source.notes);
         }
         if source.scores_cut > 0 {
             note!("warning: {} scores of {} were cut to the range that can be stored", source.scores_cut, source.path);
@@ -263,6 +267,7 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "dropped_games": manifest.dropped_games,
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
         "skipped": skipped,
+        "notes": manifest.sources.iter().map(|source| &source.notes).collect::<Vec<_>>(),
         "labelling": manifest.labelling,
         "score_unit": manifest.score_unit,
         "source_units": manifest.sources.iter().map(|source| source.score_unit).collect::<Vec<_>>(),
@@ -294,6 +299,9 @@ fn text(manifest: &Manifest, out: &Path) -> String {
     lines.extend(games.map(|(why, count)| format!("left out   {count} games: {}", why.name())));
     for (reason, count) in manifest.sources.iter().flat_map(|source| &source.skipped.by_reason) {
         lines.push(format!("skipped    {count} games: {reason}"));
+    }
+    for source in &manifest.sources {
+        lines.extend(source.notes.lines().into_iter().map(|line| format!("note       {}: {line}", source.path)));
     }
     lines.push(format!("hash       {}", manifest.samples_hash));
     lines.join("\n")

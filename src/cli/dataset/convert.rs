@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::{Threads, failure, progress};
+use super::{Threads, failure, progress, warn_of_scores};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
-use crate::data::{DataError, ScoreUnit};
+use crate::data::{DataError, EvalOptions, ScoreUnit};
 use crate::pipeline::convert::{
     Conversion, ConvertJob, ConvertOptions, ConvertProgress, ConvertSummary, convert, convert_stream,
 };
@@ -40,6 +40,8 @@ pub struct Arguments {
     /// The result written for samples without one where the format needs a result [default: such samples are left out]
     #[arg(long, value_enum)]
     unknown_result: Option<UnknownResult>,
+    #[command(flatten)]
+    evals: EvalOptions,
     /// Replace the output if it exists
     #[arg(long)]
     force: bool,
@@ -70,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         from_unit: arguments.from_unit,
         to_unit: arguments.to_unit,
         unknown_is_draw: arguments.unknown_result.is_some(),
+        evals: arguments.evals,
     };
     let command: Vec<String> = std::env::args().collect();
     let job = ConvertJob { output, options: &options, command: &command };
@@ -100,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn warn(converted: &ConvertSummary, arguments: &Arguments) {
-    let Conversion { to, score_units, omissions, skipped, .. } = &converted.conversion;
+    let Conversion { to, score_units, omissions, skipped, notes, .. } = &converted.conversion;
     let to_name = to.name();
     for (why, count) in &omissions.samples {
         note!("warning: {count} samples {} were left out: {to_name} cannot store them", why.name());
@@ -114,6 +117,7 @@ fn warn(converted: &ConvertSummary, arguments: &Arguments) {
     if omissions.assumed_draws > 0 {
         note!("warning: {} unknown results became draws", omissions.assumed_draws);
     }
+    warn_of_scores(&arguments.input, notes);
     let unit_is_known = *to == formats::Format::Fsd || score_units.to == to.default_unit();
     if !unit_is_known {
         let unit = score_units.to;
@@ -134,13 +138,14 @@ fn units(conversion: &Conversion) -> String {
 }
 
 fn text(converted: &ConvertSummary, output: &Path) -> String {
-    let Conversion { from, to, .. } = &converted.conversion;
+    let Conversion { from, to, notes, .. } = &converted.conversion;
     let mut lines = vec![
         format!("{}: {} samples, {} from {}", output.display(), converted.samples, to.name(), from.name()),
         format!("read     {}", converted.read),
         format!("games    {}", converted.games),
         format!("scores   {}", units(&converted.conversion)),
     ];
+    lines.extend(notes.lines().into_iter().map(|line| format!("note     {line}")));
     lines.extend(converted.hash.iter().map(|hash| format!("hash     {hash}")));
     lines.join("\n")
 }

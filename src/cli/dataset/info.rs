@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Threads, failure};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
-use crate::data::{ScoreUnit, formats};
+use crate::data::{EvalOptions, ScoreUnit, formats};
 use crate::pipeline::{self, FileInfo};
 
 /// Show the counts and metadata of a file of games or samples
@@ -24,6 +24,8 @@ pub struct Arguments {
     /// else cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    evals: EvalOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -31,7 +33,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let info = pipeline::file_info(&arguments.file, arguments.from, arguments.from_unit).map_err(failure)?;
+    let info =
+        pipeline::file_info(&arguments.file, arguments.from, arguments.from_unit, arguments.evals).map_err(failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&info))?,
         Format::Json => {
@@ -67,6 +70,7 @@ fn text(info: &FileInfo) -> String {
         lines.extend(skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count}: {reason}")));
         lines.extend(skipped.examples.iter().map(|sample| format!("  {sample}")));
     }
+    lines.extend(info.notes.lines().into_iter().map(|line| format!("note         {line}")));
     lines.push(format!("hash         {}", info.hash));
     lines.join("\n")
 }

@@ -18,6 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
 use super::threads::Threads;
+use crate::data::PgnNotes;
 use crate::pipeline::{BuildError, BuildOptions, Manifest, journal_path};
 
 /// Generate, build, convert and inspect training data
@@ -60,6 +61,15 @@ fn warn_of_journal(output: &Path) {
     let journal = journal_path(output);
     if journal.exists() {
         note!("warning: {} is complete, but {} could not be deleted", output.display(), journal.display());
+    }
+}
+
+/// Warns where scores in PGN comments may have been read wrongly, or were not read at all.
+pub(super) fn warn_of_scores(file: &Path, notes: &PgnNotes) {
+    if notes.concerns_scores() {
+        for line in notes.lines() {
+            note!("warning: {}: {line}", file.display());
+        }
     }
 }
 

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::{Threads, failure, progress};
+use super::{Threads, failure, progress, warn_of_scores};
 use crate::cli::print::{percent, table};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json, refuse_existing};
-use crate::data::{ScoreUnit, formats};
+use crate::data::{EvalOptions, ScoreUnit, formats};
 use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
@@ -28,6 +28,8 @@ pub struct Arguments {
     /// else cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    evals: EvalOptions,
     /// A folder for stats.json and the plots
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -47,13 +49,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         refuse_existing(&folder.join(DOCUMENT), arguments.force)?;
     }
     let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
-    let stats = dataset_stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
+    let mut show = |samples: u64, bytes: u64, length: Option<u64>| {
         bar.set_position(bytes);
         let done = length.map(|length| percent(bytes as f64 / length.max(1) as f64));
         bar.set_message(format!("{samples} samples{}", done.map(|done| format!(", {done}")).unwrap_or_default()));
-    });
+    };
+    let Arguments { file, from, from_unit, evals, .. } = arguments;
+    let stats = dataset_stats(file, *from, *from_unit, *evals, &mut show);
     bar.finish_and_clear();
     let stats = stats.map_err(failure)?;
+    warn_of_scores(file, &stats.notes);
     if let Some(folder) = &arguments.out {
         write(&stats, folder)?;
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Threads, failure, progress};
 use crate::cli::{Failure, Format, print_json};
-use crate::data::formats;
+use crate::data::{EvalOptions, formats};
 use crate::pipeline::verify::{VerifyReport, verify};
 
 /// Read a whole file of samples or games and check everything in it
@@ -23,6 +23,8 @@ pub struct Arguments {
     from: Option<formats::Format>,
     #[command(flatten)]
     threads: Threads,
+    #[command(flatten)]
+    evals: EvalOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -31,7 +33,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let bar = progress(None, "{spinner} {elapsed} {msg}");
-    let report = verify(&arguments.file, arguments.from, &mut |samples| bar.set_message(format!("{samples} samples")));
+    let mut progress = |samples| bar.set_message(format!("{samples} samples"));
+    let report = verify(&arguments.file, arguments.from, arguments.evals, &mut progress);
     bar.finish_and_clear();
     let report = report.map_err(failure)?;
     let printed = match arguments.format {
@@ -60,6 +63,7 @@ fn text(report: &VerifyReport, file: &Path) -> String {
     ];
     lines.extend(report.manifest.map(|agrees| format!("manifest   {}", if agrees { "agrees" } else { "disagrees" })));
     lines.extend(report.first.iter().map(|problem| format!("{}: {}", problem.place, problem.message)));
+    lines.extend(report.notes.lines().into_iter().map(|line| format!("note       {line}")));
     let more = report.problems - report.first.len() as u64;
     if more > 0 {
         lines.push(format!("and {more} more"));

@@ -68,6 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             loss,
             format: arguments.data.from,
             unit: arguments.data.from_unit,
+            evals: arguments.data.evals,
             limit: Some(arguments.positions),
         },
         epsilon: arguments.tolerance,

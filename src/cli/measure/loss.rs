@@ -72,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         loss: checked(arguments.loss)?,
         format: arguments.data.from,
         unit: arguments.data.from_unit,
+        evals: arguments.data.evals,
         limit: arguments.positions,
     };
     let mut progress = MeasureProgress::new();

@@ -16,8 +16,8 @@ use super::sample::Data;
 use super::score_unit::note_assumed;
 use super::threads::Threads;
 use super::{Failure, Format, print_json};
-use crate::data::ScoreUnit;
 use crate::data::formats::{self, SkippedSamples, score_unit};
+use crate::data::{EvalOptions, ScoreUnit};
 use crate::measure::{MeasureError, ReadSummary};
 
 /// Measure feature sets and networks on games
@@ -88,6 +88,8 @@ struct ScoredData {
     /// cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    evals: EvalOptions,
 }
 
 impl ScoredData {

@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::game_numbers::GameNumbers;
 use super::skipped::{SkippedSample, SkippedSamples};
 use crate::data::input::{self, Unpacked};
-use crate::data::{DataError, Record};
+use crate::data::{DataError, PgnNotes, Record};
 
 /// Samples per block.
 pub const BLOCK_SAMPLES: usize = 1 << 16;
@@ -22,6 +22,8 @@ pub const BLOCK_SAMPLES: usize = 1 << 16;
 pub struct ReaderState {
     pub bytes_read: AtomicU64,
     pub skipped: Mutex<SkippedSamples>,
+    /// What was unusual in games, set at the end of PGN.
+    pub notes: Mutex<PgnNotes>,
     /// Length and blake3 of the file as stored, set at its end.
     pub source: Mutex<Option<(u64, blake3::Hash)>>,
     /// Set for PGN and text.

@@ -8,14 +8,14 @@ use shakmaty::{Chess, Move, Position};
 
 use super::block_queue::{BLOCK_SAMPLES, BlockSender, decoders};
 use crate::data::input::{Input, InputPath};
-use crate::data::pgn::{Eval, GameHeader, GameReader, GameVisitor, first_ply};
+use crate::data::pgn::{Eval, EvalOptions, GameHeader, GameReader, GameVisitor, PgnNotes, first_ply};
 use crate::data::{DataError, GameResult, Record, SkippedGames};
 use crate::units::Ply;
 
 /// Sends the positions of a file of games.
-pub fn read(path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
+pub fn read(path: &Path, evals: EvalOptions, sender: &mut BlockSender) -> Result<(), DataError> {
     let mut block = Vec::with_capacity(BLOCK_SAMPLES);
-    let totals = all_positions(&InputPath::of(path), |records| {
+    let totals = all_positions(&InputPath::of(path), evals, |records| {
         for record in records {
             block.push(*record);
             if block.len() == BLOCK_SAMPLES
@@ -28,6 +28,7 @@ pub fn read(path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     })?;
     sender.send(block)?;
     *sender.state.skipped.lock().unwrap_or_else(PoisonError::into_inner) = (&totals.skipped).into();
+    *sender.state.notes.lock().unwrap_or_else(PoisonError::into_inner) = totals.notes;
     *sender.state.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(totals.compression);
     *sender.state.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(totals.stored);
     sender.games = totals.games;
@@ -39,6 +40,7 @@ pub struct GameTotals {
     pub games: u64,
     pub compression: &'static str,
     pub skipped: SkippedGames,
+    pub notes: PgnNotes,
     /// Length and blake3 of the file as stored, up to the last byte read.
     pub stored: (u64, blake3::Hash),
 }
@@ -49,9 +51,10 @@ pub struct GameTotals {
 /// When the games cannot be read to their end, or `visit` fails.
 pub fn all_positions(
     origin: &InputPath,
+    evals: EvalOptions,
     mut visit: impl FnMut(&[Record]) -> Result<bool, DataError>,
 ) -> Result<GameTotals, DataError> {
-    let mut reader = GameReader::new(Input::open(origin)?, AllPositions);
+    let mut reader = GameReader::new(Input::open(origin)?, AllPositions, evals);
     let decoders = decoders(&origin.path())?;
     let mut games = 0;
     'read: while let Some(batch) = decoders.install(|| reader.next_batch())? {
@@ -67,7 +70,8 @@ pub fn all_positions(
     }
     let meter = &reader.input().meter;
     let stored = (meter.bytes(), meter.hash());
-    Ok(GameTotals { games, compression: reader.compression(), skipped: reader.skipped.clone(), stored })
+    let notes = reader.notes();
+    Ok(GameTotals { games, compression: reader.compression(), skipped: reader.skipped, notes, stored })
 }
 
 /// Collects every position that a record can hold, with or without a score.

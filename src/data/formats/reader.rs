@@ -12,7 +12,7 @@ use super::game_numbers::GameNumbers;
 use super::skipped::SkippedSamples;
 use super::{FileUnit, Format, binpack, bullet, detect, pgn, resolve_unit, text};
 use crate::data::input::hash_file;
-use crate::data::{DataError, Fsd, Header, Record, ScoreUnit};
+use crate::data::{DataError, EvalOptions, Fsd, Header, PgnNotes, Record, ScoreUnit};
 
 /// Decoded blocks that wait for the reader.
 const QUEUE_BLOCKS: usize = 4;
@@ -41,6 +41,19 @@ impl SampleReader {
     /// # Errors
     /// When the file cannot be read, is not in the given format, or has another unit than the given one.
     pub fn open(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<SampleReader, DataError> {
+        SampleReader::open_with(path, format, unit, EvalOptions::default())
+    }
+
+    /// As [`open`](SampleReader::open); `evals` says how scores in PGN comments are read.
+    ///
+    /// # Errors
+    /// As [`open`](SampleReader::open).
+    pub fn open_with(
+        path: &Path,
+        format: Option<Format>,
+        unit: Option<ScoreUnit>,
+        evals: EvalOptions,
+    ) -> Result<SampleReader, DataError> {
         let format = format.map_or_else(|| detect(path), Ok)?;
         let file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
@@ -57,7 +70,7 @@ impl SampleReader {
             }
             Format::Pgn => {
                 let unit = resolve_unit(path, format, None, unit)?;
-                SampleReader::start(path, format, unit, |_| Box::new(move |sender| pgn::read(&owned, sender)))?
+                SampleReader::start(path, format, unit, |_| Box::new(move |sender| pgn::read(&owned, evals, sender)))?
             }
             Format::Binpack | Format::Bullet | Format::Text => {
                 SampleReader::from_reader(Box::new(file), path, format, unit)?
@@ -204,6 +217,12 @@ impl SampleReader {
     #[must_use]
     pub fn skipped(&self) -> SkippedSamples {
         self.state.skipped()
+    }
+
+    /// What was unusual in the games of PGN; known only at the end.
+    #[must_use]
+    pub fn notes(&self) -> PgnNotes {
+        self.state.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// `plain`, `zstd`, `gzip` or `bzip2`; for PGN and text known only at the end.

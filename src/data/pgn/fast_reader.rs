@@ -1,34 +1,40 @@
 //! Reads games in the usual notation without tokenizing them first. It follows the text alongside pgn-reader's calls
-//! and gives up on anything unusual, which is then left to the strict reader.
+//! and gives up on anything unusual, which is then left to the token reader.
 
 use std::ops::ControlFlow;
 
 use pgn_reader::{RawComment, RawTag, Reader, Skip, Visitor};
 use shakmaty::san::{San, SanPlus, Suffix};
-use shakmaty::{CastlingSide, Chess, File, Outcome, Position, Rank, Role};
+use shakmaty::{CastlingSide, File, Outcome, Rank, Role};
 
 use super::GameVisitor;
-use super::eval::{parse_comment_eval, parse_search_eval};
+use super::eval_options::EvalRules;
+use super::open_game::{OpenGame, ReadGame};
 use super::san::resolve;
 use super::splitter::GameText;
-use super::strict_reader::{apply_tag, game_result};
-use super::tags::GameHeader;
-use super::tokenizer::{ends_token, is_blank};
+use super::tags::Tags;
+use super::tokenizer::{ends_token, is_blank, result_of};
 
 /// Reads the one game of `text`, at whose beginning `reader` stands. `None` if the text is unusual in any way: then
 /// `reader` stands at an unknown position.
-pub fn read<'a, V: GameVisitor>(visitor: &V, text: GameText<'a>, reader: &mut Reader<&'a [u8]>) -> Option<V::Output> {
+pub fn read<'a, V: GameVisitor>(
+    visitor: &V,
+    rules: EvalRules,
+    text: GameText<'a>,
+    reader: &mut Reader<&'a [u8]>,
+) -> Option<ReadGame<V::Output>> {
     let (text, offset) = (text.bytes(), text.offset);
     if !text.starts_with(b"[") {
         return None;
     }
-    let mut fast = FastReader { visitor, text, at: 0, offset };
+    let mut fast = FastReader { visitor, rules, text, at: 0, offset };
     let output = reader.read_game(&mut fast).ok()??;
     output.filter(|_| fast.rest_is_blank())
 }
 
 struct FastReader<'a, V> {
     visitor: &'a V,
+    rules: EvalRules,
     text: &'a [u8],
     /// The end of the text matched so far.
     at: usize,
@@ -36,15 +42,12 @@ struct FastReader<'a, V> {
 }
 
 struct Movetext<S> {
-    header: GameHeader,
-    state: S,
-    position: Chess,
-    moved: bool,
+    game: OpenGame<S>,
     outcome: Option<Outcome>,
 }
 
 /// Breaks with none to give up.
-type Flow<O, T = ()> = ControlFlow<Option<O>, T>;
+type Flow<O, T = ()> = ControlFlow<Option<ReadGame<O>>, T>;
 
 impl<V: GameVisitor> FastReader<'_, V> {
     fn rest(&self) -> &[u8] {
@@ -106,31 +109,31 @@ fn or_give_up<O, T>(value: Option<T>) -> Flow<O, T> {
 }
 
 impl<V: GameVisitor> Visitor for FastReader<'_, V> {
-    type Tags = GameHeader;
+    type Tags = Tags;
     type Movetext = Movetext<V::State>;
-    type Output = Option<V::Output>;
+    type Output = Option<ReadGame<V::Output>>;
 
-    fn begin_tags(&mut self) -> Flow<V::Output, GameHeader> {
-        ControlFlow::Continue(GameHeader::new(self.offset))
+    fn begin_tags(&mut self) -> Flow<V::Output, Tags> {
+        ControlFlow::Continue(Tags::new(self.offset))
     }
 
-    fn tag(&mut self, header: &mut GameHeader, name: &[u8], value: RawTag<'_>) -> Flow<V::Output> {
+    fn tag(&mut self, tags: &mut Tags, name: &[u8], value: RawTag<'_>) -> Flow<V::Output> {
         let value = value.as_bytes();
         let plain = !value.contains(&b'"') && !value.ends_with(b"\\") && name.iter().all(u8::is_ascii_alphanumeric);
         let tag = [&b"["[..], name, b" \"", value, b"\"]"];
         let matched = tag.into_iter().try_for_each(|bytes| self.expect(bytes));
         or_give_up(matched.filter(|()| plain && !name.is_empty()))?;
         or_give_up(self.expect(b"\n").or_else(|| self.expect(b"\r\n")))?;
-        or_give_up(apply_tag(header, name, value).ok())
+        tags.take(name, value, self.at);
+        ControlFlow::Continue(())
     }
 
-    fn begin_movetext(&mut self, header: GameHeader) -> Flow<V::Output, Movetext<V::State>> {
+    fn begin_movetext(&mut self, tags: Tags) -> Flow<V::Output, Movetext<V::State>> {
         // One empty line.
-        or_give_up(self.expect(b"\n").or_else(|| self.expect(b"\r\n")))?;
+        or_give_up(self.expect(b"\n").or_else(|| self.expect(b"\r\n")).filter(|()| tags.problem.is_none()))?;
         // A visitor that breaks here leaves the rest of the text unread, and more games may follow in it.
-        let state = or_give_up(self.visitor.begin_game(&header, self.text.len()).continue_value())?;
-        let position = header.start.clone();
-        ControlFlow::Continue(Movetext { header, state, position, moved: false, outcome: None })
+        let game = or_give_up(OpenGame::begin(self.visitor, tags, self.text.len()).continue_value())?;
+        ControlFlow::Continue(Movetext { game, outcome: None })
     }
 
     fn san(&mut self, movetext: &mut Self::Movetext, san: SanPlus) -> Flow<V::Output> {
@@ -139,10 +142,8 @@ impl<V: GameVisitor> Visitor for FastReader<'_, V> {
         let length = or_give_up(move_length(self.rest(), san))?;
         self.at += length;
         or_give_up(self.rest().first().is_none_or(|byte| ends_token(*byte)).then_some(()))?;
-        let mv = or_give_up(resolve(san.san, &movetext.position))?;
-        self.visitor.visit_move(&mut movetext.state, &movetext.position, mv);
-        movetext.position.play_unchecked(mv);
-        movetext.moved = true;
+        let mv = or_give_up(resolve(san.san, &movetext.game.position))?;
+        movetext.game.play(self.visitor, mv);
         ControlFlow::Continue(())
     }
 
@@ -156,21 +157,14 @@ impl<V: GameVisitor> Visitor for FastReader<'_, V> {
 
     fn comment(&mut self, movetext: &mut Self::Movetext, comment: RawComment<'_>) -> Flow<V::Output> {
         let comment = comment.as_bytes();
-        or_give_up(self.skip_numbers().filter(|()| movetext.outcome.is_none()))?;
+        or_give_up(self.skip_numbers())?;
         or_give_up(self.expect(b"{"))?;
         // pgn-reader looked for the brace beyond the end of this text, too.
         or_give_up((self.rest().len() > comment.len()).then(|| self.at += comment.len()))?;
         or_give_up(self.expect(b"}"))?;
-        if !movetext.moved {
-            return ControlFlow::Continue(());
-        }
-        match parse_comment_eval(comment) {
-            Some(eval) => self.visitor.visit_eval(&mut movetext.state, or_give_up(eval.ok())?),
-            None => {
-                if let Some(eval) = parse_search_eval(comment) {
-                    self.visitor.visit_search_eval(&mut movetext.state, eval);
-                }
-            }
+        // After the result a comment belongs to no move.
+        if movetext.outcome.is_none() {
+            movetext.game.comment(self.visitor, self.rules, comment);
         }
         ControlFlow::Continue(())
     }
@@ -183,9 +177,8 @@ impl<V: GameVisitor> Visitor for FastReader<'_, V> {
     }
 
     fn end_game(&mut self, movetext: Self::Movetext) -> Self::Output {
-        let outcome = movetext.outcome?;
-        let result = game_result(movetext.header.outcome.unwrap_or(outcome));
-        Some(self.visitor.end_game(movetext.state, movetext.header, result))
+        let result = result_of(movetext.outcome?.as_str().as_bytes());
+        Some(movetext.game.end(self.visitor, result))
     }
 }
 

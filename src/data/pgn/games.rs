@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 
 use super::splitter::{GameTexts, Splitter};
-use super::{Eval, GameHeader, GameVisitor, Parser, SkipReason, SkippedGame};
+use super::{
+    Eval, EvalOptions, EvalUnit, EvalView, GameHeader, GameVisitor, ParsedGames, Parser, PgnNotes, SkipReason,
+    SkippedGame, WholeNumbers,
+};
 use crate::data::input::{Input, InputPath};
 use crate::data::{DataError, GameResult};
 use crate::units::Ply;
@@ -46,7 +49,7 @@ pub fn first_ply(start: &Chess) -> Ply {
 /// # Errors
 /// When the file cannot be read or does not hold games.
 pub fn games(path: &Path) -> Result<Games, DataError> {
-    let reader = GameReader::new(Input::open(&InputPath::File(path.into()))?, GameCollector);
+    let reader = GameReader::new(Input::open(&InputPath::File(path.into()))?, GameCollector, EvalOptions::default());
     Ok(Games { reader, ready: VecDeque::new() })
 }
 
@@ -143,16 +146,28 @@ pub struct GameReader<V> {
     /// The texts after the current batch, read while that batch was parsed.
     next_texts: Option<GameTexts>,
     games_read: u64,
+    options: EvalOptions,
+    /// How scores without a point are read, once the options or the file decide it.
+    whole_numbers: Option<WholeNumbers>,
     pub skipped: SkippedGames,
+    notes: PgnNotes,
 }
 
 /// Games that one task parses.
 const TASK_GAMES: usize = 16;
 
 impl<V: GameVisitor> GameReader<V> {
-    pub fn new(input: Input, visitor: V) -> GameReader<V> {
-        let skipped = SkippedGames::default();
-        GameReader { visitor, splitter: Splitter::new(input), next_texts: None, games_read: 0, skipped }
+    pub fn new(input: Input, visitor: V, options: EvalOptions) -> GameReader<V> {
+        GameReader {
+            visitor,
+            splitter: Splitter::new(input),
+            next_texts: None,
+            games_read: 0,
+            options,
+            whole_numbers: options.whole_numbers(),
+            skipped: SkippedGames::default(),
+            notes: PgnNotes::default(),
+        }
     }
 
     pub fn compression(&self) -> &'static str {
@@ -168,34 +183,72 @@ impl<V: GameVisitor> GameReader<V> {
     /// # Errors
     /// When the input is cut off or damaged; all games before that come first.
     pub fn next_batch(&mut self) -> Result<Option<Vec<V::Output>>, DataError> {
-        let GameReader { visitor, splitter, next_texts, .. } = self;
-        let visitor = &*visitor;
-        let texts = next_texts.take().unwrap_or_else(|| splitter.next_texts());
+        let texts = self.next_texts.take().unwrap_or_else(|| self.splitter.next_texts());
         if texts.is_empty() {
-            return splitter.take_failure().map_or(Ok(None), |cause| Err(self.read_error(cause)));
+            return self.splitter.take_failure().map_or(Ok(None), |cause| Err(self.read_error(cause)));
         }
-        let parse_task = |parser: &mut Parser, task: usize| {
-            let mut games = Vec::with_capacity(TASK_GAMES);
-            let mut reader = None;
-            for game in task * TASK_GAMES..texts.len().min((task + 1) * TASK_GAMES) {
-                parser.parse(visitor, texts.text(game), &mut reader, &mut games);
+        let GameReader { visitor, splitter, .. } = self;
+        let rules = self.options.rules(self.whole_numbers.unwrap_or(WholeNumbers::Pawns));
+        let (next, mut parsed) =
+            rayon::join(|| splitter.next_texts(), || parse_texts(&*visitor, &texts, || Parser::new(rules)));
+        if self.whole_numbers.is_none() {
+            self.whole_numbers = self.decide_whole_numbers(&parsed)?;
+            if let Some(decided) = self.whole_numbers.filter(|decided| *decided != WholeNumbers::Pawns) {
+                let rules = self.options.rules(decided);
+                parsed = parse_texts(&self.visitor, &texts, || Parser::new(rules));
             }
-            games
-        };
-        let tasks = texts.len().div_ceil(TASK_GAMES);
-        let parse_all = || (0..tasks).into_par_iter().map_init(Parser::default, parse_task).collect::<Vec<_>>();
-        let (next, parsed) = rayon::join(|| splitter.next_texts(), parse_all);
+        }
         self.splitter.recycle(texts);
         self.next_texts = Some(next);
-        let mut games = Vec::with_capacity(parsed.len());
-        for game in parsed.into_iter().flatten() {
-            match game {
-                Ok(game) => games.push(game),
-                Err(skipped) => self.skipped.add(skipped),
+        let mut games = Vec::with_capacity(parsed.iter().map(|parsed| parsed.games.len()).sum());
+        for task in parsed {
+            self.notes.add(task.notes);
+            for game in task.games {
+                match game {
+                    Ok(game) => games.push(game),
+                    Err(skipped) => self.skipped.add(skipped),
+                }
             }
         }
         self.games_read += games.len() as u64;
         Ok(Some(games))
+    }
+
+    /// What was unusual in the games so far, and how it was read.
+    pub fn notes(&self) -> PgnNotes {
+        let mut notes = self.notes.clone();
+        if notes.whole_numbers > 0 {
+            notes.whole_numbers_read_as = self.whole_numbers;
+            notes.view = Some(self.options.eval_view.unwrap_or(EvalView::White));
+            notes.unit_was_given = self.options.eval_unit.is_some();
+        }
+        notes
+    }
+
+    /// How scores without a point are read, where the games of a batch decide it: they have a point, or they have such
+    /// scores and the whole file must be searched for a point. Depends on the file alone, not on the batches.
+    fn decide_whole_numbers(&self, parsed: &[ParsedGames<V::Output>]) -> Result<Option<WholeNumbers>, DataError> {
+        if parsed.iter().any(|task| task.notes.points) {
+            return Ok(Some(WholeNumbers::Pawns));
+        }
+        if parsed.iter().all(|task| task.notes.whole_numbers == 0) {
+            return Ok(None);
+        }
+        let origin = self.input().origin.clone();
+        if origin == InputPath::Stdin {
+            let reason = "its first scores have no point, and it cannot be read twice to find one: say --eval-unit cp \
+                          or pawns";
+            return Err(DataError::Input { input: origin.path().display().to_string(), reason: reason.into() });
+        }
+        let pawns = EvalOptions { eval_unit: Some(EvalUnit::Pawns), ..self.options };
+        let mut search = GameReader::new(Input::open(&origin)?, ScoresOnly, pawns);
+        // Damage is reported when the games are read.
+        while let Ok(Some(_)) = search.next_batch() {
+            if search.notes.points {
+                return Ok(Some(WholeNumbers::Pawns));
+            }
+        }
+        Ok(Some(if search.notes.commas { WholeNumbers::DecimalComma } else { WholeNumbers::Centipawns }))
     }
 
     fn read_error(&self, cause: std::io::Error) -> DataError {
@@ -209,4 +262,40 @@ impl<V: GameVisitor> GameReader<V> {
             }
         }
     }
+}
+
+/// Parses texts on all cores, a few games a task; the tasks come in the order of the texts.
+fn parse_texts<V: GameVisitor>(
+    visitor: &V,
+    texts: &GameTexts,
+    parser: impl Fn() -> Parser + Sync + Send,
+) -> Vec<ParsedGames<V::Output>> {
+    let parse_task = |parser: &mut Parser, task: usize| {
+        let mut parsed = ParsedGames::with_capacity(TASK_GAMES);
+        let mut reader = None;
+        for game in task * TASK_GAMES..texts.len().min((task + 1) * TASK_GAMES) {
+            parser.parse(visitor, texts.text(game), &mut reader, &mut parsed);
+        }
+        parsed
+    };
+    let tasks = texts.len().div_ceil(TASK_GAMES);
+    (0..tasks).into_par_iter().map_init(parser, parse_task).collect()
+}
+
+/// Reads games for the notes on their scores alone.
+struct ScoresOnly;
+
+impl GameVisitor for ScoresOnly {
+    type State = ();
+    type Output = ();
+
+    fn begin_game(&self, _: &GameHeader, _: usize) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn visit_move(&self, (): &mut (), _: &Chess, _: Move) {}
+
+    fn visit_eval(&self, (): &mut (), _: Eval) {}
+
+    fn end_game(&self, (): (), _: GameHeader, _: Option<GameResult>) {}
 }

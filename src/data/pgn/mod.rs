@@ -1,34 +1,44 @@
 //! PGN games. [`games`](games()) reads whole games from a file; a [`GameVisitor`] is called while games are read and
-//! keeps only what it needs. Reading is stricter than pgn-reader, on which it is built: a token that is neither a move,
-//! a number, a comment nor a result makes the game malformed, because the moves after it cannot be trusted.
+//! keeps only what it needs. A token that is neither a move, a number, a comment nor a result makes a game malformed,
+//! because the moves after it cannot be trusted; a comment never does.
 //!
-//! `splitter` cuts a file into texts of single games. `fast_reader` reads the usual ones; the rest go through
-//! `tokenizer` and `strict_reader`, which also locate errors.
+//! `splitter` cuts a file into texts of single games. `fast_reader` reads the usual ones through pgn-reader;
+//! `token_reader` reads all others, which pgn-reader refuses or reads only in part, and locates errors. Both hand the
+//! parts of a game to `open_game`, so that tags, scores and results mean the same in both.
 
+mod comment_score;
 mod eval;
+mod eval_options;
 mod fast_reader;
 mod games;
+mod notation;
+mod notes;
+mod open_game;
 mod san;
 mod splitter;
-mod strict_reader;
 mod tags;
+mod token_reader;
 mod tokenizer;
 mod writer;
 
 use std::fmt;
 use std::ops::ControlFlow;
 
+use eval_options::EvalRules;
+use open_game::ReadGame;
 use pgn_reader::Reader;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move};
 use splitter::GameText;
-use tokenizer::{Token, Tokenizer};
+use tokenizer::Tokenizer;
 
 use crate::data::GameResult;
 use crate::text::excerpt;
 
 pub use eval::Eval;
+pub use eval_options::{EvalOptions, EvalUnit, EvalView, WholeNumbers};
 pub use games::{Game, GameReader, Games, PlayedMove, SkippedGames, first_ply, games};
+pub use notes::PgnNotes;
 pub use tags::{GameHeader, Speed};
 pub use writer::PgnWriter;
 
@@ -61,12 +71,11 @@ pub enum SkipReason {
     Variant,
     /// The `FEN` tag holds no legal standard position.
     StartPosition,
-    /// A line that begins like a tag but is not one.
+    /// A line that begins like a tag but is not one, where the game cannot be read without it.
     MalformedTag,
     /// A token that is neither a move, a number, a comment nor a result.
     Garbage,
     IllegalMove,
-    MalformedEval,
     /// The text ends before the game's result.
     Unfinished,
 }
@@ -90,7 +99,6 @@ impl fmt::Display for SkipReason {
             SkipReason::MalformedTag => "malformed tag",
             SkipReason::Garbage => "garbage",
             SkipReason::IllegalMove => "illegal move",
-            SkipReason::MalformedEval => "malformed eval",
             SkipReason::Unfinished => "text ends before the result",
         })
     }
@@ -104,18 +112,37 @@ impl fmt::Display for SkippedGame {
 }
 
 /// Reads texts one after another, each with one or more games.
-#[derive(Default)]
 pub struct Parser {
-    /// The allocation of the last game's tokens, for reuse.
-    tokens: Vec<Token>,
+    rules: EvalRules,
     /// Consecutive games that the fast reader could not read.
     fast_failures: u32,
+}
+
+/// The games of one text or of several.
+pub struct ParsedGames<O> {
+    pub games: Vec<Result<O, SkippedGame>>,
+    pub notes: PgnNotes,
 }
 
 /// After this many failures in a row the fast reader is not tried for three times as many games.
 const MAX_FAST_FAILURES: u32 = 8;
 
+impl<O> ParsedGames<O> {
+    pub fn with_capacity(games: usize) -> Self {
+        ParsedGames { games: Vec::with_capacity(games), notes: PgnNotes::default() }
+    }
+
+    fn add(&mut self, game: ReadGame<O>) {
+        self.games.push(Ok(game.output));
+        self.notes.add(game.notes);
+    }
+}
+
 impl Parser {
+    pub const fn new(rules: EvalRules) -> Parser {
+        Parser { rules, fast_failures: 0 }
+    }
+
     /// Appends the games of one text: usually one, more where games without tags follow each other. `reader` is at the
     /// start of the text or `None`; afterwards it is at the start of the next text or `None`.
     pub fn parse<'a, V: GameVisitor>(
@@ -123,47 +150,43 @@ impl Parser {
         visitor: &V,
         text: GameText<'a>,
         reader: &mut Option<Reader<&'a [u8]>>,
-        out: &mut Vec<Result<V::Output, SkippedGame>>,
+        out: &mut ParsedGames<V::Output>,
     ) {
         if self.fast_failures < MAX_FAST_FAILURES {
-            let game = fast_reader::read(visitor, text, reader.get_or_insert_with(|| Reader::new(text.rest)));
-            if let Some(game) = game {
+            let reader = reader.get_or_insert_with(|| Reader::new(text.rest));
+            if let Some(game) = fast_reader::read(visitor, self.rules, text, reader) {
                 self.fast_failures = 0;
-                return out.push(Ok(game));
+                return out.add(game);
             }
             self.fast_failures += 1;
         } else {
             self.fast_failures = (self.fast_failures + 1) % (4 * MAX_FAST_FAILURES);
         }
         *reader = None;
-        self.parse_strictly(visitor, text.bytes(), text.offset, out);
+        self.parse_tokens(visitor, text.bytes(), text.offset, out);
     }
 
-    fn parse_strictly<V: GameVisitor>(
-        &mut self,
-        visitor: &V,
-        text: &[u8],
-        offset: u64,
-        out: &mut Vec<Result<V::Output, SkippedGame>>,
-    ) {
+    fn parse_tokens<V: GameVisitor>(&self, visitor: &V, text: &[u8], offset: u64, out: &mut ParsedGames<V::Output>) {
         let mut tokenizer = Tokenizer::new(text);
         let mut next = tokenizer.skip_blank(0);
         while let Some(start) = next {
-            let game = tokenizer.tokenize_game(start, std::mem::take(&mut self.tokens));
-            let output = strict_reader::read(visitor, text, offset, &game);
-            next = match &output {
-                Ok(_) => tokenizer.skip_blank(game.end),
+            tokenizer.begin_game(start);
+            let game = token_reader::read(visitor, self.rules, &mut tokenizer, offset);
+            next = match &game {
+                Ok(_) if !tokenizer.failed() => tokenizer.after_game(),
                 // All text after a game's tags belongs to that game.
-                Err(_) if text[start] == b'[' => None,
-                Err(_) => tokenizer.next_game(&game),
+                _ if text[start] == b'[' => None,
+                _ => tokenizer.next_game(),
             };
-            out.push(output.map_err(|error| SkippedGame {
-                reason: error.reason,
-                game_offset: offset + start as u64,
-                offset: offset + error.offset as u64,
-                text: first_word(&text[error.offset..]),
-            }));
-            self.tokens = game.tokens;
+            match game {
+                Ok(game) => out.add(game),
+                Err(error) => out.games.push(Err(SkippedGame {
+                    reason: error.reason,
+                    game_offset: offset + start as u64,
+                    offset: offset + error.offset as u64,
+                    text: first_word(&text[error.offset..]),
+                })),
+            }
         }
     }
 }
@@ -174,5 +197,7 @@ fn first_word(text: &[u8]) -> String {
     excerpt(&text[..end], 24)
 }
 
+#[cfg(test)]
+mod file_tests;
 #[cfg(test)]
 mod tests;

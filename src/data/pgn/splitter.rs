@@ -1,6 +1,6 @@
-//! Cuts PGN text into the texts of single games without parsing them: a game begins at a tag line (`[Name …`) after a
-//! line that is not a tag. A malformed game therefore never swallows the next one, games can be parsed in parallel, and
-//! each has a byte offset.
+//! Cuts PGN text into the texts of single games without parsing them: a game begins at a tag line (`[Name "value"]`)
+//! after a line that is not a tag. A malformed game therefore never swallows the next one, games can be parsed in
+//! parallel, and each has a byte offset.
 
 use std::io;
 use std::ops::Range;
@@ -107,7 +107,7 @@ impl Splitter {
         let mut wanted = self.batch_bytes;
         loop {
             self.fill(&mut bytes, wanted);
-            let mut games = split_games(&bytes);
+            let mut games = split_games(&bytes, self.ended);
             if self.ended && self.failure.is_none() {
                 return self.texts(bytes, games);
             }
@@ -128,6 +128,7 @@ impl Splitter {
 
     fn fill(&mut self, bytes: &mut Vec<u8>, wanted: usize) {
         while bytes.len() < wanted && !self.ended {
+            let known = bytes.len();
             match self.input.read(wanted - bytes.len(), bytes) {
                 Ok(0) => self.ended = true,
                 Ok(_) => {}
@@ -136,6 +137,7 @@ impl Splitter {
                     self.failure = Some(error);
                 }
             }
+            end_lines_with_line_feeds(bytes, known, self.ended);
         }
     }
 
@@ -146,21 +148,53 @@ impl Splitter {
     }
 }
 
-/// The ranges of the games in a text; together they cover it.
-fn split_games(bytes: &[u8]) -> Vec<Range<usize>> {
+/// Replaces carriage returns that end a line without a line feed; the bytes before `known` were done before, except for
+/// carriage returns at their end.
+fn end_lines_with_line_feeds(bytes: &mut [u8], known: usize, ended: bool) {
+    let mut at = known - bytes[..known].iter().rev().take_while(|byte| **byte == b'\r').count();
+    while let Some(length) = memchr::memchr(b'\r', &bytes[at..]) {
+        let first = at + length;
+        at = first + bytes[first..].iter().take_while(|byte| **byte == b'\r').count();
+        match bytes.get(at) {
+            Some(b'\n') => {}
+            None if !ended => {}
+            _ => bytes[first..at].fill(b'\n'),
+        }
+    }
+}
+
+/// The ranges of the games in a text; together they cover it. `ended`: no text follows.
+fn split_games(bytes: &[u8], ended: bool) -> Vec<Range<usize>> {
     let mut games = Vec::new();
     let (mut start, mut in_movetext) = (0, false);
+    // Whether the last line ends within a comment, or was empty; the first of the lines before it that look like tags.
+    let (mut in_comment, mut after_empty, mut tags_start) = (false, true, None);
     let mut line_start = 0;
     while line_start < bytes.len() {
         let line_end =
             memchr::memchr(b'\n', &bytes[line_start..]).map_or(bytes.len(), |length| line_start + length + 1);
         let line = &bytes[line_start..line_end];
-        if in_movetext && is_tag(line) {
-            games.push(start..line_start);
-            start = line_start;
-            in_movetext = false;
+        if in_movetext && looks_like_tag(line) {
+            // A malformed tag may come first, after an empty line.
+            let first = *tags_start.get_or_insert(line_start);
+            if tokenizer::tag_pair(trim(line)).is_some() && !(in_comment && comment_ends(&bytes[line_start..], ended)) {
+                games.push(start..first);
+                start = first;
+                (in_movetext, in_comment) = (false, false);
+            } else if !after_empty {
+                tags_start = None;
+            }
+        } else {
+            tags_start = None;
         }
         in_movetext = in_movetext || has_movetext(line);
+        if in_movetext {
+            in_comment = match memchr::memrchr2(b'{', b'}', line) {
+                Some(brace) => line[brace] == b'{',
+                None => in_comment,
+            };
+        }
+        after_empty = trim(line).is_empty() || after_empty && tags_start.is_some();
         line_start = line_end;
     }
     if start < bytes.len() {
@@ -169,18 +203,32 @@ fn split_games(bytes: &[u8]) -> Vec<Range<usize>> {
     games
 }
 
-/// Whether a line begins with `[` and a letter; a line may also begin with a comment such as `[%eval 0.3]`.
-fn is_tag(line: &[u8]) -> bool {
-    matches!(trim(line), [b'[', c, ..] if c.is_ascii_alphabetic())
+/// Longer comments with lines that are tags are not expected.
+const MAX_COMMENT_BYTES: usize = 64 << 10;
+
+/// Whether an open comment ends in the text rather than being left open: another comment would begin first. Where the
+/// text ends too early to tell, it does until more is read.
+fn comment_ends(text: &[u8], ended: bool) -> bool {
+    let near = &text[..text.len().min(MAX_COMMENT_BYTES)];
+    match memchr::memchr2(b'{', b'}', near) {
+        Some(brace) => near[brace] == b'}',
+        None => near.len() < MAX_COMMENT_BYTES && !ended,
+    }
+}
+
+/// Whether a line begins with `[` and a letter, as tags do, well-formed or not; a line may also begin with a comment
+/// such as `[%eval 0.3]`.
+fn looks_like_tag(line: &[u8]) -> bool {
+    matches!(trim(line), [b'[', c, ..] if c.is_ascii_alphabetic() || !c.is_ascii())
 }
 
 /// Whether a line holds anything but tags, well-formed or not.
 fn has_movetext(line: &[u8]) -> bool {
     let mut rest = trim(line);
-    while let Some(tag) = tokenizer::parse_tag(rest) {
+    while let Some(tag) = tokenizer::tag_pair(rest) {
         rest = trim(&rest[tag.end..]);
     }
-    !(rest.is_empty() || is_tag(rest) || line.starts_with(b"%"))
+    !(rest.is_empty() || looks_like_tag(rest) || line.starts_with(b"%"))
 }
 
 fn trim(line: &[u8]) -> &[u8] {

@@ -5,7 +5,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::{ByColor, CastlingMode, Chess, Outcome, Position};
+use shakmaty::{ByColor, CastlingMode, Chess, Position};
+
+use super::SkipReason;
+use super::tokenizer::{GameError, result_of};
+use crate::data::GameResult;
 
 /// The tags of a game.
 #[derive(Clone, Debug)]
@@ -13,18 +17,61 @@ pub struct GameHeader {
     /// Offset of the game's text in the decompressed file.
     pub offset: u64,
     pub start: Chess,
-    /// None without a `Result` tag that names one.
-    pub outcome: Option<Outcome>,
+    /// White's result; `None` without a `Result` tag that names one.
+    pub result: Option<GameResult>,
     /// Elo ratings given in the tags.
     pub ratings: ByColor<Option<u16>>,
     pub speed: Option<Speed>,
 }
 
-impl GameHeader {
-    pub(super) fn new(offset: u64) -> GameHeader {
+/// The tags of a game while they are read.
+pub struct Tags {
+    pub header: GameHeader,
+    /// Whether the `Termination` tag speaks of an illegal move.
+    pub says_illegal: bool,
+    /// Malformed tags that are not needed.
+    pub malformed: u64,
+    /// Why the game cannot be read; a variant is named whatever the order of the tags.
+    pub problem: Option<GameError>,
+}
+
+impl Tags {
+    pub fn new(offset: u64) -> Tags {
         let ratings = ByColor { white: None, black: None };
-        GameHeader { offset, start: Chess::default(), outcome: None, ratings, speed: None }
+        let header = GameHeader { offset, start: Chess::default(), result: None, ratings, speed: None };
+        Tags { header, says_illegal: false, malformed: 0, problem: None }
     }
+
+    /// Takes a tag; `at` is its place in the text.
+    pub fn take(&mut self, name: &[u8], value: &[u8], at: usize) {
+        match name {
+            b"Result" => self.header.result = result_of(value.trim_ascii()),
+            b"WhiteElo" => self.header.ratings.white = rating(value),
+            b"BlackElo" => self.header.ratings.black = rating(value),
+            b"TimeControl" => self.header.speed = Speed::of(value),
+            b"Termination" => self.says_illegal = says_illegal(value),
+            _ if name.eq_ignore_ascii_case(b"FEN") => match start_position(value) {
+                Ok(start) => self.header.start = start,
+                Err(reason) => drop(self.problem.get_or_insert(GameError { reason, offset: at })),
+            },
+            _ if name.eq_ignore_ascii_case(b"Variant") && !is_standard(value) => {
+                self.problem = Some(GameError { reason: SkipReason::Variant, offset: at });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the game cannot be read without the tag at the beginning of a text, which is malformed.
+pub fn is_needed(tag: &[u8]) -> bool {
+    let name = tag.strip_prefix(b"[").unwrap_or(tag).trim_ascii_start();
+    let length = name.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(name.len());
+    [&b"FEN"[..], b"Variant"].iter().any(|needed| name[..length].eq_ignore_ascii_case(needed))
+}
+
+/// Whether a text speaks of an illegal move.
+pub fn says_illegal(text: &[u8]) -> bool {
+    text.windows(7).any(|word| word.eq_ignore_ascii_case(b"illegal"))
 }
 
 /// Time class of a game by its `TimeControl` tag: base time plus forty increments, with Lichess's limits.
@@ -86,23 +133,34 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
 }
 
 /// An Elo rating; `None` for values such as `?` and `-`.
-pub(super) fn rating(value: &[u8]) -> Option<u16> {
+fn rating(value: &[u8]) -> Option<u16> {
     number(std::str::from_utf8(value).ok()?)
 }
 
-pub(super) fn is_standard(variant: &[u8]) -> bool {
+fn is_standard(variant: &[u8]) -> bool {
     [&b"standard"[..], b"chess", b"normal", b"from position", b"?", b""]
         .iter()
         .any(|name| variant.trim_ascii().eq_ignore_ascii_case(name))
 }
 
-pub(super) fn start_position(fen: &[u8]) -> Option<Chess> {
-    let fen = Fen::from_ascii(fen.trim_ascii()).ok()?;
-    let position: Chess = match fen.into_position(CastlingMode::Standard) {
-        Ok(position) => position,
-        Err(error) => error.ignore_invalid_ep_square().ok()?,
+/// The position of a `FEN` tag. Castling rights that only Chess960 has make it a variant's; an en-passant square that no
+/// pawn can take is dropped.
+fn start_position(fen: &[u8]) -> Result<Chess, SkipReason> {
+    let text = fen.trim_ascii();
+    let text = text.strip_suffix(b";").unwrap_or(text);
+    let fen = Fen::from_ascii(text).map_err(|_| SkipReason::StartPosition)?;
+    let position = |mode| match fen.clone().into_position::<Chess>(mode) {
+        Ok(position) => Some(position),
+        Err(error) => error.ignore_invalid_ep_square().ok(),
     };
-    (position.board().occupied().count() <= 32).then_some(position)
+    let Some(start) = position(CastlingMode::Standard) else {
+        let is_chess960 = position(CastlingMode::Chess960).is_some();
+        return Err(if is_chess960 { SkipReason::Variant } else { SkipReason::StartPosition });
+    };
+    if start.board().occupied().count() > 32 {
+        return Err(SkipReason::StartPosition);
+    }
+    Ok(start)
 }
 
 #[cfg(test)]

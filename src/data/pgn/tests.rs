@@ -18,11 +18,19 @@ fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
 
 /// Reads a text with both readers, which must agree.
 fn read_into(text: &[u8], offset: u64, games: &mut Vec<Result<Game, SkippedGame>>) {
-    let (first, mut strict) = (games.len(), Vec::new());
+    games.extend(parsed_with(text, offset, RULES).games);
+}
+
+const RULES: EvalRules = EvalRules { whole_numbers: WholeNumbers::Pawns, all_centipawns: false, view: None };
+
+fn parsed_with(text: &[u8], offset: u64, rules: EvalRules) -> ParsedGames<Game> {
+    let (mut parsed, mut by_tokens) = (ParsedGames::with_capacity(1), ParsedGames::with_capacity(1));
     let text = GameText { rest: text, length: text.len(), offset };
-    Parser::default().parse(&GameCollector, text, &mut None, games);
-    Parser::default().parse_strictly(&GameCollector, text.rest, offset, &mut strict);
-    assert_eq!(games[first..], strict, "{}", String::from_utf8_lossy(text.rest));
+    Parser::new(rules).parse(&GameCollector, text, &mut None, &mut parsed);
+    Parser::new(rules).parse_tokens(&GameCollector, text.rest, offset, &mut by_tokens);
+    assert_eq!(parsed.games, by_tokens.games, "{}", String::from_utf8_lossy(text.rest));
+    assert_eq!(parsed.notes, by_tokens.notes, "{}", String::from_utf8_lossy(text.rest));
+    parsed
 }
 
 fn only(text: &str) -> Game {
@@ -57,7 +65,8 @@ fn the_fast_reader_reads_usual_games() {
     let check = |movetext: &str, fast: bool| {
         let text = format!("[Event \"x\"]\n[Result \"1-0\"]\n\n{movetext}\n\n");
         let game_text = GameText { rest: text.as_bytes(), length: text.len(), offset: 100 };
-        let found = fast_reader::read(&GameCollector, game_text, &mut Reader::new(text.as_bytes()));
+        let found = fast_reader::read(&GameCollector, RULES, game_text, &mut Reader::new(text.as_bytes()));
+        let found = found.map(|game| game.output);
         assert_eq!(found.is_some(), fast, "{text}");
         let games = parsed(&text);
         assert!(found.is_none_or(|game| games == [Ok(game)]), "{text}");
@@ -75,7 +84,8 @@ fn the_fast_reader_reads_usual_games() {
     check("1. e4 12x e5 1-0", false);
     check("1. e4 e5x 1-0", false);
     check("1. e4 e5 2. Ke3 1-0", false);
-    check("1. e4 { [%eval x] } e5 1-0", false);
+    check("1. e4 { [%eval x] } e5 {+0.31/14 0.25s} 1-0", true);
+    check("1. e4 e5 1-0 {Black resigns}", true);
 }
 
 #[test]
@@ -87,6 +97,18 @@ fn results() {
     check("1. e4 *", None);
     check("[Result \"0-1\"]\n\n1. e4 *", Some(GameResult::Loss));
     check("[Result \"?\"]\n\n1. e4 1-0", Some(GameResult::Win));
+    check("[Result \"*\"]\n\n1. e4 1-0", Some(GameResult::Win));
+    check("[Result \"*\"]\n\n1. e4 1/2-1/2 {agreed}", Some(GameResult::Draw));
+    check("[Result \"*\"]\n\n1. e4 *", None);
+    check("[Result \"0.5-0.5\"]\n\n1. e4 *", Some(GameResult::Draw));
+    check("[Result \"1/2\"]\n\n1. e4 *", Some(GameResult::Draw));
+    check("[Result \" 1-0 \"]\n\n1. e4 *", Some(GameResult::Win));
+    for draw in ["1/2-1/2", "1/2", "0.5-0.5", "0,5-0,5", "½-½"] {
+        check(&format!("1. e4 e5 {draw}"), Some(GameResult::Draw));
+        check(&format!("[Result \"{draw}\"]\n\n1. e4 e5 2. Nf3 {draw}\n"), Some(GameResult::Draw));
+    }
+    check("1. e4 1:0", Some(GameResult::Win));
+    check("1. e4 0:1\n", Some(GameResult::Loss));
 }
 
 #[test]
@@ -102,6 +124,9 @@ fn evals() {
     check("[%eval #3]", Some(Eval::Mate(3)));
     check("[%eval #-3]", Some(Eval::Mate(-3)));
     check("nothing", None);
+    check("[%eval #0]", None);
+    check("[%eval\n0.35]", score(35));
+    check("[%eval x]", None);
     assert_eq!(only("{[%eval 1]} 1. e4 *").moves[0].eval, None);
 }
 
@@ -139,12 +164,24 @@ fn malformed_games_have_a_reason_and_an_offset() {
     check("1. e4 12x *", SkipReason::Garbage, 6, "12x");
     check("1. e4 e5", SkipReason::Unfinished, 8, "");
     check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
-    check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
     check("1. e4 e5e.p.\n\n1. e4", SkipReason::Unfinished, 12, "");
-    check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+    check("[FEN x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[FEN");
+    check("[Event \"x\"\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+    check("[1]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[1]");
     assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
     assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
     check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
+    // A variant by its tag or by its castling rights, whatever the order.
+    let start = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w";
+    check(
+        &format!("[FEN \"{start} HFhf - 0 1\"]\n[Variant \"fischerandom\"]\n\n1. e4 *"),
+        SkipReason::Variant,
+        65,
+        "[Variant",
+    );
+    check(&format!("[FEN \"{start} HFhf - 0 1\"]\n\n1. e4 *"), SkipReason::Variant, 0, "[FEN");
+    check(&format!("[FEN \"{start} KQkq - 0 1\"]\n\n1. e4 *"), SkipReason::Variant, 0, "[FEN");
+    check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n[Variant \"Horde\"]\n\n1. e4 *", SkipReason::Variant, 35, "[Variant");
     check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
     check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
 }
@@ -165,6 +202,27 @@ fn common_variants_of_the_notation_are_read() {
     check("1. e4 e5 ; open\n\r\n\n\n% x\n\n2. Nf3 (2. d4\n\nd5) *", "e2e4 e7e5 g1f3");
     check("[A \"\"]\n\n{an introduction}\n\n1. e4\n\n1. ... e5 *", "e2e4 e7e5");
     // Unescaped quotes and backslashes, which python-chess accepts too.
+    check("[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1;\"]\n\n1. e4 *", "e2e4");
+    check("[fen \"4k3/8/8/8/4p3/8/4P3/4K3 w - e3 0 1\"]\n\n1. e3 *", "e2e3");
+    // Tags that are not needed may be malformed.
+    for tag in
+        ["[Black+Elo \"x\"]", "[Black-Elo \"x\"]", "[Annotator Nobody]", "[White \"A\"", "[Grösse \"x\"]", "[Event]"]
+    {
+        check(&format!("[Event \"x\"]\n{tag}\n[Result \"1-0\"]\n\n1. e4 1-0"), "e2e4");
+        check(&format!("{tag}\n[Event \"x\"]\n\n1. e4 1-0"), "e2e4");
+    }
+    check("[Annotator Nobody] 1. e4 *", "e2e4");
+    // Old notations, judgements of the position, comments after the result.
+    check("1. e2-e4 e7-e5 2. Ng1-f3 Nb8-c6 *", "e2e4 e7e5 g1f3 b8c6");
+    check("e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1g1 *", "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1g1");
+    for promotion in ["axb8Q", "axb8=Q", "axb8(Q)", "axb8=(Q)", "axb8/Q", "axb8q+", "ab8Q"] {
+        let moves = "a2a4 b7b5 a4b5 a7a6 b5a6 c7c6 a6a7 d7d6 a7b8q";
+        check(&format!("1. a4 b5 2. axb5 a6 3. bxa6 c6 4. a7 d6 5. {promotion} 1-0"), moves);
+    }
+    check("1. e4 d5 2. ed5 Qd5 +- *", "e2e4 d7d5 e4d5 d8d5");
+    check("1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7++ 1-0", "e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7");
+    check("1. e4 e5 1-0 {Black resigns} ; at once\n\n", "e2e4 e7e5");
+    check("[Event \"x\"]\n\n1. e4 e5 * {to be\n\ncontinued}\n", "e2e4 e7e5");
     check("[A \"the \"open\"\"]\n[B \"C:\\\"]\n[C \"a \\\"b\\\" \\\\\"] [D \"\"]\n[ E  \"\" ]\n\n1. e4 *", "e2e4");
     // Longer than pgn-reader's buffers.
     let long = "x".repeat(70_000);
@@ -203,20 +261,18 @@ fn text_that_pgn_reader_skips_is_garbage() {
     check("e5 2. Nf3Nc6 Nc6", "Nf3Nc6");
     check("e5 2. Nf3 Nc61-0", "Nc61-0");
     check("e5 2. Nf3 Nc6x", "Nc6x");
-    check("e5++", "e5++");
-    check("e7-e5", "e7-e5");
+    check("e7--e5", "e7--e5");
     check("$", "$");
     check("$x e5", "$x");
     check("$1e5", "$1e5");
     check("1.. 1e5", "1e5");
     check("1-1", "1-1");
-    check("½-½", "½-½");
+    check("½½", "½½");
     check("1-0x e5", "1-0x");
     check("0-1-0", "0-1-0");
     check("0-0x", "0-0x");
     check("} e5", "}");
     check("\n[e5", "[e5");
-    check("(1. d4\n[) e5", "[)");
     check("\n\n[%x] e5", "[%x]");
     check("\n %x", "%x");
     check("\u{a0}e5", "\u{a0}e5");
@@ -251,7 +307,7 @@ fn no_game_swallows_the_next() {
         "1. e4 @",
         "1. e4 e4 0-1",
         "1. e4 e4",
-        "1. e4 {[%eval x]} 1-0",
+        "1. e4 {[%eval 0.1]} e9 1-0",
         "e4 ; e5",
         "1. e4 \u{fffd}\u{1}garbage",
         "1. e4 12x",
@@ -281,7 +337,7 @@ fn no_game_swallows_the_next() {
 fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
     let read = |batch: usize, shared: bool| {
         let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), batch);
-        let (mut games, mut parser) = (Vec::new(), Parser::default());
+        let (mut games, mut parser) = (Vec::new(), Parser::new(RULES));
         loop {
             let texts = splitter.next_texts();
             if texts.is_empty() {
@@ -290,9 +346,12 @@ fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
             let mut reader = None;
             for game in 0..texts.len() {
                 let text = texts.text(game);
-                match shared {
-                    true => parser.parse(&GameCollector, text, &mut reader, &mut games),
-                    false => read_into(text.bytes(), text.offset, &mut games),
+                if shared {
+                    let mut parsed = ParsedGames::with_capacity(1);
+                    parser.parse(&GameCollector, text, &mut reader, &mut parsed);
+                    games.extend(parsed.games);
+                } else {
+                    read_into(text.bytes(), text.offset, &mut games);
                 }
             }
         }
@@ -321,7 +380,7 @@ const DECORATIONS: [&str; 14] = [
     "\r\n",
     ".",
 ];
-const GARBAGE: [&str; 12] = ["@x", "12x", ")", "}", "$", "e4Nf3", "Ke", "[x", "½-½", "e4++", "0-0-1", "1-0x"];
+const GARBAGE: [&str; 12] = ["@x", "12x", ")", "}", "$", "e4Nf3", "Ke", "[x", "½½", "e4--", "0-0-1", "1-0x"];
 
 proptest::proptest! {
         /// Arbitrary bytes cause no panic, and offsets lie inside the text.

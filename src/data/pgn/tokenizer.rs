@@ -1,36 +1,30 @@
-//! Locates the tags, moves, comments and results in the text of games. pgn-reader gives no offsets and silently skips
-//! text it does not know; comparing its calls with these tokens shows where it skipped.
-
-use std::borrow::Cow;
-use std::ops::Range;
+//! Cuts the text of games into tags, moves, comments and results, each with its place, and finds where the next game
+//! begins after a malformed one.
 
 use super::SkipReason;
+use super::tags::is_needed;
+use crate::data::GameResult;
 
-/// A part of a game for which pgn-reader calls its visitor.
+/// A part of the movetext; variations, numbers and glyphs are passed over.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum TokenKind {
-    Tag,
-    /// A word in the place of a move: neither number, glyph nor result.
-    Word,
-    Comment,
-    Result,
+pub enum Token<'a> {
+    /// In the place of a move.
+    Word { at: usize, text: &'a [u8] },
+    /// The text between the braces.
+    Comment(&'a [u8]),
+    /// White's result, which ends the game; `None` for `*`.
+    Result(Option<GameResult>),
 }
 
+/// A line of the tag section.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Token {
-    pub kind: TokenKind,
-    start: u32,
-    end: u32,
-}
-
-impl Token {
-    pub const fn start(&self) -> usize {
-        self.start as usize
-    }
-
-    pub const fn range(&self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
+pub enum TagLine<'a> {
+    Pair {
+        name: &'a [u8],
+        value: &'a [u8],
+    },
+    /// A malformed tag that is not needed.
+    Malformed,
 }
 
 /// Why a game is malformed, and where in the text.
@@ -40,54 +34,34 @@ pub struct GameError {
     pub offset: usize,
 }
 
-/// The tokens of one game, variations excluded.
-#[derive(Debug, Default)]
-pub struct GameTokens {
-    /// In text order.
-    pub tokens: Vec<Token>,
-    pub start: usize,
-    /// The end of the result, or the offset of the error.
-    pub end: usize,
-    /// An error that does not depend on the legality of the moves.
-    pub error: Option<GameError>,
-    pub words: usize,
-    pub longest_tag: usize,
-    /// Bytes that pgn-reader would misread, and the byte that replaces each.
-    masks: Vec<(Range<usize>, u8)>,
-}
-
-impl GameTokens {
-    /// The game's text with the masked bytes replaced; offsets stay.
-    pub fn masked_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut masked = Cow::Borrowed(&text[self.start..self.end]);
-        for (range, byte) in self.masks.iter().filter(|(range, _)| range.start < self.end) {
-            masked.to_mut()[range.start - self.start..range.end.min(self.end) - self.start].fill(*byte);
-        }
-        masked
-    }
-}
-
 pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A tag at the beginning of a text.
-pub struct Tag {
+pub struct Tag<'a> {
+    pub name: &'a [u8],
     /// Between the outer quotes.
-    value: Range<usize>,
+    pub value: &'a [u8],
     /// After the closing bracket.
     pub end: usize,
 }
 
 /// Parses `[Name "value"]` at the beginning of `text`; quotes inside the value need no escape.
-pub fn parse_tag(text: &[u8]) -> Option<Tag> {
+pub fn parse_tag(text: &[u8]) -> Option<Tag<'_>> {
+    tag_pair(text).filter(|tag| tag.name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
+}
+
+/// As [`parse_tag`]; the name may also have characters that no name should have.
+pub fn tag_pair(text: &[u8]) -> Option<Tag<'_>> {
     let line = &text[..line_end(text, 0)];
     let open = memchr::memchr(b'"', line)?;
     let name = line[..open].strip_prefix(b"[")?.trim_ascii();
-    if name.is_empty() || !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+    let is_word = !name.iter().any(|byte| byte.is_ascii_whitespace() || b"[]{}%".contains(byte));
+    if name.is_empty() || !is_word {
         return None;
     }
     memchr::memchr_iter(b'"', line).skip(1).find_map(|close| {
         let bracket = close + 1 + line[close + 1..].iter().position(|byte| !is_blank(*byte))?;
-        (line[bracket] == b']').then_some(Tag { value: open + 1..close, end: bracket + 1 })
+        (line[bracket] == b']').then(|| Tag { name, value: &line[open + 1..close], end: bracket + 1 })
     })
 }
 
@@ -108,13 +82,51 @@ pub struct Tokenizer<'a> {
     /// After the last `}`: a comment that begins later is never closed.
     comments_end: usize,
     at: usize,
-    game: GameTokens,
+    /// Whether the game has a tag.
+    is_tagged: bool,
+    /// Whether the game has a move.
+    has_words: bool,
+    /// Whether the game's text ends with an error.
+    failed: bool,
 }
 
 impl<'a> Tokenizer<'a> {
     pub fn new(text: &'a [u8]) -> Self {
         let comments_end = memchr::memrchr(b'}', text).map_or(0, |last| last + 1);
-        Tokenizer { text, comments_end, at: 0, game: GameTokens::default() }
+        Tokenizer { text, comments_end, at: 0, is_tagged: false, has_words: false, failed: false }
+    }
+
+    /// Begins the game at an offset.
+    pub fn begin_game(&mut self, start: usize) {
+        self.at = start;
+        (self.is_tagged, self.has_words, self.failed) = (false, false, false);
+    }
+
+    /// Where the tokenizer is.
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Whether the game's text ended with an error.
+    pub const fn failed(&self) -> bool {
+        self.failed
+    }
+
+    pub const fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// Where the text after a whole game begins: comments after a result belong to that game.
+    pub fn after_game(&self) -> Option<usize> {
+        let mut at = self.skip_blank(self.at)?;
+        loop {
+            at = match self.text[at] {
+                b'{' => self.closing_brace(at).map_or(self.text.len(), |close| close + 1),
+                b';' => line_end(self.text, at),
+                _ => return Some(at),
+            };
+            at = self.skip_blank(at)?;
+        }
     }
 
     /// The first offset from `from` on that is not in a blank, a `%` line or a byte order mark; `None` at the end.
@@ -130,10 +142,10 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// The next offset at which a game may begin that does not continue `malformed`.
-    pub fn next_game(&self, malformed: &GameTokens) -> Option<usize> {
-        let mut from = malformed.end;
-        if malformed.error.is_some() {
+    /// The next offset at which a game may begin that does not continue the malformed game just read.
+    pub fn next_game(&self) -> Option<usize> {
+        let mut from = self.at;
+        if self.failed {
             from = self.next_empty_line(from)?;
         }
         loop {
@@ -156,66 +168,62 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Tokenizes the game that begins at `start`; `tokens` is an allocation to reuse.
-    pub fn tokenize_game(&mut self, start: usize, mut tokens: Vec<Token>) -> GameTokens {
-        tokens.clear();
-        self.at = start;
-        self.game = GameTokens { tokens, start, ..GameTokens::default() };
-        let error = self.tags().and_then(|()| self.movetext()).err();
-        let end = error.map_or(self.at, |error| error.offset);
-        GameTokens { end, error, ..std::mem::take(&mut self.game) }
-    }
-
     fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
     }
 
-    fn push_token(&mut self, kind: TokenKind, length: usize) {
-        // The splitter cuts texts long before 4 GiB.
-        self.game.tokens.push(Token { kind, start: self.at as u32, end: (self.at + length) as u32 });
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let taken = &self.text[self.at..self.at + length];
         self.at += length;
-    }
-
-    fn mask(&mut self, range: Range<usize>, byte: u8) {
-        match self.game.masks.last_mut() {
-            Some((last, last_byte)) if last.end == range.start && *last_byte == byte => last.end = range.end,
-            _ => self.game.masks.push((range, byte)),
-        }
+        taken
     }
 
     fn error<T>(&self, reason: SkipReason) -> Result<T, GameError> {
         Err(GameError { reason, offset: self.at })
     }
 
-    fn tags(&mut self) -> Result<(), GameError> {
-        while let [b'[', ..] = self.rest() {
-            let Some(tag) = parse_tag(self.rest()) else { return self.error(SkipReason::MalformedTag) };
-            let value = self.at + tag.value.start..self.at + tag.value.end;
-            // pgn-reader ends the value at an inner quote, and takes a backslash before the last quote for an escape.
-            for quote in memchr::memchr_iter(b'"', &self.text[value.clone()]) {
-                self.mask(value.start + quote..value.start + quote + 1, b'\'');
-            }
-            if self.text[value.clone()].ends_with(b"\\") {
-                self.mask(value.end - 1..value.end, b'/');
-            }
-            self.game.longest_tag = self.game.longest_tag.max(tag.end);
-            self.push_token(TokenKind::Tag, tag.end);
-            self.at = self.skip_blank(self.at).unwrap_or(self.text.len());
+    /// The next tag; `None` where the movetext begins.
+    ///
+    /// # Errors
+    /// When a tag that is needed is malformed, or its end cannot be told.
+    pub fn next_tag(&mut self) -> Result<Option<TagLine<'a>>, GameError> {
+        let rest = self.rest();
+        if !rest.starts_with(b"[") {
+            return Ok(None);
         }
-        Ok(())
+        self.is_tagged = true;
+        let (line, length) = if let Some(Tag { name, value, end }) = parse_tag(rest) {
+            (TagLine::Pair { name, value }, end)
+        } else if let Some(length) = malformed_tag_length(rest).filter(|_| !is_needed(rest)) {
+            (TagLine::Malformed, length)
+        } else {
+            self.failed = true;
+            return self.error(SkipReason::MalformedTag);
+        };
+        self.at = self.skip_blank(self.at + length).unwrap_or(self.text.len());
+        Ok(Some(line))
     }
 
-    /// Tokenizes up to and including the result.
-    fn movetext(&mut self) -> Result<(), GameError> {
+    /// The next token of the movetext.
+    ///
+    /// # Errors
+    /// When the text is malformed or ends before the result.
+    pub fn next(&mut self) -> Result<Token<'a>, GameError> {
+        let token = self.next_token();
+        self.failed |= token.is_err();
+        token
+    }
+
+    fn next_token(&mut self) -> Result<Token<'a>, GameError> {
         loop {
             match self.rest() {
                 [] => return self.error(SkipReason::Unfinished),
                 [b'.' | b'!' | b'?', ..] => self.at += 1,
                 [byte, ..] if is_blank(*byte) => self.at += 1,
-                [b'\n', ..] => self.line_ends(self.game.words > 0)?,
+                [b'\n', ..] => self.line_ends(self.has_words)?,
                 [b'{', ..] => {
                     let length = self.comment_length()?;
-                    self.push_token(TokenKind::Comment, length);
+                    return Ok(Token::Comment(&self.take(length)[1..length - 1]));
                 }
                 [b';', ..] => self.at = line_end(self.text, self.at),
                 [b'(', ..] => self.variation()?,
@@ -227,12 +235,23 @@ impl<'a> Tokenizer<'a> {
                     }
                     length => self.at += 1 + length,
                 },
-                [b'*' | b'0'..=b'9', ..] => {
-                    if self.number_or_result()? {
-                        return Ok(());
+                rest => {
+                    if let Some((length, result)) = result_at(rest) {
+                        self.at += length;
+                        return Ok(Token::Result(result));
+                    }
+                    if !rest[0].is_ascii_digit() || rest.starts_with(b"0-0") {
+                        let at = self.at;
+                        if let Some(text) = self.word() {
+                            return Ok(Token::Word { at, text });
+                        }
+                        if self.at == at {
+                            return self.error(SkipReason::Garbage);
+                        }
+                    } else {
+                        self.number()?;
                     }
                 }
-                _ => self.word(),
             }
         }
     }
@@ -244,18 +263,14 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Skips the end of a line, empty lines and `%` lines. pgn-reader ends a game at an empty line, so those are
-    /// masked. Here an empty line ends a game only if the game has begun (`in_game`) and the first move of another
-    /// follows.
+    /// Skips the end of a line, empty lines and `%` lines. An empty line ends a game only if the game has begun
+    /// (`in_game`) and the first move of another follows.
     fn line_ends(&mut self, in_game: bool) -> Result<(), GameError> {
         let first = self.at;
         let (mut ends, mut empty) = (0, false);
         loop {
             match self.rest() {
-                [b'\n', rest @ ..] => {
-                    if rest.starts_with(b"\n") || rest.starts_with(b"\r\n") {
-                        self.mask(self.at..self.at + 1, b' ');
-                    }
+                [b'\n', ..] => {
                     ends += 1;
                     self.at += 1;
                 }
@@ -295,53 +310,48 @@ impl<'a> Tokenizer<'a> {
                     self.line_ends(true)?;
                     continue;
                 }
-                // pgn-reader would end the game here.
-                [b'[', ..] if self.begins_line(self.at) => return self.error(SkipReason::Garbage),
                 _ => {}
             }
             self.at += 1;
         }
     }
 
-    /// Skips a move number, or tokenizes a result (then true) or castling written with zeros.
-    fn number_or_result(&mut self) -> Result<bool, GameError> {
+    /// Skips a move number.
+    fn number(&mut self) -> Result<(), GameError> {
         let rest = self.rest();
         let digits = count_digits(rest);
-        if digits > 0 && rest.get(digits).is_none_or(|byte| ends_number(*byte)) {
-            // A game without tags begins at its first move; a later move continues a malformed game.
-            let tagged = self.game.tokens.first().is_some_and(|token| token.kind == TokenKind::Tag);
-            if !tagged && self.game.words == 0 && self.paragraph_start(self.at) == ParagraphStart::LaterMove {
-                return self.error(SkipReason::Garbage);
-            }
-            self.at += digits;
-        } else if let Some(length) = result_length(rest) {
-            self.push_token(TokenKind::Result, length);
-            return Ok(true);
-        } else if rest.starts_with(b"0-0") {
-            self.word();
-        } else {
+        if rest.get(digits).is_some_and(|byte| !ends_number(*byte)) {
             return self.error(SkipReason::Garbage);
         }
-        Ok(false)
+        // A game without tags begins at its first move; a later move continues a malformed game.
+        if !self.is_tagged && !self.has_words && self.paragraph_start(self.at) == ParagraphStart::LaterMove {
+            return self.error(SkipReason::Garbage);
+        }
+        self.at += digits;
+        Ok(())
     }
 
-    fn word(&mut self) {
+    /// A word, with a promotion in brackets and without `e.p.` after it.
+    fn word(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();
         let mut length = rest.iter().position(|byte| ends_token(*byte)).unwrap_or(rest.len());
+        if let [b'1' | b'8' | b'=', b'(', letter, b')', ..] = rest[length.saturating_sub(1)..]
+            && b"QRBNqrbn".contains(&letter)
+        {
+            let after = &rest[length + 3..];
+            length += 3 + after.iter().position(|byte| ends_token(*byte)).unwrap_or(after.len());
+        }
         let en_passant = rest[..length].ends_with(b"e")
             && rest[length..]
                 .strip_prefix(b".p.")
                 .is_some_and(|rest| rest.first().is_none_or(|byte| ends_token(*byte)));
         length -= usize::from(en_passant);
-        if length > 0 {
-            self.game.words += 1;
-            self.push_token(TokenKind::Word, length);
-        }
+        let word = self.take(length);
         if en_passant {
-            // pgn-reader would drop a move with this suffix.
-            self.mask(self.at..self.at + 4, b' ');
             self.at += 4;
         }
+        self.has_words |= length > 0;
+        (length > 0).then_some(word)
     }
 
     fn paragraph_start(&self, at: usize) -> ParagraphStart {
@@ -351,7 +361,7 @@ impl<'a> Tokenizer<'a> {
         {
             rest = self.text[close + 1..].trim_ascii_start();
         }
-        if result_length(rest).is_some() {
+        if result_at(rest).is_some() {
             return ParagraphStart::Result;
         }
         let (number, after) = rest.split_at(count_digits(rest));
@@ -385,11 +395,53 @@ fn count_digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The length of a result at the beginning of `text`, if nothing adjoins it.
-fn result_length(text: &[u8]) -> Option<usize> {
-    let results = [&b"*"[..], b"1-0", b"0-1", b"1/2-1/2"];
-    let length = results.iter().find(|result| text.starts_with(result))?.len();
-    text.get(length).is_none_or(|byte| ends_word(*byte)).then_some(length)
+/// The length of a malformed tag at the beginning of `text`: up to its bracket, or its line where only tags and an
+/// empty line can follow. `None` where moves could be lost with it.
+fn malformed_tag_length(text: &[u8]) -> Option<usize> {
+    let end = line_end(text, 0);
+    let line = text[..end].trim_ascii_end();
+    if !line.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
+        return None;
+    }
+    if line.ends_with(b"]") {
+        return Some(line.len());
+    }
+    let next = text.get(end + 1..).unwrap_or_default();
+    let next = &next[..line_end(next, 0)];
+    match memchr::memchr(b']', line) {
+        Some(bracket) => Some(bracket + 1),
+        None => (next.starts_with(b"[") || next.trim_ascii().is_empty()).then_some(line.len()),
+    }
+}
+
+/// The result that a text is, in any spelling; `None` for `*` and for other texts.
+pub fn result_of(text: &[u8]) -> Option<GameResult> {
+    RESULTS.iter().find(|(written, _)| written.as_bytes() == text).and_then(|(_, result)| *result)
+}
+
+/// Results from White's point of view.
+const RESULTS: [(&str, Option<GameResult>); 10] = [
+    ("*", None),
+    ("1-0", Some(GameResult::Win)),
+    ("0-1", Some(GameResult::Loss)),
+    ("1/2-1/2", Some(GameResult::Draw)),
+    ("1/2", Some(GameResult::Draw)),
+    ("0.5-0.5", Some(GameResult::Draw)),
+    ("0,5-0,5", Some(GameResult::Draw)),
+    ("½-½", Some(GameResult::Draw)),
+    ("1:0", Some(GameResult::Win)),
+    ("0:1", Some(GameResult::Loss)),
+];
+
+/// A result at the beginning of `text` and its length, if nothing adjoins it.
+fn result_at(text: &[u8]) -> Option<(usize, Option<GameResult>)> {
+    if !matches!(text.first()?, b'*' | b'0' | b'1' | 0xc2) {
+        return None;
+    }
+    let stands_alone = |written: &str| {
+        text.starts_with(written.as_bytes()) && text.get(written.len()).is_none_or(|byte| ends_word(*byte))
+    };
+    RESULTS.iter().find(|(written, _)| stands_alone(written)).map(|(written, result)| (written.len(), *result))
 }
 
 const BLANK: u8 = 1;

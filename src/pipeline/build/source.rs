@@ -13,7 +13,7 @@ use super::options::{BuildOptions, PerGame};
 use crate::data::formats::{
     FileUnit, Format, SampleReader, UnitConversion, decoders, detect, rescale_scores, resolve_unit, score_unit,
 };
-use crate::data::{DataError, GameReader, Input, InputPath, Record, RecordError, ScoreUnit, SkippedGames};
+use crate::data::{DataError, GameReader, Input, InputPath, PgnNotes, Record, RecordError, ScoreUnit, SkippedGames};
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::manifest::SourceFile;
 
@@ -100,7 +100,7 @@ impl SampleSource {
         let order = GameOrder { is_needed: is_drawn_by_game, last_game: 0 };
         let reader = match origin {
             _ if format == Format::Pgn => {
-                let reading = Box::new(GameReader::new(Input::open(origin)?, filter.clone()));
+                let reading = Box::new(GameReader::new(Input::open(origin)?, filter.clone(), input.evals));
                 InputReader::Games { reading, read: 0, decoders: decoders(&origin.path())? }
             }
             InputPath::File(path) => {
@@ -181,9 +181,9 @@ impl SampleSource {
             }
             InputReader::Samples { reader, .. } => (reader.format(), reader.source_hash()?),
         };
-        let (skipped, skipped_samples) = match &self.reader {
-            InputReader::Games { reading, .. } => (reading.skipped.clone(), Default::default()),
-            InputReader::Samples { reader, .. } => (SkippedGames::default(), reader.skipped()),
+        let (skipped, skipped_samples, notes) = match &self.reader {
+            InputReader::Games { reading, .. } => (reading.skipped.clone(), Default::default(), reading.notes()),
+            InputReader::Samples { reader, .. } => (SkippedGames::default(), reader.skipped(), PgnNotes::default()),
         };
         Ok(SourceFile {
             path: self.path().display().to_string(),
@@ -193,6 +193,7 @@ impl SampleSource {
             games: self.games(),
             skipped,
             skipped_samples,
+            notes,
             weight: self.weight,
             score_unit: Some(self.unit),
             scores_cut: self.scores_cut,

@@ -158,6 +158,7 @@ impl SampleCounts {
             with_move: self.with_move,
             score_unit: reader.score_unit(),
             unit_said_by: Some(reader.unit().origin),
+            notes: reader.notes(),
             results: histograms.results,
             plies: histograms.plies,
             pieces: histogram(&self.pieces),

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::formats::{Format, SampleReader, UnitOrigin};
-use crate::data::{DataError, Record, ScoreUnit};
+use crate::data::{DataError, EvalOptions, PgnNotes, Record, ScoreUnit};
 use counts::SampleCounts;
 use distinct_count::DistinctCounter;
 
@@ -36,6 +36,9 @@ pub struct DatasetStats {
     /// Where the unit comes from; `None` in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_said_by: Option<UnitOrigin>,
+    /// What was unusual in the games of PGN.
+    #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
+    pub notes: PgnNotes,
     /// Wins, draws and losses of the side to move.
     pub results: ResultCounts,
     pub plies: Histogram,
@@ -70,9 +73,10 @@ pub fn dataset_stats(
     path: &Path,
     format: Option<Format>,
     unit: Option<ScoreUnit>,
+    evals: EvalOptions,
     progress: &mut dyn FnMut(u64, u64, Option<u64>),
 ) -> Result<DatasetStats, DataError> {
-    let mut reader = SampleReader::open(path, format, unit)?;
+    let mut reader = SampleReader::open_with(path, format, unit, evals)?;
     let unit = reader.score_unit();
     let mut counts = SampleCounts::default();
     let mut distinct = DistinctCounter::default();
