@@ -100,7 +100,8 @@ fn scores_of_every_dialect_reach_their_position() {
     // TCEC: White's view, after the move.
     check("1. e4 {d=30, sd=30, wv=0.30,} e5 {d=30, wv=-M4,} 2. Nf3", MOVER, "- -30 -31996");
     // PyChess: the mover's view unless the options say otherwise.
-    check("1. e4 {[%eval 0.16/16]} e5 {[%eval 0.47/16]} 2. Nf3", AUTO, "- -16 -47");
+    let notes = check("1. e4 {[%eval 0.16/16]} e5 {[%eval 0.47/16]} 2. Nf3", AUTO, "- -16 -47");
+    said(&notes, "2 scores with a depth after a slash");
     let white = EvalOptions { eval_view: Some(EvalView::White), ..AUTO };
     check("1. e4 {[%eval 0.16/16]} e5 {[%eval 0.47/16]} 2. Nf3", white, "- -16 47");
     check("1. e4 {[%eval 0.3]} e5 {[%eval 0.2]} 2. Nf3", MOVER, "- -30 -20");

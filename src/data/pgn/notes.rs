@@ -26,6 +26,8 @@ pub struct PgnNotes {
     /// Whether the options gave the unit.
     #[serde(default)]
     pub unit_was_given: bool,
+    /// Scores with a depth after a slash, `[%eval 0.16/16]`, which were taken for the mover's view.
+    pub mover_scores: u64,
     /// Scores cut to ±30,000 centipawns.
     pub scores_cut: u64,
     /// Zeros that a program writes beside a book move.
@@ -55,6 +57,7 @@ impl PgnNotes {
         if self.whole_number_example.is_none() {
             self.whole_number_example = later.whole_number_example;
         }
+        self.mover_scores += later.mover_scores;
         self.scores_cut += later.scores_cut;
         self.book_scores += later.book_scores;
         self.malformed_tags += later.malformed_tags;
@@ -94,6 +97,9 @@ impl PgnNotes {
         say(self.whole_numbers, &self.describe_whole_numbers());
         let examples: Vec<String> = self.unread_examples.iter().map(|example| format!("`{example}`")).collect();
         say(self.unread_scores, &format!("comments look like scores and were not read: {}", examples.join(", ")));
+        let by_mover = "scores with a depth after a slash (`[%eval 0.16/16]`) were taken for the mover's view; --eval-view \
+                        says otherwise";
+        say(self.mover_scores, by_mover);
         say(self.scores_cut, "scores were cut to 30,000 centipawns");
         say(self.book_scores, "zeros beside book moves were not taken for scores");
         say(self.malformed_tags, "malformed tags were passed over");

@@ -67,7 +67,10 @@ impl<S> OpenGame<S> {
         let (score, view) = match comment_score(comment) {
             CommentScore::None => return,
             CommentScore::Eval(score) => (score, Some(rules.view.unwrap_or(EvalView::White))),
-            CommentScore::AfterByMover(score) => (score, Some(rules.view.unwrap_or(EvalView::Mover))),
+            CommentScore::AfterByMover(score) => {
+                self.notes.mover_scores += u64::from(rules.view.is_none());
+                (score, Some(rules.view.unwrap_or(EvalView::Mover)))
+            }
             CommentScore::AfterByWhite(score) => (score, Some(EvalView::White)),
             CommentScore::Search(score) => (score, None),
             CommentScore::Book => {

@@ -222,6 +222,7 @@ fn common_variants_of_the_notation_are_read() {
     check("1. e4 d5 2. ed5 Qd5 +- *", "e2e4 d7d5 e4d5 d8d5");
     check("1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7++ 1-0", "e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7");
     check("1. e4 e5 1-0 {Black resigns} ; at once\n\n", "e2e4 e7e5");
+    check("[Event \"x\"]\n\n1. e4\u{b}e5 1-0\n\u{c}\n\u{1a}", "e2e4 e7e5");
     check("[Event \"x\"]\n\n1. e4 e5 * {to be\n\ncontinued}\n", "e2e4 e7e5");
     check("[A \"the \"open\"\"]\n[B \"C:\\\"]\n[C \"a \\\"b\\\" \\\\\"] [D \"\"]\n[ E  \"\" ]\n\n1. e4 *", "e2e4");
     // Longer than pgn-reader's buffers.

@@ -456,7 +456,8 @@ static CLASSES: [u8; 256] = {
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = match byte as u8 {
-            b' ' | b'\t' | b'\r' => BLANK | ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
+            // The last three stand in old files: vertical tab, form feed and the end of text of DOS.
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1a => BLANK | ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
             b'\n' | b'{' | b'}' | b'(' | b')' | b';' => ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
             b'.' => ENDS_NUMBER | ENDS_TOKEN,
             b'!' | b'?' | b'$' | b'*' => ENDS_TOKEN,
