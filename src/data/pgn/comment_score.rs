@@ -56,6 +56,7 @@ pub enum CommentScore {
 }
 
 /// The score in a comment.
+#[inline]
 pub fn comment_score(comment: &[u8]) -> CommentScore {
     if let Some(body) = eval_body(comment) {
         return match eval_score(body) {
@@ -77,6 +78,7 @@ pub fn comment_score(comment: &[u8]) -> CommentScore {
 }
 
 /// The text between `[%eval` and `]`.
+#[inline]
 fn eval_body(comment: &[u8]) -> Option<&[u8]> {
     const MARK: &[u8] = b"[%eval";
     let comment_start = match comment {
@@ -93,6 +95,7 @@ fn eval_body(comment: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())])
 }
 
+#[inline]
 fn eval_score(body: &[u8]) -> Option<CommentScore> {
     let body = body.trim_ascii();
     let (mut score, rest) = written_score(body, MateUnit::Moves)?;

@@ -3,16 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
+const HEADING: &str = "Scores in PGN comments";
+
 /// What the user says of the scores in PGN comments.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::Args)]
-#[command(next_help_heading = "Scores in PGN comments")]
 pub struct EvalOptions {
     /// Unit of all scores in PGN comments [default: pawns; centipawns in a file whose scores are all whole numbers]
-    #[arg(long, value_enum, value_name = "UNIT")]
+    #[arg(long, value_enum, value_name = "UNIT", help_heading = HEADING)]
     pub eval_unit: Option<EvalUnit>,
     /// Whose view the scores in `[%eval …]` are [default: white; the mover's for `[%eval 0.16/16]` with a depth after a
     /// slash]; scores such as `+0.31/14 0.25s` are always the mover's
-    #[arg(long, value_enum, value_name = "VIEW")]
+    #[arg(long, value_enum, value_name = "VIEW", help_heading = HEADING)]
     pub eval_view: Option<EvalView>,
 }
 
