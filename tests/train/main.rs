@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
+mod locked;
 mod runs;
 mod scores;
 mod shapes;
