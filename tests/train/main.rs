@@ -10,4 +10,5 @@ mod runs;
 mod scores;
 mod shapes;
 mod signals;
+mod sources;
 mod validation;
