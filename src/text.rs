@@ -1,4 +1,6 @@
-//! Formatting of numbers, names, paragraphs and bytes from files for messages and tables.
+//! Formatting of numbers, times, names, paragraphs and bytes from files for messages and tables.
+
+use std::time::SystemTime;
 
 /// Separates the digits of an integer into groups of three.
 ///
@@ -15,6 +17,29 @@ pub fn grouped(digits: &str) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A time to the second, in UTC.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_709_210_096);
+/// assert_eq!(fsbench::text::utc(time), "2024-02-29 12:34:56 UTC");
+/// ```
+#[must_use]
+pub fn utc(time: SystemTime) -> String {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    // Years that begin in March end with the leap day (Hinnant, "chrono-compatible low-level date algorithms").
+    let days = seconds / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 /// The names, numbered from 1 where several are equal.

@@ -253,8 +253,9 @@ fn invalid_requests_are_refused() {
     let check = |arguments: &[&str], status, stderr: &str| check(&fsbench(arguments, folder.path()), status, stderr);
     let build = ["dataset", "build", "games.pgn", "--out"];
     check(&["dataset", "info", "missing.pgn"], 2, "cannot read missing.pgn");
-    check(&[&build[..], &["x.fsd", "--method", "eval"]].concat(), 2, "yields no sample for --method eval");
-    check(&[&build[..], &["x.fsd", "--method", "eval", "--min-ply", "0"]].concat(), 2, "give --needs result");
+    let late = ["x.fsd", "--method", "eval", "--min-ply", "20"];
+    check(&[&build[..], &late].concat(), 2, "yields no sample for --method eval");
+    check(&[&build[..], &["x.fsd", "--method", "eval"]].concat(), 2, "give --needs result");
     check(&[&build[..], &["x.fsd", "--method", "pqr", "--min-moves", "1"]].concat(), 2, "at least 2");
     check(&[&build[..], &["games.pgn", "--method", "pqr"]].concat(), 2, "exists already");
     check(&[&build[..], &["no/x.fsd", "--method", "pqr"]].concat(), 1, "cannot write no/x.fsd");

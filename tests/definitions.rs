@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Names and texts of files. The last file is the definition under test.
 type Files = &'static [(&'static str, &'static str)];
 
-const EXPRESSIONS: [&str; 33] = [
+const EXPRESSIONS: [&str; 43] = [
     "",
     "square(P)",
     "square(P) for P in pices",
@@ -45,6 +45,16 @@ const EXPRESSIONS: [&str; 33] = [
     "square(P) for P in pieces if file(P) < rank(P) < 3",
     "square(P)*square(Q)*square(R)*square(S)*square(T)*square(U) for P in pieces, Q in pieces, R in pieces, S in pieces, T in pieces, U in pieces",
     "piece + compakt",
+    "square(P) for P in pieces if role(P) == Pawn",
+    "square(P) for P in pieces if role(P) == knigth",
+    "square(P) for P in pieces if color(P) == White",
+    "square(P) for P in pieces if square(P) == E4",
+    "square(P) for P in pieces if role(P) is pawn",
+    "square(P) for P in pieces if role(P) = pawn",
+    "square(P) for P in pieces if role(P) in pawn, knight",
+    "square(P) for P in pieces if role(P) == P",
+    "./piece.toml",
+    "./nowhere/set.toml",
 ];
 
 const DEFINITIONS: [Files; 16] = [

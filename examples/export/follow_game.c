@@ -1,7 +1,7 @@
 /* Follows a game with an exported network, as an engine would: accumulators are updated move by move.
  *
  *     fsbench export network.safetensors --lang c --out exported
- *     gcc -std=c11 -O2 -iquote exported examples/export/follow_game.c -o follow_game
+ *     gcc -std=c11 -O2 -I exported examples/export/follow_game.c -o follow_game
  *     ./follow_game exported/weights.bin e2e4 e7e5 g1f3
  *
  * It plays the moves that it is given, in UCI notation, and does not check that they are legal.

@@ -7,10 +7,10 @@
 //!
 //! It plays the moves that it is given, in UCI notation, and does not check that they are legal.
 
-mod features;
+mod feature_set;
 mod network;
 
-use features::{Board, BLACK, WHITE};
+use feature_set::{Board, BLACK, WHITE};
 use network::{centipawns, evaluate, Accumulator, Network};
 
 const PAWN: usize = 0;

@@ -174,9 +174,10 @@ class Batches:
 
     data: games or samples in any format that fsbench reads, or a list of files, which are read as one; None = the sample
         games that come with it.
-    read: "auto" decodes a binpack as it is, "built" builds it first, with `min_ply` and `filter`.
+    read: "auto" decodes a binpack as it is, "built" builds it first, which gives the same samples; `min_ply` and `filter`
+        leave out some.
     shard: "I/N" gives every N-th batch from batch I on.
-    slots: batches that the memory holds. With more than `slots - threads` of them kept, further ones are copies.
+    slots: batches that the memory holds, 1 to 200. With more than `slots - threads` of them kept, further ones are copies.
     The other options are those of `fsbench samples-service`, with their defaults; `fsbench help samples-service`.
     """
 

@@ -17,7 +17,7 @@ use crate::net::{NetError, NetFile};
 
 /// Write a definition or a network as plain Rust or C source for an engine, with the vectors that prove it
 ///
-/// The folder gets `features.rs` or `features.h` (active features, deltas, contexts and refreshes without any
+/// The folder gets `feature_set.rs` or `feature_set.h` (active features, deltas, contexts and refreshes without any
 /// dependency), `golden.jsonl` and a README; of a network also `network.rs` or `network.h` (accumulators and the scores
 /// of `fsbench eval`) and `weights.bin`. The files belong to whoever exports them, under any terms.
 #[derive(Debug, clap::Args)]

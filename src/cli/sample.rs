@@ -1,4 +1,4 @@
-//! The option `--data` of commands that fall back on the sample games.
+//! The option `--data` of commands that fall back on the sample games, and say so.
 
 use std::path::PathBuf;
 
@@ -38,6 +38,11 @@ impl Data {
     /// The data file. The file of the sample games is created if it is missing.
     pub fn path(&self) -> Result<PathBuf, Failure> {
         let failed = |error: DataError| if error.is_request() { Failure::request(error) } else { Failure::work(error) };
-        self.data.clone().map_or_else(|| sample_games().map_err(failed), Ok)
+        if let Some(data) = &self.data {
+            return Ok(data.clone());
+        }
+        let games = sample_games().map_err(failed)?;
+        note!("without --data: the sample games that come with fsbench, {}", games.display());
+        Ok(games)
     }
 }

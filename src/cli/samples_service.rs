@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
+use indicatif::{DecimalBytes, ProgressBar};
 
 use super::dataset::{progress, warn_of_scores, warn_without_plies};
 use super::print::StdoutError;
@@ -13,11 +13,11 @@ use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::FileUnit;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit, Split};
-use crate::pipeline::Manifest;
+use crate::pipeline::DataOrigin;
 use crate::pipeline::build::Filter;
 use crate::service::{
-    BenchReport, Layout, PrepareObserver, ReadMode, Request, ServiceError, Shard, ShmNaming, bench, prepare,
-    run as serve,
+    BenchReport, Layout, PrepareObserver, ReadMode, Request, ServedFile, ServiceError, Shard, ShmNaming, bench,
+    prepare, run as serve,
 };
 use crate::units::Seed;
 
@@ -32,16 +32,16 @@ pub struct Arguments {
     set: String,
     #[command(flatten)]
     data: SeveralData,
-    /// auto: decode a binpack while it is served, without a filter; built: build it first, with the method's filters
+    /// auto: decode a binpack while it is served; built: build it first, which gives the same samples and can filter them
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     read_mode: ReadMode,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
-    /// When the data are built, leave out positions before this ply [default: 20 for eval, 0 for pqr]
+    /// Leave out positions before this ply, when the data are built [default: 0]
     #[arg(long, value_name = "PLY")]
     min_ply: Option<u16>,
-    /// When the data are built, which positions to leave out [default: none]
+    /// Which positions to leave out, when the data are built [default: none]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<Filter>,
     /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per
@@ -50,7 +50,7 @@ pub struct Arguments {
     from_unit: Option<ScoreUnit>,
     #[command(flatten)]
     evals: EvalOptions,
-    /// eval: what a sample must have [default: a score when the data are built, else a score or a result]
+    /// eval: what a sample must have [default: a score; in a file of `dataset build`, what it was built for]
     #[arg(long, value_enum, value_name = "WHAT")]
     needs: Option<Needs>,
     /// How active features are stored: offsets and indices, or one bit per feature
@@ -189,11 +189,24 @@ impl PrepareObserver for Notes {
         note_assumed(data, unit);
     }
 
-    fn manifest(&self, manifest: &Manifest) {
+    fn building(&self, data: &Path, file: &Path) {
+        note!("building {} into {}", data.display(), file.display());
+    }
+
+    fn opened(&self, opened: &ServedFile<'_>) {
+        let Some(manifest) = opened.manifest else { return };
         warn_without_plies(manifest);
         for source in &manifest.sources {
             warn_of_scores(Path::new(&source.path), &source.notes);
         }
+        let when = match opened.origin {
+            DataOrigin::Input => return,
+            DataOrigin::Cached => "built before into",
+            DataOrigin::Built => "built into",
+        };
+        let path = opened.file.path();
+        let size = DecimalBytes(path.metadata().map_or(0, |metadata| metadata.len()));
+        note!("{}: {}; {when} {} ({size})", opened.data.display(), manifest.summary(), path.display());
     }
 
     fn left_out(&self, samples: usize, required: &str) {

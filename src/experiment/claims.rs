@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::output::folder_lock::hostname;
+
 /// Between two signs of life.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Without a sign of life for so long, a process on another machine counts as dead.
@@ -201,11 +203,6 @@ impl Holder {
     fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers are always JSON")
     }
-}
-
-/// The machine's name.
-pub(super) fn hostname() -> String {
-    kernel_text("hostname")
 }
 
 /// A line of `/proc/sys/kernel`; empty where there is none.

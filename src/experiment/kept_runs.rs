@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
-use super::claims::hostname;
 use crate::data::Method;
+use crate::output::folder_lock::hostname;
 use crate::record::{RecordFileError, read_json, write_checked_json};
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};

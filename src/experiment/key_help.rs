@@ -174,7 +174,7 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
         "dataset.eval",
         "which positions of the games become samples; [dataset.pqr] has the same keys",
         &[
-            ("min_ply", "20 (pqr: 0)", "the first ply whose position is used"),
+            ("min_ply", "0", "the first ply whose position is used"),
             ("min_moves", "0 (pqr: 2)", "smallest number of legal moves of a position"),
             (
                 "min_moves_quantile",

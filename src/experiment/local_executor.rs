@@ -50,9 +50,9 @@ impl Executor for LocalExecutor {
         if let Some((_, data)) = self.prepared.iter().find(|(known, _)| known == request) {
             return Ok(data.clone());
         }
-        // A `.fsd` file built for the method is not checked here: each step checks the samples that it uses.
+        // A `.fsd` file that is used as it is is not checked here: each step checks the samples that it uses.
         let cache = self.data_cache.as_deref();
-        let samples = pipeline::open_unchecked_or_build(&request.inputs, &request.options, cache)?;
+        let samples = pipeline::open_unchecked_or_build(&request.inputs, &request.options, cache, &mut |_| {})?.file;
         let score_unit = samples.header().score_unit;
         let data = PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit };
         self.prepared.push((request.clone(), data.clone()));
@@ -194,7 +194,7 @@ mod tests {
         let games = folder.path().join("games.pgn");
         std::fs::write(&games, "1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.2] } 1-0\n")
             .expect("written");
-        let options = BuildOptions { min_ply: 0, ..BuildOptions::new(Method::Eval) };
+        let options = BuildOptions::new(Method::Eval);
         let request = DataRequest { inputs: vec![WeightedInput::file(&games)], options };
         let mut executor = LocalExecutor::new(Some(folder.path().join("cache")), None);
         let built = executor.prepare_data(&request).expect("samples");

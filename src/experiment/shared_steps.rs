@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::ExperimentError;
-use super::claims::{Claim, Claims, hostname};
+use super::claims::{Claim, Claims};
 use super::earlier::Earlier;
 use super::executor::DataRequest;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
+use crate::output::folder_lock::hostname;
 
 /// Between two looks at steps that others do.
 const POLL: Duration = Duration::from_millis(300);

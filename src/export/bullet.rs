@@ -1,4 +1,4 @@
-//! `bullet.rs`: an input type for the trainer bullet, on top of `features.rs`.
+//! `bullet.rs`: an input type for the trainer bullet, on top of `feature_set.rs`.
 
 use shakmaty::Position;
 

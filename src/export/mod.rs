@@ -1,6 +1,7 @@
 //! Export: a definition as plain source for an engine or a trainer, with the vectors that prove it.
 //!
-//! [`Export::files`] writes all files in memory: `features.rs` or `features.h` (`features`), an input type for the trainer
+//! [`Export::files`] writes all files in memory: `feature_set.rs` or `feature_set.h` (`features`), an input type for the
+//! trainer
 //! bullet (`bullet`), `golden.jsonl` (`golden`) and a README. [`Export::write`] makes a new folder of them.
 
 mod bullet;
@@ -38,8 +39,8 @@ impl Language {
     /// The file with the encoder.
     pub const fn features_file(self) -> &'static str {
         match self {
-            Language::Rust => "features.rs",
-            Language::C => "features.h",
+            Language::Rust => "feature_set.rs",
+            Language::C => "feature_set.h",
         }
     }
 }
@@ -132,7 +133,7 @@ impl<'a> Export<'a> {
         self
     }
 
-    /// The text of `features.rs` or `features.h`.
+    /// The text of `feature_set.rs` or `feature_set.h`.
     pub fn features(&self) -> String {
         features::source(self.set, self.language)
     }

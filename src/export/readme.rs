@@ -7,7 +7,9 @@ use crate::features::FeatureSet;
 pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile], network: &str) -> String {
     let about = |file: &ExportFile| {
         let about = match file.name.as_str() {
-            "features.rs" | "features.h" => "the input features: no dependencies, no allocation, nothing to initialise",
+            "feature_set.rs" | "feature_set.h" => {
+                "the input features: no dependencies, no allocation, nothing to initialise"
+            }
             "bullet.rs" => "an input type for the trainer bullet with the same indices",
             "golden.jsonl" => "positions and moves with the features that the code must find",
             "network.rs" | "network.h" => "accumulators and the evaluation, in plain integers",
@@ -37,10 +39,10 @@ pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile], network:
 const RUST_USAGE: &str = "## Use
 
 ```rust
-mod features;
+mod feature_set;
 
-let mut active = features::List::new();
-features::active(&board, features::WHITE, &mut active);
+let mut active = feature_set::List::new();
+feature_set::active(&board, feature_set::WHITE, &mut active);
 for index in active.as_slice() { /* add this row of the feature transformer */ }
 ```
 
@@ -49,14 +51,14 @@ for index in active.as_slice() { /* add this row of the feature transformer */ }
 const C_USAGE: &str = "## Use
 
 ```c
-#include \"export/features.h\"
+#include \"feature_set.h\"
 
 fsb_list active;
 fsb_active(&board, FSB_WHITE, &active);
 for (uint32_t i = 0; i < active.len; i++) { /* add row active.index[i] of the feature transformer */ }
 ```
 
-Give the folder to the compiler with `-iquote`, not `-I`: glibc has a header called `features.h`, too.
+Give the folder to the compiler with `-I`.
 
 ";
 

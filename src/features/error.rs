@@ -20,6 +20,12 @@ pub enum FeatureError {
     /// No file and no shipped set of this name exists.
     #[error("there is no feature set `{name}`{}", suggestion(.nearest.as_deref(), .searched))]
     UnknownSet { name: String, nearest: Option<String>, searched: Vec<PathBuf> },
+    /// No file exists at this path.
+    #[error("there is no file `{}`; {hint}", .path.display())]
+    NoFile { path: PathBuf, hint: String },
+    /// The file at this path is not called what a definition is.
+    #[error("`{}` is no definition: the name of a definition's file ends in `.toml`", .0.display())]
+    NotToml(PathBuf),
     /// The definition's file cannot be read.
     #[error("cannot read the definition {}: {error}", .path.display())]
     Unreadable { path: PathBuf, error: std::io::Error },

@@ -187,11 +187,16 @@ pub fn shipped_sets() -> Result<Vec<ShippedSet>, FeatureError> {
 
 /// Names of the sets in the folders and of the shipped sets.
 fn names_in(folders: &[PathBuf]) -> Vec<String> {
-    let entries = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "toml"));
-    let of_user = paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let of_user = folders.iter().flat_map(|folder| names_of_files(folder));
     let shipped = SHIPPED.iter().filter_map(|(name, _)| name.strip_suffix(".toml")).map(str::to_owned);
     of_user.chain(shipped).collect()
+}
+
+/// Names of the definitions in a folder.
+fn names_of_files(folder: &Path) -> Vec<String> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "toml"));
+    paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
 }
 
 /// Details for the error about a name that no set has.
@@ -215,6 +220,33 @@ pub fn unknown(request: &str, siblings: Siblings<'_>) -> UnknownName {
     let name = request.strip_suffix(".toml").unwrap_or(request);
     let nearest = syntax::nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
     UnknownName { nearest, searched }
+}
+
+/// Whether a request can only be meant as the path of a file.
+pub fn is_path(request: &str) -> bool {
+    let is_expression = || request.contains(['(', '"', '#']) || request.contains(char::is_whitespace);
+    request.contains('/') && (request.ends_with(".toml") || !is_expression())
+}
+
+/// Explains why there is no definition at a path.
+pub fn no_file(request: &str) -> FeatureError {
+    let path = PathBuf::from(request);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let beside = names_of_files(folder);
+    if path.is_file() {
+        return FeatureError::NotToml(path);
+    }
+    let hint = if !folder.is_dir() {
+        format!("there is no folder `{}`", folder.display())
+    } else if shipped(stem).is_some() {
+        format!("the set that comes with fsbench is asked for by its name alone: `{stem}`")
+    } else if let Some(name) = syntax::nearest(stem, beside.iter().map(String::as_str)) {
+        format!("did you mean `{}`?", folder.join(format!("{name}.toml")).display())
+    } else {
+        "`fsbench define --list` lists the sets that have names".to_owned()
+    };
+    FeatureError::NoFile { path, hint }
 }
 
 /// The searched folders and the shipped sets as a list in words.

@@ -21,7 +21,7 @@ pub fn default_cache() -> Result<PathBuf, DataError> {
     Ok(base.join("data"))
 }
 
-/// Opens a `.fsd` file; builds any other file with the method's default options into `cache` (by default
+/// Opens a `.fsd` file as it is; builds any other file with the method's default options into `cache` (by default
 /// [`default_cache`]), unless it was built before. The cached file's name contains a hash of the source's content and
 /// of the options.
 ///
@@ -31,8 +31,8 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
     open_or_build_with(path, None, &BuildOptions::new(method), cache)
 }
 
-/// [`open_or_build`] with the given options, which do not apply to a `.fsd` file. `unit` is the unit of the scores
-/// where the file does not record it.
+/// [`open_or_build`] with the given options, which do not apply to a `.fsd` file that was built for a method. `unit` is
+/// the unit of the scores where the file does not record it.
 ///
 /// # Errors
 /// As [`open_or_build`], or when the file records another unit than `unit`.
@@ -45,26 +45,49 @@ pub fn open_or_build_with(
     open_or_build_all(&[WeightedInput { unit, ..WeightedInput::file(path) }], options, cache)
 }
 
-/// [`open_or_build_all`], but the checksums of an input that is itself a `.fsd` file built for a method are not checked:
-/// whoever uses its samples checks them first.
+/// A `.fsd` file that stands for some inputs.
+pub(crate) struct OpenedData {
+    pub(crate) file: Fsd,
+    pub(crate) origin: DataOrigin,
+}
+
+/// How a `.fsd` file came to stand for some inputs.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum DataOrigin {
+    /// It is the only input.
+    Input,
+    /// It was found in the cache.
+    Cached,
+    /// It was built into the cache just now.
+    Built,
+}
+
+/// [`open_or_build_all`], but the checksums of an input that is itself opened are not checked: whoever uses its samples
+/// checks them first. `begins` is called with the path of a file that is about to be built.
 pub(crate) fn open_unchecked_or_build(
     inputs: &[WeightedInput],
     options: &BuildOptions,
     cache: Option<&Path>,
-) -> Result<Fsd, BuildError> {
-    match built_file(inputs)? {
-        Some(path) => Ok(Fsd::open_for_unchecked(path, options.method)?),
-        None => open_or_build_all(inputs, options, cache),
+    begins: &mut dyn FnMut(&Path),
+) -> Result<OpenedData, BuildError> {
+    match file_as_it_is(inputs, options)? {
+        Some(path) => {
+            Ok(OpenedData { file: Fsd::open_for_unchecked(path, options.method)?, origin: DataOrigin::Input })
+        }
+        None => find_or_build(inputs, options, cache, begins),
     }
 }
 
-/// The `.fsd` file that was built for a method, if that is the only input.
-fn built_file(inputs: &[WeightedInput]) -> Result<Option<&Path>, DataError> {
+/// The `.fsd` file that needs no build, if that is the only input: it was built for a method, or the options leave nothing
+/// out. In the latter case it may hold samples that the method cannot use, which its reader leaves out.
+fn file_as_it_is<'a>(inputs: &'a [WeightedInput], options: &BuildOptions) -> Result<Option<&'a Path>, DataError> {
     let [WeightedInput { origin: InputPath::File(path), weight: 1.0, unit, .. }] = inputs else { return Ok(None) };
     score_unit(path, None, *unit)?;
-    // A `.fsd` file that was not built for a method is a source like any other.
-    let is_built = detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any;
-    Ok(is_built.then_some(path))
+    if detect(path)? != Format::Fsd {
+        return Ok(None);
+    }
+    let needs_no_build = options.keeps_all() || Header::load(path)?.purpose != Purpose::Any;
+    Ok(needs_no_build.then_some(path))
 }
 
 /// [`open_or_build`] of several inputs together, which then are one data set; their units of scores are for files that
@@ -78,18 +101,28 @@ pub fn open_or_build_all(
     options: &BuildOptions,
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
-    let method = options.method;
-    if let Some(path) = built_file(inputs)? {
-        return Ok(Fsd::open_for(path, method)?);
+    match file_as_it_is(inputs, options)? {
+        Some(path) => Ok(Fsd::open_for(path, options.method)?),
+        None => Ok(find_or_build(inputs, options, cache, &mut |_| {})?.file),
     }
+}
+
+fn find_or_build(
+    inputs: &[WeightedInput],
+    options: &BuildOptions,
+    cache: Option<&Path>,
+    begins: &mut dyn FnMut(&Path),
+) -> Result<OpenedData, BuildError> {
+    let method = options.method;
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
     fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;
     let cached = folder.join(cached_name(inputs, options)?);
     if cached.exists()
         && let Ok(fsd) = Fsd::open_for(&cached, method)
     {
-        return Ok(fsd);
+        return Ok(OpenedData { file: fsd, origin: DataOrigin::Cached });
     }
+    begins(&cached);
     let mut command = ["fsbench", "dataset", "build"].map(String::from).to_vec();
     command.extend(inputs.iter().map(|input| match (input.origin.path().display(), input.weight) {
         (path, 1.0) => path.to_string(),
@@ -102,7 +135,7 @@ pub fn open_or_build_all(
         command.extend(["--needs", options.needs.name()].map(String::from));
     }
     build(&BuildJob { command: &command, ..BuildJob::new(inputs, &cached, options) }, &mut |_| {})?;
-    Ok(Fsd::open_for(&cached, method)?)
+    Ok(OpenedData { file: Fsd::open_for(&cached, method)?, origin: DataOrigin::Built })
 }
 
 /// The unit that is taken for an input's scores; `None` if the file records it.

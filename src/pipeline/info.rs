@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
-use crate::data::{DataError, EvalOptions, Fsd, Header, InputPath, PgnNotes, Record, ScoreUnit, SkippedGames};
+use crate::data::{
+    DataError, EvalOptions, Fsd, GameSet, Header, InputPath, PgnNotes, Record, ScoreUnit, SkippedGames,
+};
 
 /// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -90,17 +92,13 @@ const CHUNK: usize = 1 << 18;
 
 fn read_fsd(path: &Path, info: &mut FileInfo) -> Result<(), DataError> {
     let fsd = Fsd::open(path)?;
-    // One bit per game number.
-    let mut games = vec![0u64; (fsd.header().games as usize).div_ceil(64)];
+    let mut games = GameSet::of(fsd.header());
     fsd.for_each_chunk(CHUNK, |records| {
-        for record in records {
-            let game = record.game() as usize;
-            games.get_mut(game / 64).into_iter().for_each(|bits| *bits |= 1 << (game % 64));
-        }
+        records.iter().for_each(|record| games.add(record));
         info.count(records);
         Ok::<(), DataError>(())
     })?;
-    info.games = games.iter().map(|bits| u64::from(bits.count_ones())).sum();
+    info.games = games.count();
     info.hash = fsd.hash();
     info.header = Some(*fsd.header());
     info.manifest = match Manifest::of(&fsd) {

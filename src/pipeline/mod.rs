@@ -20,10 +20,10 @@ pub mod stats;
 pub mod uci;
 pub mod verify;
 
-pub(crate) use cache::open_unchecked_or_build;
+pub(crate) use cache::{OpenedData, open_unchecked_or_build};
 
 pub use build::{BuildError, BuildJob, BuildOptions, build};
-pub use cache::{default_cache, open_or_build, open_or_build_all, open_or_build_with};
+pub use cache::{DataOrigin, default_cache, open_or_build, open_or_build_all, open_or_build_with};
 pub use embedded_files::{sample_games, sample_openings};
 pub use game_line::GameLine;
 pub use info::{FileInfo, file_info};

@@ -15,9 +15,10 @@ use super::feature_set::FeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, UnitOrigin};
 use crate::data::{DataFiles, EvalOptions, Method, ScoreUnit};
-use crate::pipeline::{Manifest, sample_games};
+use crate::pipeline::{DataOrigin, sample_games};
 use crate::service::{
-    LocalStream, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServiceError, Shard, prepare,
+    LocalStream, MAX_SLOTS, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile,
+    ServiceError, Shard, prepare,
 };
 use crate::units::Seed;
 
@@ -179,8 +180,8 @@ impl BatchIterator {
         };
         let prepared = self.prepared.get().ok_or(ServiceError::Forked { owner: self.prepared.process() })?;
         let Request { slots, threads, .. } = prepared.request();
-        // Every thread keeps a slot to fill, however many batches the consumer holds.
-        let copy = stream.held() > slots.saturating_sub(*threads).max(1);
+        // Every thread keeps a slot to fill, and the stream at least one, however many batches the consumer holds.
+        let copy = stream.held() > slots.saturating_sub(*threads).max(1).min(slots - 1);
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
@@ -226,7 +227,11 @@ impl PrepareObserver for Notes {
         }
     }
 
-    fn manifest(&self, manifest: &Manifest) {
+    fn opened(&self, opened: &ServedFile<'_>) {
+        let Some(manifest) = opened.manifest else { return };
+        if opened.origin != DataOrigin::Input && manifest.kept < manifest.positions {
+            self.add(format!("{}: {}", opened.data.display(), manifest.summary()));
+        }
         for source in manifest.without_plies() {
             self.add(format!(
                 "{} records no games: each sample counts as a game of its own, so neighbouring positions of a game can \
@@ -237,6 +242,10 @@ impl PrepareObserver for Notes {
         for source in manifest.sources.iter().filter(|source| source.notes.concerns_scores()) {
             self.add(format!("{}: {}", source.path, source.notes.lines().join("; ")));
         }
+    }
+
+    fn left_out(&self, samples: usize, required: &str) {
+        self.add(format!("left out {samples} samples without {required}"));
     }
 }
 
@@ -250,9 +259,6 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
     let options = Options { dict: options.copy()? };
     let method = options.choice("method")?.unwrap_or(Method::Eval);
     let threads = options.take::<usize>("threads")?.unwrap_or_else(Request::available_threads);
-    if threads > Request::MAX_THREADS {
-        return Err(error::request(format!("threads is {threads}; it must be 1 to {}", Request::MAX_THREADS)));
-    }
     let defaults = Request::new(set, data, method);
     let request = Request {
         read_mode: options.choice("read")?.unwrap_or(defaults.read_mode),
@@ -263,7 +269,7 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
         needs: options.choice("needs")?,
         layout: options.choice("layout")?.unwrap_or(defaults.layout),
         batch_size: options.take("batch_size")?.unwrap_or(defaults.batch_size),
-        slots: options.take("slots")?.unwrap_or(threads + SPARE_SLOTS).min(crate::service::MAX_SLOTS),
+        slots: options.take("slots")?.unwrap_or(MAX_SLOTS.min(threads.saturating_add(SPARE_SLOTS))),
         seed: Seed(options.take("seed")?.unwrap_or(0)),
         epochs: options.take("epochs")?.unwrap_or(defaults.epochs),
         epoch_samples: options.take("epoch_samples")?,

@@ -6,18 +6,11 @@ use std::thread;
 use super::mapped_files::{MappedFile, MappedFiles};
 use super::serve::worker_panicked;
 use super::{Request, ServiceError};
-use crate::data::{Method, Needs, Record, Split, SplitRule};
+use crate::data::{Method, Record, Split, SplitRule};
+use crate::pipeline::build::GameSplit;
 
 /// Records scanned at once.
 const SCAN_CHUNK: usize = 1 << 19;
-
-/// Whether a pqr stream must look for records without a second legal move.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum TripletCheck {
-    Needed,
-    /// The file was built with such records left out.
-    DoneByBuild,
-}
 
 /// The set of records that make samples, one bit per record.
 #[derive(Clone, Debug)]
@@ -70,11 +63,12 @@ pub(super) fn eligible_records(
 ) -> Result<(EligibleRecords, usize), ServiceError> {
     let refused = |text: String| Err(ServiceError::Request(text));
     let (data, records) = (&request.data, files.len());
-    let needs = request.needs.unwrap_or(Needs::Any);
     let mut split = SplitScan::new(request);
     let mut bits = BitList::with_capacity(records);
     let mut in_split = 0;
-    for MappedFile { file, triplet_check, first_record, first_game } in files.files() {
+    for mapped in files.files() {
+        let MappedFile { file, first_record, first_game, .. } = mapped;
+        let needs = request.needs_of(file.header().purpose);
         let (mut scanned, mut unsound) = (0, None);
         file.for_each_checked_chunk(SCAN_CHUNK, |chunk| {
             let mut words = vec![0u64; chunk.len().div_ceil(64)];
@@ -86,12 +80,10 @@ pub(super) fn eligible_records(
                 }
             }
             in_split += count_ones(&words);
-            match (request.method, triplet_check) {
-                (Method::Eval, _) => retain(chunk, &mut words, |_, record| Ok(needs.met_by(record)))?,
-                (Method::Pqr, TripletCheck::DoneByBuild) => {}
-                (Method::Pqr, TripletCheck::Needed) => {
-                    retain_with_triplet(chunk, first_record + scanned as u32, &mut words, request.threads)?;
-                }
+            match request.method {
+                Method::Eval => retain(chunk, &mut words, |_, record| Ok(needs.met_by(record)))?,
+                Method::Pqr if mapped.has_triplets() => {}
+                Method::Pqr => retain_with_triplet(chunk, first_record + scanned as u32, &mut words, request.threads)?,
             }
             scanned += chunk.len();
             bits.append(&words, chunk.len());
@@ -105,25 +97,35 @@ pub(super) fn eligible_records(
         }
     }
     if in_split == 0 {
-        let share = request.validation;
-        return refused(match request.split {
-            Split::All => format!("{data} holds no samples"),
-            Split::Train | Split::Validation => format!(
-                "no game of {data} falls into the requested split ({records} samples of {} games, validation share \
-                 {share}); change --validation, or ask for --split all",
-                split.games
-            ),
-        });
+        return refused(why_none_in_split(request, files));
     }
     let eligible = EligibleRecords::new(bits.words);
     if eligible.count() == 0 {
         return refused(match request.method {
-            Method::Eval => format!("none of the {in_split} samples of {data} has {}", needs.describe()),
+            Method::Eval => format!("none of the {in_split} samples of {data} has {}", request.required()),
             Method::Pqr => format!("none of the {in_split} samples of {data} has a played move and another legal one"),
         });
     }
     let unusable = in_split - eligible.count() as usize;
     Ok((eligible, unusable))
+}
+
+/// Why no record belongs to the request's split.
+fn why_none_in_split(request: &Request, files: &MappedFiles) -> String {
+    let (data, share) = (&request.data, request.validation);
+    if request.split == Split::All || files.is_empty() {
+        return format!("{data} holds no samples");
+    }
+    let wanted = GameSplit { split: request.split, validation: share, seed: request.split_seed };
+    let of_the_other_side = files.files().first().and_then(|file| file.why_none_in(&wanted));
+    of_the_other_side.unwrap_or_else(|| {
+        format!(
+            "no game of {data} falls into the requested split ({} samples of {} games, validation share {share}); change \
+             --validation, or ask for --split all",
+            files.len(),
+            files.games()
+        )
+    })
 }
 
 /// Bits that grow at the end.
@@ -160,13 +162,12 @@ struct SplitScan {
     rule: SplitRule,
     split: Split,
     current: Option<(u32, bool)>,
-    games: usize,
 }
 
 impl SplitScan {
     fn new(request: &Request) -> SplitScan {
         let rule = SplitRule::new(request.split_seed, request.validation);
-        SplitScan { rule, split: request.split, current: None, games: 0 }
+        SplitScan { rule, split: request.split, current: None }
     }
 
     #[inline]
@@ -175,7 +176,6 @@ impl SplitScan {
             Some((current, contained)) if current == game => contained,
             _ => {
                 let contained = self.rule.contains(game, self.split);
-                self.games += 1;
                 self.current = Some((game, contained));
                 contained
             }

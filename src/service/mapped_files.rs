@@ -3,9 +3,13 @@
 
 use std::ops::Range;
 
+use super::ServiceError;
 use super::mapped_batches::Paging;
-use super::{ServiceError, TripletCheck};
-use crate::data::{Fsd, Record, ScoreUnit};
+use crate::data::formats::{Format, detect};
+use crate::data::{DataFiles, Fsd, Method, Record, ScoreUnit, Split};
+use crate::pipeline::build::GameSplit;
+use crate::pipeline::{BuildOptions, Manifest};
+use crate::units::Seed;
 
 /// Mapped files in the order of their records.
 #[derive(Debug)]
@@ -17,24 +21,66 @@ pub struct MappedFiles {
 #[derive(Debug)]
 pub(super) struct MappedFile {
     pub(super) file: Fsd,
-    pub(super) triplet_check: TripletCheck,
+    /// The options with which it was built, if its manifest tells.
+    built_with: Option<BuildOptions>,
     /// Records of the files before.
     pub(super) first_record: u32,
     /// Games of the files before.
     pub(super) first_game: u32,
 }
 
+impl MappedFile {
+    /// Whether every record has a played move and another legal one, since the build left out the others.
+    pub(super) fn has_triplets(&self) -> bool {
+        self.built_with.as_ref().is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
+    }
+
+    /// Why the file has no game of a request's split, if it was built from the other side's games.
+    pub(super) fn why_none_in(&self, wanted: &GameSplit) -> Option<String> {
+        let built = self.built_with.as_ref()?.split.filter(|built| built.excludes(wanted))?;
+        let name = |split: Split| if split == Split::Train { "training" } else { "validation" };
+        Some(format!(
+            "{} has no {} games: it was built from the {} games of the same split (--split-seed {}); give another \
+             --split-seed, such as {}, to split its games anew",
+            self.file.path().display(),
+            name(wanted.split),
+            name(built.split),
+            built.seed.0,
+            built.seed.0.wrapping_add(1)
+        ))
+    }
+}
+
+/// Refuses data that were built from the training games of the split that a run validates with: without this check, the
+/// run would learn that after its first epoch.
+///
+/// # Errors
+/// When that is so, or a file cannot be read.
+pub fn check_validation(data: &DataFiles, validation: f64, seed: Seed) -> Result<(), ServiceError> {
+    let [path] = data.files() else { return Ok(()) };
+    if detect(path)? != Format::Fsd {
+        return Ok(());
+    }
+    let file = Fsd::open_unchecked(path)?;
+    let built_with = Manifest::of(&file).ok().and_then(|manifest| manifest.options);
+    let file = MappedFile { file, built_with, first_record: 0, first_game: 0 };
+    let wanted = GameSplit { split: Split::Validation, validation, seed };
+    file.why_none_in(&wanted).map_or(Ok(()), |why| Err(ServiceError::Request(why)))
+}
+
 impl MappedFiles {
+    /// `files`: each with its manifest, if there is one.
+    ///
     /// # Errors
     /// When there is no file, the files' scores have different units, or there are 2^32 records or games.
-    pub fn new(files: Vec<(Fsd, TripletCheck)>) -> Result<MappedFiles, ServiceError> {
+    pub fn new(files: Vec<(Fsd, Option<Manifest>)>) -> Result<MappedFiles, ServiceError> {
         let refused = |text: String| Err(ServiceError::Request(text));
         let Some(unit) = files.first().map(|(file, _)| file.header().score_unit) else {
             return refused("there is no data file".into());
         };
         let mut mapped = Vec::with_capacity(files.len());
         let (mut records, mut games) = (0u64, 0u64);
-        for (file, triplet_check) in files {
+        for (file, manifest) in files {
             if file.header().score_unit != unit {
                 return refused(format!(
                     "{} has scores in another unit than the files before it; convert it (`dataset convert --to-unit`), or \
@@ -51,7 +97,8 @@ impl MappedFiles {
                     file.path().display()
                 ));
             }
-            mapped.push(MappedFile { file, triplet_check, first_record, first_game });
+            let built_with = manifest.and_then(|manifest| manifest.options);
+            mapped.push(MappedFile { file, built_with, first_record, first_game });
         }
         Ok(MappedFiles { files: mapped, records: records as u32 })
     }
@@ -73,6 +120,11 @@ impl MappedFiles {
     #[must_use]
     pub fn score_unit(&self) -> ScoreUnit {
         self.files[0].file.header().score_unit
+    }
+
+    /// The number of games that some record belongs to.
+    pub(super) fn games(&self) -> u64 {
+        self.files.iter().map(|file| file.file.count_games()).sum()
     }
 
     /// The records of all files.

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use super::{MappedFiles, PreparedStream, ReadMode, Request, ServiceError, TripletCheck};
+use super::{MappedFiles, PreparedStream, ReadMode, Request, ServiceError};
 use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::{FileUnit, score_unit};
-use crate::data::{Method, Needs, ScoreUnit, Split};
+use crate::data::{Fsd, Method, Purpose, ScoreUnit, Split};
 use crate::features::FeatureSet;
-use crate::pipeline::{BuildOptions, Manifest, WeightedInput, default_cache, open_unchecked_or_build};
+use crate::pipeline::{
+    BuildOptions, DataOrigin, Manifest, OpenedData, WeightedInput, default_cache, open_unchecked_or_build,
+};
 
 /// Hears what the preparation of a request finds. Every method does nothing by default; `()` ignores all.
 pub trait PrepareObserver: Sync {
@@ -20,8 +22,11 @@ pub trait PrepareObserver: Sync {
     /// The unit of the scores of `data`. Not called for pqr, which needs no scores.
     fn score_unit(&self, _data: &Path, _unit: FileUnit) {}
 
-    /// What is known of the `.fsd` file that is served.
-    fn manifest(&self, _manifest: &Manifest) {}
+    /// `data` are being built into a file of the cache, which may take minutes.
+    fn building(&self, _data: &Path, _file: &Path) {}
+
+    /// A file of the data is open. Not called for a binpack that is decoded while it is served.
+    fn opened(&self, _file: &ServedFile<'_>) {}
 
     /// `samples` samples of the split are not used, because they lack `required`.
     fn left_out(&self, _samples: usize, _required: &str) {}
@@ -29,12 +34,23 @@ pub trait PrepareObserver: Sync {
 
 impl PrepareObserver for () {}
 
+/// A `.fsd` file that is served.
+pub struct ServedFile<'a> {
+    /// The file of the request: this one, or what it was built from.
+    pub data: &'a Path,
+    pub file: &'a Fsd,
+    pub origin: DataOrigin,
+    /// What is known of it; `None` without a manifest.
+    pub manifest: Option<&'a Manifest>,
+}
+
 /// Opens the request's feature set and data.
 ///
 /// # Errors
 /// When the set or the data cannot be read, the data cannot be built, an option has no effect, or nothing can be
 /// served.
 pub fn prepare(request: Request, observer: &dyn PrepareObserver) -> Result<PreparedStream, ServiceError> {
+    request.check()?;
     let set = FeatureSet::resolve(&request.set)?;
     let stream = match request.read_mode.in_effect(&request.data)? {
         ReadMode::Auto => {
@@ -43,18 +59,15 @@ pub fn prepare(request: Request, observer: &dyn PrepareObserver) -> Result<Prepa
         }
         ReadMode::Built => prepare_built(request, set, observer)?,
     };
-    if stream.unusable > 0 {
-        observer.left_out(stream.unusable, required(stream.request()));
+    if stream.unusable > 0 && says_what_it_finds(stream.request()) {
+        observer.left_out(stream.unusable, stream.request().required());
     }
     Ok(stream)
 }
 
-/// What a sample of the request must have.
-fn required(request: &Request) -> &'static str {
-    match request.method {
-        Method::Eval => request.needs.unwrap_or(Needs::Any).describe(),
-        Method::Pqr => "a move and another legal one",
-    }
+/// A training's second service, which validates, need not repeat what the first has said.
+fn says_what_it_finds(request: &Request) -> bool {
+    request.split != Split::Validation
 }
 
 /// The unit of a file's scores.
@@ -72,7 +85,7 @@ fn prepare_binpack(
     observer: &dyn PrepareObserver,
 ) -> Result<PreparedStream, ServiceError> {
     let cache = default_cache().ok();
-    let usable = UsableSamples::for_method(request.method, request.needs.unwrap_or(Needs::Any));
+    let usable = UsableSamples::for_method(request.method, request.needs_of(Purpose::Any));
     let lengths = request.data.iter().map(|file| file.metadata().map_or(0, |metadata| metadata.len()));
     let (total, mut scanned, mut samples) = (lengths.sum(), 0, 0);
     let mut all = Vec::with_capacity(request.data.files().len());
@@ -114,21 +127,16 @@ fn prepare_built(
     for path in request.data.iter() {
         unit(&request, path, observer)?;
         let input = WeightedInput { unit: request.from_unit, evals: request.evals, ..WeightedInput::file(path) };
-        let data = open_unchecked_or_build(&[input], &options, None)?;
-        if data.path() == path {
+        let OpenedData { file, origin } =
+            open_unchecked_or_build(&[input], &options, None, &mut |file| observer.building(path, file))?;
+        if origin == DataOrigin::Input {
             refuse_filters(&request, "is built already; give the option to `dataset build`")?;
         }
-        let manifest = Manifest::of(&data);
-        // A training's second service, which validates, need not repeat the warnings.
-        if let Ok(manifest) = &manifest
-            && request.split != Split::Validation
-        {
-            observer.manifest(manifest);
+        let manifest = Manifest::of(&file).ok();
+        if says_what_it_finds(&request) {
+            observer.opened(&ServedFile { data: path, file: &file, origin, manifest: manifest.as_ref() });
         }
-        let has_triplets = manifest.is_ok_and(|manifest| {
-            manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
-        });
-        files.push((data, if has_triplets { TripletCheck::DoneByBuild } else { TripletCheck::Needed }));
+        files.push((file, manifest));
     }
     PreparedStream::new(request, set, MappedFiles::new(files)?)
 }

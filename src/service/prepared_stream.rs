@@ -38,7 +38,7 @@ impl PreparedStream {
     /// # Errors
     /// When the request cannot be served: no samples, impossible sizes.
     pub fn new(request: Request, set: FeatureSet, files: MappedFiles) -> Result<PreparedStream, ServiceError> {
-        check(&request)?;
+        request.check()?;
         let (eligible, unusable) = eligible_records(&request, &files)?;
         let records = files.records();
         let some = eligible.spread(ESTIMATE_RECORDS).map(|index| records.get(index).with_game(index));
@@ -59,7 +59,7 @@ impl PreparedStream {
         segments: Vec<Segments>,
         score_unit: ScoreUnit,
     ) -> Result<PreparedStream, ServiceError> {
-        check(&request)?;
+        request.check()?;
         let batches = BinpackBatches::new(&request, segments)?;
         let some = batches.spread(ESTIMATE_RECORDS)?;
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
@@ -143,23 +143,6 @@ impl PreparedStream {
             shard: request.shard,
         }
     }
-}
-
-fn check(request: &Request) -> Result<(), ServiceError> {
-    let refused = |text: String| Err(ServiceError::Request(text));
-    if request.threads == 0 {
-        return refused("the number of threads is 0; it must be at least 1".into());
-    }
-    if request.shard.index >= request.shard.of {
-        return refused(format!("there is no shard {}; shards are numbered from 0", request.shard));
-    }
-    if request.epoch_samples == Some(0) {
-        return refused("the number of samples per epoch is 0; give at least 1, or leave it out for all".into());
-    }
-    if !(0.0..=1.0).contains(&request.validation) {
-        return refused(format!("the validation share is {}; it must lie between 0 and 1", request.validation));
-    }
-    Ok(())
 }
 
 /// Room for active features per position and side: the set's upper bound if that keeps slots small, otherwise 1.5 times

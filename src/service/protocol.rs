@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError, Shard};
+use super::{MAX_BITSET_SLOT, Request, ServiceError, Shard};
 use crate::data::{Method, ScoreUnit};
 use crate::features::{FeatureSet, Identity, Multiplicity};
 
@@ -239,23 +239,16 @@ impl SlotLayout {
         })
     }
 
-    /// Whether a request's numbers and its layout suit each other and the set.
+    /// Whether a request's layout suits the set.
     fn check(request: &Request, set: &FeatureSet) -> Result<(), ServiceError> {
-        let refused = |text: String| Err(ServiceError::Request(text));
-        if request.slots == 0 || request.slots > MAX_SLOTS {
-            return refused(format!("the number of slots is {}; it must be 1 to {MAX_SLOTS}", request.slots));
-        }
-        if request.batch_size == 0 {
-            return refused("the batch size is 0; it must be at least 1".into());
-        }
         let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
         match bag.filter(|_| request.layout == Layout::Bitset) {
-            Some(block) => refused(format!(
+            Some(block) => Err(ServiceError::Request(format!(
                 "the block {} of {} has multiplicity \"bag\": one bit per feature cannot hold its repeats; use --layout \
                  csr",
                 block.name,
                 set.name()
-            )),
+            ))),
             None => Ok(()),
         }
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Schedule;
-use super::{Layout, Shard, ShmNaming};
+use super::{Layout, MAX_SLOTS, ServiceError, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
-use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, ScoreUnit, Split};
+use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split};
 use crate::pipeline::build::Filter;
 use crate::units::Seed;
 
@@ -16,7 +16,8 @@ use crate::units::Seed;
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadMode {
-    /// A binpack is decoded while it is served, with every sample that the method can use; other files are built.
+    /// A binpack is decoded while it is served, with every sample that the method can use; other files are built, with
+    /// the same samples.
     #[default]
     Auto,
     /// Every file is first built into a `.fsd` file in the cache, with the method's filters.
@@ -57,16 +58,15 @@ pub struct Request {
     pub data: DataFiles,
     pub read_mode: ReadMode,
     pub method: Method,
-    /// When the data are built, the first ply of a game that makes samples; `None` = the method's default.
+    /// Leaves out positions before this ply, when the data are built; `None` = leaves out none.
     pub min_ply: Option<u16>,
-    /// When the data are built, which positions are left out; `None` = the method's default.
+    /// Which positions to leave out, when the data are built; `None` = none.
     pub filter: Option<Filter>,
     /// Unit of the scores, for files that do not name it; `None` = the usual unit of the format.
     pub from_unit: Option<ScoreUnit>,
     /// How scores in PGN comments are read.
     pub evals: EvalOptions,
-    /// What an eval sample must have; `None` = what the file was built for, or a score or result of a file that was not
-    /// built.
+    /// What an eval sample must have; `None` = a score, and in a file that was built for eval what it was built for.
     pub needs: Option<Needs>,
     pub layout: Layout,
     /// Samples per batch (a pqr sample holds three positions).
@@ -158,6 +158,47 @@ impl Request {
         match self.method {
             Method::Eval => 1,
             Method::Pqr => 3,
+        }
+    }
+
+    /// Refuses numbers that no service takes, whatever its data. Every way to ask for batches leads through here.
+    ///
+    /// # Errors
+    /// Names the number and its limits.
+    pub(super) fn check(&self) -> Result<(), ServiceError> {
+        let refused = |text: String| Err(ServiceError::Request(text));
+        if self.slots == 0 || self.slots > MAX_SLOTS {
+            return refused(format!("the number of slots is {}; it must be 1 to {MAX_SLOTS}", self.slots));
+        }
+        if self.threads == 0 || self.threads > Request::MAX_THREADS {
+            let most = Request::MAX_THREADS;
+            return refused(format!("the number of threads is {}; it must be 1 to {most}", self.threads));
+        }
+        if self.batch_size == 0 {
+            return refused("the batch size is 0; it must be at least 1".into());
+        }
+        if self.shard.index >= self.shard.of {
+            return refused(format!("there is no shard {}; shards are numbered from 0", self.shard));
+        }
+        if self.epoch_samples == Some(0) {
+            return refused("the number of samples per epoch is 0; give at least 1, or leave it out for all".into());
+        }
+        if !(0.0..=1.0).contains(&self.validation) {
+            return refused(format!("the validation share is {}; it must lie between 0 and 1", self.validation));
+        }
+        Ok(())
+    }
+
+    /// What an eval sample of a file must have. A file that was built for a method is not filtered again.
+    pub(super) fn needs_of(&self, purpose: Purpose) -> Needs {
+        self.needs.unwrap_or(if purpose == Purpose::Any { Needs::default() } else { Needs::Any })
+    }
+
+    /// What a sample must have, in words.
+    pub(super) fn required(&self) -> &'static str {
+        match self.method {
+            Method::Eval => self.needs.unwrap_or_default().describe(),
+            Method::Pqr => "a move and another legal one",
         }
     }
 

@@ -32,19 +32,18 @@ pub struct TrainConfig {
     #[command(flatten)]
     #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
     pub evals: EvalOptions,
-    /// auto: every sample of a binpack is used, decoded in training; built: the data are filtered as the method
-    /// requires
+    /// auto: a binpack is decoded in training; built: it is built first, which gives the same samples and can filter them
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     #[serde(rename = "source", default = "built")]
     pub read_mode: ReadMode,
     /// The method to learn by
     #[arg(long, value_enum, default_value = "eval")]
     pub method: Method,
-    /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
+    /// Leave out positions before this ply, when the data are built [default: 0]
     #[arg(long, value_name = "PLY")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_ply: Option<u16>,
-    /// Which positions to leave out when the data are built [default: none]
+    /// Which positions to leave out, when the data are built [default: none]
     #[arg(long, value_enum, value_name = "FILTER")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,

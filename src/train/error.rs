@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::data::DataFiles;
 use crate::output::OutputError;
+use crate::output::folder_lock::LockError;
 
 /// Errors of training. [`TrainError::is_request`] tells a wrong request from failed work.
 #[derive(Debug, Error)]
@@ -34,6 +35,8 @@ pub enum TrainError {
         folder.display()
     )]
     Foreign { folder: PathBuf, first: String },
+    #[error("{0}; wait until that process has ended, or give another directory")]
+    InUse(LockError),
     #[error("{} cannot be continued: {why}", checkpoint.display())]
     Mismatch { checkpoint: PathBuf, why: String },
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
@@ -66,6 +69,15 @@ pub enum TrainError {
 impl From<OutputError> for TrainError {
     fn from(OutputError { path, cause }: OutputError) -> TrainError {
         TrainError::Io { action: "cannot write", path, source: cause }
+    }
+}
+
+impl From<LockError> for TrainError {
+    fn from(error: LockError) -> TrainError {
+        match error {
+            LockError::Io { path, source } => TrainError::Io { action: "cannot lock", path, source },
+            held => TrainError::InUse(held),
+        }
     }
 }
 

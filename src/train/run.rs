@@ -20,7 +20,7 @@ use super::{
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
-use crate::service::ServiceError;
+use crate::service::{ServiceError, check_validation};
 
 impl TrainingRun<'_> {
     /// Trains, and writes the files listed in [`run_dir`](super::run_dir).
@@ -37,6 +37,9 @@ impl TrainingRun<'_> {
         let config = self.config;
         // Wrong requests are refused before anything in the directory is touched.
         let prepared = PreparedRun::prepare(self)?;
+        for task in config.tasks() {
+            check_validation(task.data, config.settings.validation, config.settings.split_seed)?;
+        }
         prepared.note.iter().for_each(|note| observer.note(note));
         let run_dir = match self.resume {
             true => RunDir::open(self.folder)?,

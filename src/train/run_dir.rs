@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{EpochMetrics, TrainError};
 use crate::output;
 use crate::output::checked::{object_without_sum, with_checksum, with_line_sum, without_checksum};
+use crate::output::folder_lock::FolderLock;
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
@@ -77,16 +78,19 @@ fn first_existing(folder: &Path, names: &[&str]) -> Result<PathBuf, TrainError> 
     })
 }
 
-/// A run's directory that this process writes to.
+/// A run's directory that this process writes to. No other process does: it is locked.
 #[derive(Debug)]
-pub struct RunDir(PathBuf);
+pub struct RunDir {
+    root: PathBuf,
+    _lock: FolderLock,
+}
 
 impl RunDir {
     /// Makes the directory of a new run. With `force`, an earlier run in it is removed.
     ///
     /// # Errors
-    /// If the directory holds a run and `force` is false, if it holds a file that no run writes, or if it cannot be
-    /// made. In each case nothing has been removed.
+    /// If another process is at work in the directory, if it holds a run and `force` is false, if it holds a file that no
+    /// run writes, or if it cannot be made. In each case nothing has been removed.
     pub fn create(path: &Path, force: bool) -> Result<RunDir, TrainError> {
         let folder = RunDir::open(path)?;
         let (own, foreign): (Vec<_>, Vec<_>) =
@@ -105,10 +109,10 @@ impl RunDir {
     /// Opens the directory of a run to be continued, or makes it.
     ///
     /// # Errors
-    /// If it cannot be made or read.
+    /// If another process is at work in it, or it cannot be made, read or written to.
     pub fn open(path: &Path) -> Result<RunDir, TrainError> {
         fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's directory", path))?;
-        let folder = RunDir(path.into());
+        let folder = RunDir { root: path.into(), _lock: FolderLock::acquire(path)? };
         for name in folder.entries()?.iter().filter(|name| is_unfinished(name)) {
             let file = folder.path(name);
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
@@ -132,20 +136,22 @@ impl RunDir {
 
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.root.join(name)
     }
 
     #[must_use]
     pub fn root(&self) -> &Path {
-        &self.0
+        &self.root
     }
 
+    /// The names of its files, but for the lock.
     fn entries(&self) -> Result<Vec<String>, TrainError> {
-        let failed = || TrainError::io("cannot list", &self.0);
+        let failed = || TrainError::io("cannot list", &self.root);
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.0).map_err(failed())? {
+        for entry in fs::read_dir(&self.root).map_err(failed())? {
             names.push(entry.map_err(failed())?.file_name().to_string_lossy().into_owned());
         }
+        names.retain(|name| name != FolderLock::NAME);
         names.sort_unstable();
         Ok(names)
     }

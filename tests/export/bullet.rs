@@ -55,7 +55,7 @@ pub mod game {
 /// Reads positions, prints the features.
 const MAIN: &str = r#"
 mod bullet;
-mod features;
+mod feature_set;
 
 use bullet_lib::game::{formats::bulletformat::ChessBoard, inputs::SparseInputType};
 use std::io::Read;

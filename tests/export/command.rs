@@ -30,8 +30,8 @@ fn the_folder_has_all_files() {
     let output = export(&["half-kp", "--lang", "rust", "--bullet", "--out", "a/b", "--format", "json"], folder.path());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["files"], serde_json::json!(["features.rs", "bullet.rs", "golden.jsonl", "README.md"]));
-    assert_eq!(names(&folder.path().join("a/b")), ["README.md", "bullet.rs", "features.rs", "golden.jsonl"]);
+    assert_eq!(document["files"], serde_json::json!(["feature_set.rs", "bullet.rs", "golden.jsonl", "README.md"]));
+    assert_eq!(names(&folder.path().join("a/b")), ["README.md", "bullet.rs", "feature_set.rs", "golden.jsonl"]);
     // Again, the same bytes.
     assert!(export(&["half-kp", "--lang", "rust", "--bullet", "--out", "c"], folder.path()).status.success());
     for name in names(&folder.path().join("c")) {
@@ -41,7 +41,7 @@ fn the_folder_has_all_files() {
     // A folder that exists and is empty will do.
     std::fs::create_dir(folder.path().join("d")).unwrap();
     assert!(export(&["piece", "--lang", "c", "--out", "d"], folder.path()).status.success());
-    assert_eq!(names(&folder.path().join("d")), ["README.md", "features.h", "golden.jsonl"]);
+    assert_eq!(names(&folder.path().join("d")), ["README.md", "feature_set.h", "golden.jsonl"]);
     assert_eq!(names(folder.path()), ["a", "c", "d"]);
 }
 
@@ -49,7 +49,7 @@ fn the_folder_has_all_files() {
 fn wrong_requests_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("full")).unwrap();
-    std::fs::write(folder.path().join("full/features.h"), "mine").unwrap();
+    std::fs::write(folder.path().join("full/feature_set.h"), "mine").unwrap();
     std::fs::write(folder.path().join("file"), "mine").unwrap();
     let check = |arguments: &[&str], expected: &str| {
         let output = export(arguments, folder.path());
@@ -57,7 +57,7 @@ fn wrong_requests_change_nothing() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(error.contains(expected), "{arguments:?}: {error}");
         assert_eq!(names(folder.path()), ["file", "full"], "{arguments:?}");
-        assert_eq!(std::fs::read_to_string(folder.path().join("full/features.h")).unwrap(), "mine");
+        assert_eq!(std::fs::read_to_string(folder.path().join("full/feature_set.h")).unwrap(), "mine");
         assert_eq!(std::fs::read_to_string(folder.path().join("file")).unwrap(), "mine");
     };
     check(&["piece", "--lang", "c", "--out", "full"], "full is not empty; an export goes into a new or empty folder");

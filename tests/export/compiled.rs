@@ -64,7 +64,7 @@ pub fn rust_programs(sets: &[FeatureSet], folder: &Path) -> Vec<Program> {
 /// A C program for a set.
 pub fn c_program(set: &FeatureSet, folder: &Path, flags: &[&str]) -> Program {
     std::fs::create_dir_all(folder).unwrap();
-    std::fs::write(folder.join("features.h"), Export::new(set, Language::C).features()).unwrap();
+    std::fs::write(folder.join("feature_set.h"), Export::new(set, Language::C).features()).unwrap();
     std::fs::write(folder.join("main.c"), include_str!("driver.c.txt")).unwrap();
     let path = folder.join("driver");
     run(

@@ -12,6 +12,7 @@ use serde_json::Value;
 use shakmaty::Position;
 
 use crate::common::networks::shapes;
+use crate::common::skip::skip;
 
 fn fsbench(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fsbench")).current_dir(folder).args(arguments).output().expect("ran")
@@ -32,7 +33,7 @@ fn the_folder_has_the_network_and_its_evaluations() {
     let set = FeatureSet::resolve("half-ka-v2-hm").expect("shipped");
     let file = crate::file(&set, shapes()[2].clone(), Scheme { pawn_value: 361, ..Scheme::stockfish() }, 1);
     file.save(&folder.join("net.safetensors")).expect("saved");
-    for (language, sources) in [("rust", ["features.rs", "network.rs"]), ("c", ["features.h", "network.h"])] {
+    for (language, sources) in [("rust", ["feature_set.rs", "network.rs"]), ("c", ["feature_set.h", "network.h"])] {
         let output = fsbench(folder, &["export", "net.safetensors", "--lang", language, "--out", language]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let mut expected = vec!["README.md", "golden.jsonl", "weights.bin"];
@@ -56,6 +57,54 @@ fn the_folder_has_the_network_and_its_evaluations() {
         assert_eq!(line["eval_cp"], expected.score_cp.0, "{line}");
     }
     assert!(golden.lines().count() > 2_000);
+}
+
+/// An engine in another folder that uses both headers, and a system's header after them.
+const ENGINE: &str = r#"
+#include "network.h"
+#include "feature_set.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int main(void) {
+    static fsb_board board;
+    fsb_list active;
+    fsb_network *net = (fsb_network *)calloc(1, sizeof *net);
+    board.pieces[FSB_WHITE][5] = 1u << 4;
+    board.pieces[FSB_BLACK][5] = (uint64_t)1 << 60;
+    fsb_active(&board, FSB_WHITE, &active);
+    printf("%u %d\n", (unsigned)active.len, net != NULL && strlen(FSB_NAME) > 0);
+    free(net);
+    return 0;
+}
+"#;
+
+/// The names of the headers shadow none of the system's, which themselves include others by name.
+#[test]
+fn the_headers_compile_from_another_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let set = FeatureSet::resolve("half-ka-v2-hm").expect("shipped");
+    let file = crate::file(&set, shapes()[2].clone(), Scheme::stockfish(), 1);
+    file.save(&folder.join("net.safetensors")).expect("saved");
+    assert!(fsbench(folder, &["export", "net.safetensors", "--lang", "c", "--out", "exported"]).status.success());
+    let elsewhere = folder.join("engine/src");
+    fs::create_dir_all(&elsewhere).expect("made");
+    for (source, compiler, options) in
+        [("main.c", "gcc", &["-std=c11"][..]), ("main.cpp", "g++", &["-std=c++17"]), ("gnu.c", "gcc", &["-std=gnu11"])]
+    {
+        fs::write(elsewhere.join(source), ENGINE).expect("written");
+        let mut command = Command::new(compiler);
+        command.current_dir(&elsewhere).args(options).args(["-O2", "-Wall", "-Wextra", "-Werror"]);
+        let Ok(output) = command.args(["-I", "../../exported", source, "-o", "engine"]).output() else {
+            skip(compiler, &format!("there is no {compiler}"));
+            continue;
+        };
+        assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(elsewhere.join("engine")).output().expect("ran");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2 1\n", "{source}");
+    }
 }
 
 /// A checkpoint is quantised by the scheme that is asked for.

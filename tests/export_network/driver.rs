@@ -2,10 +2,10 @@
 //! (after a move from the last one) with twelve bitboards in hexadecimal, and prints the score in internal units and
 //! centipawns. Fails where updated accumulators differ from refreshed ones.
 
-mod features;
+mod feature_set;
 mod network;
 
-use features::Board;
+use feature_set::Board;
 use network::{centipawns, evaluate, Accumulator, Network};
 use std::io::{BufRead, Write};
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use fsbench::output::folder_lock::FolderLock;
 use safetensors::SafeTensors;
 use serde_json::Value;
 
@@ -97,6 +98,11 @@ pub fn is_journal(name: &str) -> bool {
     name.ends_with(".journal") || name.ends_with(JOURNAL)
 }
 
+/// Whether this is the name of a folder's lock, which a killed process leaves and the next one takes.
+fn is_lock(name: &str) -> bool {
+    Path::new(name).file_name().is_some_and(|name| name == FolderLock::NAME)
+}
+
 /// Whether this is the name of a file or folder that no command leaves behind.
 pub fn is_temporary(name: &str) -> bool {
     let path = Path::new(name);
@@ -167,6 +173,7 @@ impl Undisturbed {
                 || self.stable.contains(name) && self.whole.get(name) == Some(bytes);
             let may_differ = is_temporary(name)
                 || is_journal(name)
+                || is_lock(name)
                 || self.whole.contains_key(name) && !self.stable.contains(name)
                 || changing.iter().any(|changing| name.ends_with(changing));
             assert!(is_whole || may_differ, "{about}: {name} is neither as before nor whole");

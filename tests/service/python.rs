@@ -89,8 +89,8 @@ fn the_python_client_reads_the_same_batches() {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all_batches(&request).iter().map(|batch| value(batch, layout)).collect();
-        for shm in [ShmNaming::Unnamed, ShmNaming::Named] {
-            let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, ..request.clone() });
+        for (shm, slots) in [(ShmNaming::Unnamed, 1), (ShmNaming::Named, 3)] {
+            let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, slots, ..request.clone() });
             assert!(!expected.is_empty() && seen == expected);
         }
     }
@@ -116,8 +116,8 @@ fn a_consumer_written_from_the_protocol_reads_the_same_batches() {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all_batches(&request).iter().map(|batch| value(batch, layout)).collect();
-        for shm in [ShmNaming::Unnamed, ShmNaming::Named] {
-            let request = Request { shm, ..request.clone() };
+        for (shm, slots) in [(ShmNaming::Unnamed, 3), (ShmNaming::Named, 1)] {
+            let request = Request { shm, slots, ..request.clone() };
             assert!(!expected.is_empty() && lines(FROM_PROTOCOL, &[], &request) == expected);
         }
     }

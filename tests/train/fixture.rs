@@ -89,7 +89,7 @@ pub fn with(config: &TrainConfig, change: impl FnOnce(&mut TrainSettings)) -> Tr
 }
 
 /// Random games, each move with the material balance as its evaluation.
-fn games(count: u64) -> String {
+pub fn games(count: u64) -> String {
     let mut pgn = String::new();
     for game in 0..count {
         let mut rng = Seed(1).stream("games", game);

@@ -5,8 +5,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
+mod locked;
 mod runs;
 mod scores;
 mod shapes;
 mod signals;
+mod sources;
 mod validation;

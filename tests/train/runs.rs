@@ -197,9 +197,6 @@ fn a_run_continues_with_the_network_that_it_began_with() {
     workspace.run(&same, "run", true, &mut Silent).expect("the same network");
 }
 
-/// Steps per epoch of the fixture's eval samples.
-const EPOCH: u64 = 26;
-
 /// The run is killed at its start, then after random numbers of steps, and once between an epoch's last step and its
 /// validation. Each kill waits until the run's checkpoint has reached a step, not for a time, so the steps do not
 /// depend on the machine's speed.
@@ -215,6 +212,9 @@ fn a_killed_run_is_resumed() {
     };
     let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
+    let whole = fs::read_to_string(workspace.path("whole").join(run_dir::METRICS)).expect("metrics");
+    let first: EpochMetrics = serde_json::from_str(whole.lines().next().expect("an epoch")).expect("a line");
+    let steps_per_epoch = first.step;
     let checkpoint = workspace.path("killed").join(run_dir::CHECKPOINT);
     let step = || {
         if !checkpoint.exists() {
@@ -231,7 +231,7 @@ fn a_killed_run_is_resumed() {
         let mut child = command("killed", &resume[..if kill > 0 { 3 } else { 2 }]).spawn().expect("runs");
         let goal = match kill {
             0 => 0,
-            5 => (step() + 1).next_multiple_of(EPOCH),
+            5 => (step() + 1).next_multiple_of(steps_per_epoch),
             _ => step() + rng.random_range(5..60),
         };
         let deadline = Instant::now() + Duration::from_secs(300);
@@ -246,7 +246,7 @@ fn a_killed_run_is_resumed() {
         std::thread::sleep(Duration::from_micros(rng.random_range(0..5000)));
         child.kill().expect("killed");
         child.wait().expect("gone");
-        hits += u64::from(!step().is_multiple_of(EPOCH));
+        hits += u64::from(!step().is_multiple_of(steps_per_epoch));
     }
     assert!(hits > 0, "no kill hit a run in the middle of an epoch");
     // A kill during a write leaves half a line or half a temporary file.

@@ -126,6 +126,42 @@ def test_arrays_are_views_and_stay_valid():
     assert all(same(batch, other) for batch, other in zip(kept, again))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_slot_is_enough(threads):
+    expected = list(small(seed=4))
+    with iter(small(seed=4, slots=1, threads=threads)) as iterator:
+        kept = list(iterator)
+    assert len(kept) == len(expected) > 2
+    assert all(same(batch, other) for batch, other in zip(kept, expected))
+    for batch, other in zip(small(seed=4, slots=1, threads=threads), expected, strict=True):
+        assert same(batch, other)
+
+
+@pytest.mark.parametrize("slots", [0, 201, 1000])
+def test_other_numbers_of_slots_are_refused(slots):
+    with pytest.raises(fsbench.RequestError, match=f"the number of slots is {slots}; it must be 1 to 200"):
+        small(slots=slots)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_source_gives_the_same_number_of_samples(program, tmp_path):
+    games = "1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.2] } Nc6 { [%eval 0.25] } 1-0\n\n" * 30
+    (tmp_path / "games.pgn").write_text(games)
+    for name in ["games.fsd", "games.binpack", "games.txt"]:
+        program("dataset", "convert", "games.pgn", name, "--to-unit", "cp", cwd=tmp_path)
+    for name in ["games.pgn", "games.fsd", "games.binpack", "games.txt"]:
+        for read in ["auto", "built"]:
+            batches = fsbench.Batches(tmp_path / name, "piece", read=read, from_unit="cp")
+            assert batches.samples_per_epoch == sum(len(batch["score"]) for batch in batches) == 90, (name, read)
+
+
+def test_what_is_left_out_is_counted(tmp_path):
+    games = tmp_path / "games.pgn"
+    games.write_text("1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.2] } 1-0\n")
+    with pytest.warns(UserWarning, match="games.pgn: 1 of 3 positions of 1 games: 2 before ply 2"):
+        fsbench.Batches(games, "piece", min_ply=2)
+
+
 def test_a_loop_that_keeps_nothing_copies_nothing():
     assert all(is_view(batch["score"]) for batch in small(epochs=3))
 

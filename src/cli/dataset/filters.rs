@@ -20,9 +20,9 @@ pub struct Filters {
     /// Samples per game: `all`, or a number of positions drawn at random
     #[arg(long, value_name = "N", default_value = "all", value_parser = per_game)]
     per_game: PerGame,
-    /// Leave out positions before this ply [default: 20 for eval, 0 for pqr]
-    #[arg(long, value_name = "PLY")]
-    min_ply: Option<u16>,
+    /// Leave out positions before this ply
+    #[arg(long, value_name = "PLY", default_value_t = 0)]
+    min_ply: u16,
     /// Leave out positions after this ply
     #[arg(long, value_name = "PLY")]
     max_ply: Option<u16>,
@@ -112,9 +112,8 @@ impl Filters {
         if method == Method::Pqr && self.needs != Needs::default() {
             bail!("--needs applies to --method eval only; pqr learns from moves");
         }
-        let min_ply = self.min_ply.unwrap_or(defaults.min_ply);
-        if self.max_ply.is_some_and(|last| last < min_ply) {
-            bail!("--max-ply is less than the first ply, {min_ply}");
+        if self.max_ply.is_some_and(|last| last < self.min_ply) {
+            bail!("--max-ply is less than the first ply, {}", self.min_ply);
         }
         if !(0.0..=1.0).contains(&self.validation) {
             bail!("--validation must lie between 0 and 1");
@@ -126,7 +125,7 @@ impl Filters {
             needs: self.needs,
             seed,
             per_game: self.per_game,
-            min_ply,
+            min_ply: self.min_ply,
             max_ply: self.max_ply,
             filter: self.filter,
             min_moves,

@@ -7,4 +7,5 @@ mod writer;
 
 pub use header::{Header, MAGIC, VERSION};
 pub use reader::Fsd;
+pub(crate) use reader::GameSet;
 pub use writer::{FsdWriter, Provenance};

@@ -9,7 +9,7 @@ use memmap2::{Advice, Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use super::header::{HEADER_BYTES, Header};
-use crate::data::{DataError, Method, Record};
+use crate::data::{DataError, Method, Purpose, Record};
 
 /// Touching a page also maps the pages up to this far on either side.
 const FAULT_AROUND_BYTES: usize = 64 << 10;
@@ -62,7 +62,7 @@ impl Fsd {
         Ok(Fsd { path: path.into(), header, map, records_end })
     }
 
-    /// Opens a file that was built for `method`.
+    /// Opens a file that was built for `method`, or is a conversion and holds samples for any.
     ///
     /// # Errors
     /// As `open`, or when the file was built for another method.
@@ -76,7 +76,7 @@ impl Fsd {
     /// [`for_each_checked_chunk`](Fsd::for_each_checked_chunk) first.
     pub(crate) fn open_for_unchecked(path: &Path, method: Method) -> Result<Fsd, DataError> {
         let fsd = Fsd::open_unchecked(path)?;
-        if fsd.header.purpose == method.into() {
+        if [method.into(), Purpose::Any].contains(&fsd.header.purpose) {
             Ok(fsd)
         } else {
             Err(DataError::Method { path: path.into(), found: fsd.header.purpose, wanted: method })
@@ -204,6 +204,14 @@ impl Fsd {
         bytemuck::cast_slice(&self.map[HEADER_BYTES..self.records_end])
     }
 
+    /// The number of games that some record belongs to; a file may hold a part of the games that its header counts.
+    #[must_use]
+    pub fn count_games(&self) -> u64 {
+        let mut games = GameSet::of(&self.header);
+        self.records().iter().for_each(|record| games.add(record));
+        games.count()
+    }
+
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
@@ -218,6 +226,24 @@ impl Fsd {
     #[must_use]
     pub fn hash(&self) -> String {
         blake3::Hash::from_bytes(self.header.hash).to_hex().to_string()
+    }
+}
+
+/// The games that records belong to: one bit per game number.
+pub(crate) struct GameSet(Vec<u64>);
+
+impl GameSet {
+    pub(crate) fn of(header: &Header) -> GameSet {
+        GameSet(vec![0; (header.games as usize).div_ceil(64)])
+    }
+
+    pub(crate) fn add(&mut self, record: &Record) {
+        let game = record.game() as usize;
+        self.0.get_mut(game / 64).into_iter().for_each(|bits| *bits |= 1 << (game % 64));
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }
 }
 

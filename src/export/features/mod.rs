@@ -1,4 +1,4 @@
-//! `features.rs` and `features.h`: a definition's encoder as source without dependencies.
+//! `feature_set.rs` and `feature_set.h`: a definition's encoder as source without dependencies.
 //!
 //! [`source`] writes a file. A block of single pieces becomes a sum of a few numbers (`pieces`), a family of threats one
 //! table of bases (`threats`), any other block the nested loops of its definition (`block`, `count`). `expression` writes
@@ -30,7 +30,7 @@ use crate::features::FeatureSet;
 use dialect::{Number, Parameter};
 use tables::Tables;
 
-/// The text of `features.rs` or `features.h`.
+/// The text of `feature_set.rs` or `feature_set.h`.
 pub fn source(set: &FeatureSet, language: Language) -> String {
     let mut generator = Generator::new(set, language);
     let forms = generator.forms();

@@ -77,11 +77,13 @@ pub struct Definition {
 /// also be the text of a self-contained definition, as [`expression_with_files`] gives.
 ///
 /// # Errors
-/// When no set has this name, the file cannot be read, or the definition has a mistake.
+/// When no set has this name, there is no such file, it cannot be read, or the definition has a mistake.
 pub fn load(request: &str) -> Result<Definition, FeatureError> {
     let mut loader = Loader::default();
     let loaded = if let Some(file) = library::find(request) {
         loader.file(&file)?
+    } else if library::is_path(request) {
+        return Err(library::no_file(request));
     } else if library::is_name(request) || request.ends_with(".toml") {
         let UnknownName { nearest, searched } = library::unknown(request, Siblings::Nothing);
         let name = request.strip_suffix(".toml").unwrap_or(request).to_owned();

@@ -87,6 +87,25 @@ impl DropReason {
     }
 }
 
+impl DropReason {
+    /// The reason as it follows a number of positions.
+    #[must_use]
+    pub(in crate::pipeline) const fn after_count(self) -> &'static str {
+        match self {
+            DropReason::NoScore => "without a score",
+            DropReason::NoResult => "without a result",
+            DropReason::NoLabel => "without a score or a result",
+            DropReason::NoMove => "without a move",
+            DropReason::Decided => "with a score beyond the cap",
+            DropReason::FewMoves => "with too few legal moves",
+            DropReason::Unlikely => "with a result unlikely for the score",
+            DropReason::NotLabelled => "without a score from the engine",
+            DropReason::TooManyPieces => "with too many pieces",
+            other => other.name(),
+        }
+    }
+}
+
 /// Why a valid game gives no samples at all.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

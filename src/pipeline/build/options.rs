@@ -62,6 +62,19 @@ pub struct GameSplit {
     pub seed: Seed,
 }
 
+impl GameSplit {
+    /// Whether a file of this side's games has none of `other`.
+    #[must_use]
+    pub fn excludes(&self, other: &GameSplit) -> bool {
+        let same_draw = self.seed == other.seed;
+        match (self.split, other.split) {
+            (Split::Train, Split::Validation) => same_draw && other.validation <= self.validation,
+            (Split::Validation, Split::Train) => same_draw && other.validation >= self.validation,
+            _ => false,
+        }
+    }
+}
+
 /// Which positions become samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BuildOptions {
@@ -71,6 +84,7 @@ pub struct BuildOptions {
     pub needs: Needs,
     pub seed: Seed,
     pub per_game: PerGame,
+    /// Leaves out positions before this ply.
     pub min_ply: u16,
     #[serde(default)]
     pub max_ply: Option<u16>,
@@ -107,20 +121,20 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// The defaults for a method: for `eval` all scored positions from ply 20 on; for `pqr` all positions with at least
-    /// two legal moves (the one played and another).
+    /// The defaults for a method leave out only what cannot be a sample of it, whatever the source: for `eval` positions
+    /// without a score; for `pqr` those with fewer than two legal moves (the one played and another).
     #[must_use]
     pub const fn new(method: Method) -> BuildOptions {
-        let (min_ply, min_moves) = match method {
-            Method::Eval => (20, 0),
-            Method::Pqr => (0, 2),
+        let min_moves = match method {
+            Method::Eval => 0,
+            Method::Pqr => 2,
         };
         BuildOptions {
             method,
             needs: Needs::Score,
             seed: Seed(0),
             per_game: PerGame::All,
-            min_ply,
+            min_ply: 0,
             max_ply: None,
             filter: Filter::None,
             min_moves,
@@ -135,6 +149,13 @@ impl BuildOptions {
             split: None,
             shuffle: false,
         }
+    }
+
+    /// Whether the samples are all that the method can use, in their order: no option leaves out or changes any.
+    #[must_use]
+    pub(in crate::pipeline) fn keeps_all(&self) -> bool {
+        let all = BuildOptions { needs: self.needs, seed: self.seed, ..BuildOptions::new(self.method) };
+        *self == all
     }
 
     /// The options without the filters by ply, for formats that do not record it.

@@ -2,10 +2,13 @@
 
 use super::super::lexer::Token;
 use super::super::{AxisKind, Comparison, Condition, SyntaxError, Term};
-use super::{MAX_DEPTH, Parsed, Parser, named_value};
+use super::{COLORS, MAX_DEPTH, Parsed, Parser, ROLES, named_value, values_help};
 
 /// Description of a term for error messages.
 const TERMS: &str = "an axis, a count, a number or the name of a value";
+
+/// The axes whose values have names of their own.
+const NAMED_KINDS: [AxisKind; 4] = [AxisKind::Square, AxisKind::File, AxisKind::Role, AxisKind::Color];
 
 /// A parsed operand. A bracket may open a condition or an integer term; only the parsed operators tell which.
 enum Operand {
@@ -25,6 +28,13 @@ impl Parser<'_> {
     /// The error for a number in the place of a condition, often a sum without brackets.
     fn not_a_comparison(&self, start: usize) -> SyntaxError {
         let error = SyntaxError::new("expected a comparison, found a number", start..self.end());
+        if let Token::Word(word @ ("is" | "equals" | "in")) = self.peek() {
+            let error = SyntaxError::new(format!("`{word}` does not compare"), self.span());
+            return error.with_help(match word {
+                "in" => "compare with each value: `(role(P) == pawn or role(P) == knight)`",
+                _ => "write equality as `==`, as in `role(P) == pawn`, and inequality as `!=`",
+            });
+        }
         if self.peek() == Token::Symbol("+") && self.open == 0 {
             return SyntaxError::new("a sum in a condition needs brackets", start..self.span().end)
                 .with_help("outside brackets `+` starts the next block; write `(rank(P) + 1) == rank(K)`");
@@ -150,14 +160,26 @@ impl Parser<'_> {
             }
             Token::Word(_) if self.second() == Token::Symbol("(") => Ok(Operand::Term(Term::Axis(self.axis()?))),
             Token::Word(word) => {
-                let kinds = [AxisKind::Square, AxisKind::File, AxisKind::Role, AxisKind::Color];
-                let Some(value) = kinds.iter().find_map(|kind| named_value(kind, word)) else {
-                    return Err(self.expected(TERMS));
+                let Some(value) = NAMED_KINDS.iter().find_map(|kind| named_value(kind, word)) else {
+                    return Err(self.unknown_value(word));
                 };
                 self.advance();
                 Ok(Operand::Term(Term::Named(word.to_owned(), i64::from(value))))
             }
             _ => Err(self.expected(TERMS)),
+        }
+    }
+
+    /// The error for a word that names no value.
+    fn unknown_value(&self, word: &str) -> SyntaxError {
+        let error = self.expected(TERMS);
+        let lower = word.to_lowercase();
+        match lower.as_str() {
+            "white" | "black" => error.with_help(values_help(&AxisKind::Color)),
+            _ if NAMED_KINDS.iter().any(|kind| named_value(kind, &lower).is_some()) => {
+                error.with_help(format!("did you mean `{lower}`?"))
+            }
+            _ => error.suggesting(word, ROLES.into_iter().chain(COLORS)),
         }
     }
 
