@@ -21,6 +21,10 @@ pub struct Strength {
     pub games: [u64; 2],
     /// Nodes per move at equal cost, mean over the seeds.
     pub nodes: Option<f64>,
+    /// By the noisiest measurement of its cost, the share of these nodes that equal cost may be: `[0.9, 1.3]`; absent if
+    /// no measurement was noisy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_noise: Option<[f64; 2]>,
     /// Nodes per second over all its matches.
     pub nps: f64,
 }
@@ -41,6 +45,7 @@ impl Strength {
             elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>()),
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
+            cost_noise: cost_noise(&cost),
             nps: nps(results, planned)?,
         })
     }
@@ -59,6 +64,13 @@ fn of_kind<'a>(results: &'a Results, planned: &PlannedRow, kind: MatchKind) -> V
         (&result.key.set, result.key.method, result.record.kind) == (&planned.set, planned.method, kind)
     };
     results.matches.iter().filter(is_own).collect()
+}
+
+/// See [`Strength::cost_noise`].
+fn cost_noise(matches: &[&MatchResult]) -> Option<[f64; 2]> {
+    let costs = matches.iter().filter_map(|result| result.record.cost.as_ref()).filter(|cost| cost.is_noisy());
+    let shares = costs.map(|cost| [cost.low / cost.ratio, cost.high / cost.ratio]);
+    shares.max_by(|[low, high], [other_low, other_high]| (high - low).total_cmp(&(other_high - other_low)))
 }
 
 fn effect(result: &MatchResult) -> Effect {

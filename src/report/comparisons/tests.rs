@@ -101,6 +101,8 @@ fn pairs_are_compared_and_reported() {
     insta::assert_snapshot!("pairs", &report[start..end]);
     assert!(report.lines().all(|line| line.chars().count() <= WIDTH));
     let (markdown, html) = (markdown(&summary), html(&summary).expect("drawn"));
+    let matrix = report.find("All pairs: loss").expect("a matrix");
+    assert!(matrix < start, "the matrix comes first");
     for part in ["Pairs: loss, %", "Pairs: accuracy, percentage points", "Where a set wins", "compact vs piece"] {
         assert!([&report, &markdown, &html].iter().all(|report| report.contains(part)), "{part}");
     }

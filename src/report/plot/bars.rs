@@ -66,6 +66,10 @@ pub(super) fn draw_dots<DB: DrawingBackend>(
     let range = padded(dots.iter().map(|(_, estimate)| estimate.bounds()));
     let mut chart = chart(canvas, axis, &names, range, TOP_MARGIN)?;
     let decimals = numbers::decimals(&dots.iter().map(|(_, estimate)| *estimate).collect::<Vec<_>>());
+    if range.0 < 0.0 && range.1 > 0.0 {
+        let zero = vec![(0.0, 0.0), (0.0, dots.len() as f64)];
+        chart.draw_series([PathElement::new(zero, canvas.stroke(INK.mix(0.5), 1.0))])?;
+    }
     for (index, (name, estimate)) in dots.iter().enumerate() {
         let color = canvas.color_of(name, index);
         let y = dots.len() as f64 - index as f64 - 0.5;
