@@ -48,8 +48,7 @@ pub(super) fn draw_scatter<DB: DrawingBackend>(
             let axis = (from..to).log_scale().with_key_points(ticks.clone());
             let mut chart = builder.build_cartesian_2d(axis, low..high)?;
             let mut mesh = chart.configure_mesh();
-            let tick = |x: &f64| numbers::number(*x, usize::from(x.fract() != 0.0), false);
-            mesh.x_labels(ticks.len()).x_label_formatter(&tick).y_labels(8).x_desc(x_axis).y_desc(y_axis);
+            mesh.x_labels(ticks.len()).x_label_formatter(&short_tick).y_labels(8).x_desc(x_axis).y_desc(y_axis);
             canvas.style_mesh(&mut mesh).draw()?;
             draw_points(canvas, &mut chart, points, x_scale)
         }
@@ -86,6 +85,15 @@ fn ticks(from: f64, to: f64) -> Vec<f64> {
     STEPS.into_iter().map(ticks).find(|ticks| ticks.len() <= MOST).unwrap_or(fewest)
 }
 
+/// `0.5`, `700`, `15k`, `2M`
+fn short_tick(tick: &f64) -> String {
+    match *tick {
+        tick if tick >= 999_999.0 => format!("{}M", tick_label(&(tick / 1e6))),
+        tick if tick >= 9_999.0 => format!("{}k", tick_label(&(tick / 1e3))),
+        tick => tick_label(&tick),
+    }
+}
+
 /// Draws the points, their intervals and their names.
 fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
     canvas: &Canvas<'_, DB>,
@@ -112,8 +120,9 @@ fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
         let (left, right) = (chart.backend_coord(&(left, y.mean)).0, chart.backend_coord(&(right, y.mean)).0);
         let (top, bottom) = (chart.backend_coord(&(x.mean, high)).1, chart.backend_coord(&(x.mean, low)).1);
         occupied.push(Rect { x: around(dot.0, 8), y: around(dot.1, 8) });
-        occupied.push(Rect { x: around(dot.0, 2), y: (top, bottom) });
-        occupied.push(Rect { x: (left, right), y: around(dot.1, 2) });
+        let room = canvas.px(5);
+        occupied.push(Rect { x: around(dot.0, 2), y: (top - room, bottom + room) });
+        occupied.push(Rect { x: (left - room, right + room), y: around(dot.1, 2) });
     }
     let (x_pixels, y_pixels) = chart.plotting_area().get_pixel_range();
     let area = Rect { x: (x_pixels.start, x_pixels.end), y: (y_pixels.start, y_pixels.end) };
@@ -177,11 +186,12 @@ fn free_rect(
     }
     let along = |(from, to): (i32, i32), size: i32| (from..=(to - size).max(from)).step_by(step.max(1) as usize);
     let everywhere = along(area.x, width).flat_map(|left| along(area.y, height).map(move |top| at(left, top)));
-    // A label above or below its dot is read as well as one beside it.
-    everywhere.filter(is_free).min_by(|a, b| {
-        let far = |rect: &Rect| distance(rect.nearest(dot), dot);
-        far(a).total_cmp(&far(b))
-    })
+    // Above or below its dot, a label stands best in the middle.
+    let cost = |rect: &Rect| {
+        let aside = f64::from((i32::midpoint(rect.x.0, rect.x.1) - dot.0).abs());
+        distance(rect.nearest(dot), dot) + 0.1 * aside
+    };
+    everywhere.filter(is_free).min_by(|a, b| cost(a).total_cmp(&cost(b)))
 }
 
 #[cfg(test)]
@@ -209,5 +219,6 @@ mod tests {
         assert_eq!(ticks(0.9, 9.0), [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0]);
         assert_eq!(ticks(1.6e5, 9e6), [2e5, 3e5, 5e5, 1e6, 2e6, 3e6, 5e6]);
         assert_eq!(ticks(1e-3, 1e6).len(), 10);
+        assert_eq!([0.5, 700.0, 1.5e4, 1e6, 1.5e7].map(|tick| short_tick(&tick)), ["0.5", "700", "15k", "1M", "15M"]);
     }
 }
