@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{Effect, Estimate, random_effects_mean};
+use crate::statistics::{CONFIDENCE, Effect, Estimate, random_effects_mean};
 use crate::text::grouped;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
@@ -42,7 +42,7 @@ impl Strength {
         Some(Strength {
             elo_equal_nodes: elo(&nodes),
             elo_equal_cost: elo(&cost),
-            elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>()),
+            elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>(), CONFIDENCE),
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
             cost_noise: cost_noise(&cost),
@@ -78,7 +78,7 @@ fn effect(result: &MatchResult) -> Effect {
 }
 
 fn elo(matches: &[&MatchResult]) -> Option<Estimate> {
-    random_effects_mean(&matches.iter().map(|result| effect(result)).collect::<Vec<_>>())
+    random_effects_mean(&matches.iter().map(|result| effect(result)).collect::<Vec<_>>(), CONFIDENCE)
 }
 
 /// Nodes per second of a row's networks, on either side of a match.

@@ -55,7 +55,7 @@ fn strength_is_reported_with_its_conditions() {
 #[test]
 fn elo_is_the_random_effects_mean_over_the_seeds() {
     use crate::record::MatchKind;
-    use crate::statistics::random_effects_mean;
+    use crate::statistics::{CONFIDENCE, random_effects_mean};
 
     let mut results = test_records::results_with_matches();
     let summary = Summary::of(&results);
@@ -66,9 +66,9 @@ fn elo_is_the_random_effects_mean_over_the_seeds() {
     };
     let [nodes, cost] = MatchKind::ALL.map(|kind| of(&results, "piece-move", kind));
     let strength = row(&summary, 3);
-    assert_eq!(strength.elo_equal_nodes, random_effects_mean(&nodes));
+    assert_eq!(strength.elo_equal_nodes, random_effects_mean(&nodes, CONFIDENCE));
     let paired: Vec<_> = cost.iter().zip(&nodes).map(|(cost, nodes)| cost.minus(*nodes)).collect();
-    assert_eq!(strength.elo_by_cost, random_effects_mean(&paired));
+    assert_eq!(strength.elo_by_cost, random_effects_mean(&paired, CONFIDENCE));
     assert!(strength.elo_by_cost.expect("played").mean < 0.0, "it costs more");
     let reference = row(&summary, 0);
     assert!(reference.elo_equal_nodes.is_none() && (reference.nps - 1e6).abs() < 1.0, "{reference:?}");
@@ -76,10 +76,10 @@ fn elo_is_the_random_effects_mean_over_the_seeds() {
     results.matches.retain(|result| result.key.seed == Seed(1));
     results.matches.iter_mut().for_each(|result| result.record.conditions.half_width = Some(20.0));
     let summary = Summary::of(&results);
-    let single = nodes[0];
+    let single = nodes[0].interval(CONFIDENCE);
     let elo = row(&summary, 3).elo_equal_nodes.expect("played");
     assert_eq!((elo.mean, elo.count), (single.value, 1));
-    assert!((elo.interval.expect("an interval") - 1.96 * single.variance.sqrt()).abs() < 0.01);
+    assert!((elo.interval.expect("an interval") - (single.high - single.value)).abs() < 0.01);
     let conditions = summary.match_conditions.expect("matches");
     assert!(conditions.contains("cover the variation between games, not between trainings"), "{conditions}");
     assert!(conditions.contains("biases Elo slightly"), "{conditions}");
