@@ -24,6 +24,36 @@ fn document() {
     }
 }
 
+/// One pair, or pairs that are all alike, leave doubt: no width of zero, and no certainty.
+#[test]
+fn few_pairs_are_uncertain() {
+    let estimate = |pairs: &str| {
+        let output = elo(&["--pairs", pairs, "--format", "json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let width = |of: &str| document[of]["high"].as_f64().unwrap() - document[of]["low"].as_f64().unwrap();
+        (width("elo"), width("nelo"), document["los"].as_f64().unwrap())
+    };
+    for pairs in ["1,0,0,0,0", "0,1,0,0,0", "0,0,1,0,0", "0,0,0,1,0", "0,0,0,0,1"] {
+        let (elo, nelo, los) = estimate(pairs);
+        assert!(elo > 1_400.0 && nelo > 1_400.0 && (0.2..0.8).contains(&los), "{pairs}: {elo} {nelo} {los}");
+    }
+    for (pairs, least) in [("0,0,0,10,0", 100.0), ("0,0,20,0,0", 45.0), ("0,0,0,0,20", 400.0)] {
+        let (elo, _, los) = estimate(pairs);
+        assert!(elo > least && (0.5 - 1e-9..1.0).contains(&los), "{pairs}: {elo} {los}");
+    }
+}
+
+/// Where a test has decided, Elo is labelled as biased.
+#[test]
+fn a_decided_test_biases_elo() {
+    let decided = ["--pairs", "100,500,1000,900,300", "--sprt", "0,5"];
+    let output = elo(&[&decided[..], &["--format", "json"]].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&document["sprt"]["state"], &document["sprt"]["elo_is_biased"]), (&json!("accept_elo1"), &json!(true)));
+    let text = String::from_utf8(elo(&decided).stdout).unwrap();
+    assert!(text.contains("Elo after a sequential stop is biased"), "{text}");
+}
+
 /// Normalised and logistic LLR have the same sign but different values.
 #[test]
 fn models() {

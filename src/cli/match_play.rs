@@ -388,7 +388,7 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
         first: pairings[0].clone(),
         sprt: settings.sprt.map(|test| test.outcome(pairings[0].pairs)),
         ratings_bounded: several.then(|| are_bounded(arguments.players.len(), &result.pairings)),
-        ratings: if several { ratings(arguments.players.len(), &result.pairings, settings.seed) } else { Vec::new() },
+        ratings: if several { ratings(arguments.players.len(), &result.pairings) } else { Vec::new() },
         pairings,
         terminations: result
             .terminations
@@ -429,7 +429,8 @@ fn text(document: &Document, arguments: &Arguments) -> String {
     let header = ["pairing", "games", "pairs LL,LD,WL+DD,WD,WW", "Elo", "normalised Elo"];
     let _ = write!(out, "\n\n{}\n", table(&header, rows));
     if !document.ratings.is_empty() {
-        let rows = document.ratings.iter().map(|rating| vec![name(rating.player), interval(&rating.elo)]);
+        let elo = |rating: &Rating| if rating.player == 0 { "0".to_owned() } else { interval(&rating.elo) };
+        let rows = document.ratings.iter().map(|rating| vec![name(rating.player), elo(rating)]);
         let _ = write!(out, "\n{}\n", table(&["player", "Elo"], rows));
     }
     if document.ratings_bounded == Some(false) {

@@ -15,7 +15,8 @@ use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchProgress;
-use crate::record::{EQUAL_SPEED, MatchKind};
+use crate::record::{EQUAL_SPEED, MatchKind, RunRecord};
+use crate::statistics::{CONFIDENCE, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
@@ -61,8 +62,6 @@ const BATCHES: u64 = 24;
 const PAIRS: u64 = 4;
 /// A measure of updates, activity or error takes about this long.
 const MEASURE_SECONDS: f64 = 2.0;
-/// With fewer training samples per parameter, a network may learn its samples by heart.
-const SAMPLES_PER_PARAMETER: f64 = 2.0;
 /// Narrower networks say little about the order of sets in the widths that engines use.
 const SMALL_WIDTH: usize = 64;
 
@@ -303,7 +302,7 @@ impl Runner<'_> {
             let set = &self.plan.runs[*run].key.set;
             let samples = training_split(&self.plan.runs[*run].settings, outcome);
             let per_parameter = samples as f64 / outcome.parameters.max(1) as f64;
-            if per_parameter < SAMPLES_PER_PARAMETER {
+            if per_parameter < RunRecord::SAMPLES_PER_PARAMETER {
                 warnings.push(format!(
                     "{set} has {} parameters and {samples} training samples, {per_parameter:.1} per parameter: it may \
                      learn them by heart; take more data, a factor or a smaller l1",
@@ -325,8 +324,18 @@ impl Runner<'_> {
                 narrow.join(", ")
             ));
         }
-        if self.experiment.seeds.len() < 2 {
-            warnings.push("one seed: intervals will lack the variation between trainings; give two or more".into());
+        match self.experiment.seeds.len() {
+            0 | 1 => {
+                warnings
+                    .push("one seed: intervals will lack the variation between trainings; give three or more".into());
+            }
+            2 => warnings.push(format!(
+                "two seeds decide nothing: Student's t with one degree of freedom is {:.1}, so that intervals over the \
+                 seeds are {:.1} times as wide as with a third seed; give three or more",
+                seed_t(2),
+                seed_t(2) / 2f64.sqrt() / (seed_t(3) / 3f64.sqrt()),
+            )),
+            _ => {}
         }
         let is_search = |planned: &PlannedEqualSpeed| planned.is_search;
         let is_found = self.experiment.rows.iter().any(|row| row.group == EQUAL_SPEED);
@@ -345,6 +354,11 @@ impl Runner<'_> {
         let [a, b] = [a, b].map(|run| &self.plan.runs[run].key);
         (&a.set, a.method) == (&b.set, b.method)
     }
+}
+
+/// Student's t of a mean over so many seeds.
+fn seed_t(seeds: usize) -> f64 {
+    student_t_quantile(CONFIDENCE, seeds - 1)
 }
 
 /// The rate of the last epoch, which has no warming up.

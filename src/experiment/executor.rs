@@ -25,6 +25,7 @@ pub type StepError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Debug)]
 pub struct ResolvedSet {
     pub name: String,
+    pub about: Option<String>,
     pub identity: Identity,
     /// The self-contained definition.
     pub definition: String,

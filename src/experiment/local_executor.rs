@@ -37,6 +37,7 @@ impl Executor for LocalExecutor {
         let set = FeatureSet::resolve(request)?;
         Ok(ResolvedSet {
             name: set.name().to_owned(),
+            about: set.about().map(str::to_owned),
             identity: set.identity().clone(),
             definition: set.definition().to_string(),
         })

@@ -396,11 +396,13 @@ fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
 }
 
 /// The plan as results record it, for the report.
-pub(super) fn study(experiment: &Experiment) -> Study {
+pub(super) fn study(experiment: &Experiment, plan: &Plan) -> Study {
+    let about = |label: &str| plan.sets.iter().find(|set| set.label == label)?.resolved.about.clone();
     let row = |row: &ComparisonRow| PlannedRow {
         set: row.label.clone(),
         method: row.method,
         seeds: experiment.seeds.clone(),
+        about: about(&row.label),
         definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.name),
         group: Some(row.group.clone()).filter(|group| !group.is_empty()),
         train: recorded_overrides(row),

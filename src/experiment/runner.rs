@@ -473,5 +473,5 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         timed_on: None,
         seconds: StageSeconds::default(),
     };
-    Results::empty(study(experiment), environment)
+    Results::empty(study(experiment, plan), environment)
 }

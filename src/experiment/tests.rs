@@ -390,12 +390,14 @@ fn configurations_are_hashed_in_their_first_order() {
     assert_eq!(super::result_keys::in_hashed_order(&config).to_string(), expected);
 }
 
-/// The example experiment of the repository is valid.
+/// The experiments of the repository that run in minutes are valid.
 #[test]
-fn the_quickstart_is_an_experiment() {
+fn the_example_experiments_are_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
     let experiment = Experiment::read(&path, None).expect("an experiment");
     assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
+    let small = Experiment::read(&path.with_file_name("small-data.toml"), None).expect("an experiment");
+    assert_eq!((small.rows.len(), small.seeds.len()), (4, 2));
     // So that a repetition does not overwrite the committed results.
     assert_eq!(experiment.results, Path::new("results/local"));
     let ignored = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".gitignore")).expect("readable");

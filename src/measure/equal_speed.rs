@@ -56,7 +56,8 @@ const WORTH_ANOTHER_TRAINING: f64 = 0.005;
 /// tolerance, else when the closest of all is timed.
 ///
 /// # Errors
-/// When a network's feature set cannot be rebuilt or the data cannot be read.
+/// When a network's feature set cannot be rebuilt, the data cannot be read, or timings stay noisy although they are
+/// repeated.
 pub fn equal_speed(
     network: &NetFile,
     reference: &NetFile,
@@ -152,24 +153,25 @@ impl Race {
         Ok(Race { network, reference, reference_model, track, others, options })
     }
 
-    /// Evaluations per second of a network of the set, relative to the reference.
+    /// Evaluations per second of a network of the set, relative to the reference. Noisy timings are repeated.
     fn ratio(&self, net: &QuantNet) -> Result<SpeedRatio, MeasureError> {
         let model = arranged(&self.network.set, net, &self.others)?;
         let mut evaluators = [
             Evaluator::new(&self.network.set, &model, self.network.strategy, BackEnd::best())?,
             Evaluator::new(&self.reference.set, &self.reference_model, self.reference.strategy, BackEnd::best())?,
         ];
-        let mut ratios = Vec::new();
-        for round in 0..self.options.rounds.max(2) as usize {
+        let round = |round: usize| {
             let mut seconds = [0.0; 2];
             // The second network finds other contents in the CPU's caches, so the order alternates.
             for side in [round % 2, 1 - round % 2] {
                 seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration);
             }
-            ratios.push(seconds[1] / seconds[0]);
-        }
-        let Median { value: ratio, low, high } = median(&ratios).unwrap_or(Median { value: 1.0, low: 1.0, high: 1.0 });
-        Ok(SpeedRatio { ratio, low, high })
+            seconds[1] / seconds[0]
+        };
+        median_ratio(self.options.rounds.max(2) as usize, round).map_err(|noisy| {
+            let SpeedRatio { low, high, .. } = noisy;
+            MeasureError::NoisyTimings { set: self.network.set.name().into(), l1: net.shape.l1, low, high }
+        })
     }
 
     fn record(&self, mut tried: Vec<WidthSpeed>) -> EqualSpeedRecord {
@@ -211,6 +213,28 @@ impl Contestant {
         }
         Ok(Contestant { set, net: file.net.clone(), strategy: best.1 })
     }
+}
+
+/// As often are noisy rounds repeated.
+const REPEATS: usize = 3;
+
+/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as it is noisy.
+///
+/// # Errors
+/// The ratio, if it is noisy to the end.
+fn median_ratio(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Result<SpeedRatio, SpeedRatio> {
+    let mut ratios = Vec::new();
+    let mut found = SpeedRatio { ratio: 1.0, low: 0.0, high: f64::INFINITY };
+    for _ in 0..=REPEATS {
+        ratios.extend((ratios.len()..ratios.len() + rounds).map(&mut round));
+        if let Some(Median { value: ratio, low, high }) = median(&ratios) {
+            found = SpeedRatio { ratio, low, high };
+        }
+        if !found.is_noisy() {
+            return Ok(found);
+        }
+    }
+    Err(found)
 }
 
 /// The model with its neurons arranged by positions; as it is if there are none.
@@ -371,6 +395,27 @@ mod tests {
         assert_eq!(corrected_width(&record(352, &[(352, 1.0)]), 0.9), 288);
         // 320 would be as far off on the other side: not worth a training.
         assert_eq!(corrected_width(&record(352, &[(320, 1.07), (352, 1.0)]), 0.97), 352);
+    }
+
+    /// Some disturbed rounds do not matter; a median that stays uncertain is no width's speed.
+    #[test]
+    fn noisy_rounds_are_repeated_and_then_refused() {
+        let measure = |noise: &dyn Fn(usize) -> f64| {
+            let mut done = 0;
+            let found = median_ratio(15, |round| {
+                done = round + 1;
+                0.8 * noise(round)
+            });
+            (found, done)
+        };
+        let (found, rounds) = measure(&|round| if round % 5 == 0 { 3.0 } else { 1.0 });
+        assert_eq!((found.expect("clear").ratio, rounds), (0.8, 15));
+        // At first every other round is disturbed.
+        let (found, rounds) = measure(&|round| if round < 15 && round % 2 == 0 { 1.5 } else { 1.0 });
+        assert!(found.is_ok_and(|found| found.ratio == 0.8) && rounds > 15, "{rounds}");
+        let (found, rounds) = measure(&|round| if round % 2 == 0 { 1.5 } else { 1.0 });
+        let refused = found.expect_err("noisy");
+        assert!((refused.low, refused.high, rounds) == (0.8, 0.8 * 1.5, 60), "{refused:?} {rounds}");
     }
 
     /// The ratio of a step function never comes within the tolerance: the search still ends.

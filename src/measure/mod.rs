@@ -79,4 +79,10 @@ pub enum MeasureError {
         "{strategy} on {back_end} gives different scores than the first strategy; this is a bug in fsbench, please report it"
     )]
     Disagreement { strategy: &'static str, back_end: &'static str },
+    #[error(
+        "{set} at l1 {l1} has {low:.2} to {high:.2} times the reference's speed, also after repetitions: the timings are too \
+         noisy to choose a width of equal speed by; end other programs on this machine and run the experiment again (what is \
+         done is kept)"
+    )]
+    NoisyTimings { set: String, l1: usize, low: f64, high: f64 },
 }

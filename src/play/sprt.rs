@@ -57,6 +57,8 @@ pub struct SprtOutcome {
     pub elo1: f64,
     pub model: EloModel,
     pub state: SprtState,
+    /// The test has decided: Elo of the results that ended it is biased, away from 0 on average.
+    pub elo_is_biased: bool,
 }
 
 /// Decision of a test.
@@ -128,7 +130,7 @@ impl Sprt {
             SprtState::Continue
         };
         let Sprt { elo0, elo1, model, .. } = *self;
-        SprtOutcome { llr, lower, upper, elo0, elo1, model, state }
+        SprtOutcome { llr, lower, upper, elo0, elo1, model, state, elo_is_biased: state != SprtState::Continue }
     }
 }
 
@@ -232,7 +234,7 @@ mod tests {
         with_distance(&typical, SQRT_2 * nelo / NORMALISED_ELO_SCALE)
     }
 
-    /// In 93 to 97% of 2,000 matches the 95% interval contains the true Elo.
+    /// In 93 to 97% of 2,000 matches the 95% interval contains the true Elo and normalised Elo.
     #[test]
     fn intervals_contain_the_true_elo() {
         for nelo in [0.0, 40.0, -120.0] {

@@ -46,8 +46,8 @@ pub fn play_to_width(
 /// ```
 /// use fsbench::play::pairs_to_width;
 ///
-/// assert_eq!(pairs_to_width(&[2; 50], 20.0, 1_000), Some(50)); // all alike: no doubt is left
-/// assert_eq!(pairs_to_width(&[0, 4].repeat(25), 20.0, 1_000), None);
+/// assert_eq!(pairs_to_width(&[1, 2, 3].repeat(100), 20.0, 1_000), Some(113));
+/// assert_eq!(pairs_to_width(&[2; 50], 20.0, 1_000), None); // pairs that are all alike say nothing of their spread
 /// ```
 #[must_use]
 pub fn pairs_to_width(points: &[u8], half_width: f64, most: u64) -> Option<u64> {
@@ -65,7 +65,8 @@ pub fn pairs_to_width(points: &[u8], half_width: f64, most: u64) -> Option<u64> 
 /// Pairs after the next stage; `None` if these are enough.
 fn following(pairs: u64, counts: Pairs, half_width: f64, most: u64) -> Option<u64> {
     let elo = counts.estimate().elo;
-    let reached = (elo.high - elo.low) / 2.0;
+    let are_alike = counts.counts().iter().filter(|count| **count > 0).count() < 2;
+    let reached = if are_alike { f64::INFINITY } else { (elo.high - elo.low) / 2.0 };
     (pairs < most && reached > half_width).then(|| next_stage(pairs, reached / half_width).min(most))
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Machine, SpeedSetup};
+use super::{Machine, SpeedEntry, SpeedSetup};
 
 /// The group of the rows at the widths of equal speed.
 pub const EQUAL_SPEED: &str = "equal speed";
@@ -49,4 +49,12 @@ pub struct SpeedRatio {
     pub ratio: f64,
     pub low: f64,
     pub high: f64,
+}
+
+impl SpeedRatio {
+    /// Whether the rounds differ too much to rely on their median, as [`SpeedEntry::is_noisy`].
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        self.high - self.low > 2.0 * SpeedEntry::NOISY_SHARE * self.ratio
+    }
 }

@@ -1,5 +1,7 @@
 //! The results of several experiments as if they were one.
 
+use serde_json::{Map, Value};
+
 use super::{PlannedRow, Results, RunKey};
 use crate::units::Seed;
 
@@ -43,14 +45,16 @@ impl Results {
             self.rename(&label, &names[0]);
             other.rename(&label, &names[1]);
         }
+        let common = common_settings(&self.study.train, &other.study.train);
+        for study in [&mut self.study, &mut other.study] {
+            study.rows.iter_mut().for_each(|row| row.keep_other_settings(&study.train, &common));
+            study.train = common.clone();
+        }
         self.study.rows.append(&mut other.study.rows);
         self.study.name = format!("{} + {}", names[0], names[1]);
         self.study.about = [self.study.about.as_str(), other.study.about.as_str()].join("; ");
         if self.study.data != other.study.data {
             self.study.data = format!("{}; {}", self.study.data, other.study.data);
-        }
-        if let (Some(own), Some(others)) = (self.study.train.as_object_mut(), other.study.train.as_object()) {
-            own.retain(|key, value| others.get(key) == Some(value));
         }
         match (&mut self.study.published, other.study.published) {
             (Some(own), Some(others)) => {
@@ -109,6 +113,24 @@ impl Results {
         for set in renamed.into_iter().filter(|set| **set == label) {
             *set = format!("{name}: {label}");
         }
+    }
+}
+
+/// The training settings that two experiments share.
+fn common_settings(own: &Value, other: &Value) -> Value {
+    let shared = own.as_object().into_iter().flatten().filter(|(key, value)| other.get(key) == Some(value));
+    Value::Object(shared.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+impl PlannedRow {
+    /// Makes those of its experiment's settings that are not `common` the row's own.
+    fn keep_other_settings(&mut self, experiment: &Value, common: &Value) {
+        let others = experiment.as_object().into_iter().flatten().filter(|(key, _)| common.get(key).is_none());
+        let others = others.map(|(key, value)| (key.clone(), value.clone()));
+        let mut settings: Map<String, Value> = others.collect();
+        let own = self.train.take().and_then(|train| train.as_object().cloned()).unwrap_or_default();
+        settings.extend(own);
+        self.train = (!settings.is_empty()).then_some(settings.into());
     }
 }
 

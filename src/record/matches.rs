@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Machine, RunKey};
+use super::{Machine, RunKey, SpeedEntry};
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
 
@@ -161,6 +161,12 @@ impl CostRatio {
     #[must_use]
     pub fn nodes_of_second(&self, nodes: u64) -> u64 {
         ((nodes as f64 * self.ratio).round() as u64).max(1)
+    }
+
+    /// Whether the rounds differ too much to rely on their median, as [`SpeedEntry::is_noisy`].
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        self.high - self.low > 2.0 * SpeedEntry::NOISY_SHARE * self.ratio
     }
 }
 

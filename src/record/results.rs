@@ -52,6 +52,9 @@ pub struct PlannedRow {
     /// The set as written, if the label differs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
+    /// What the set's definition says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// The swept settings of the row, as in `l1 128`, which end its label; absent without a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,

@@ -34,10 +34,16 @@ impl SpeedEntry {
     /// A measurement is noisy if its half-width exceeds this share of the mean.
     pub const NOISY_SHARE: f64 = 0.1;
 
+    /// The interval's half-width as a share of the mean.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        self.interval / self.evaluations_per_second
+    }
+
     /// Whether the repetitions differ too much to rely on their mean.
     #[must_use]
     pub fn is_noisy(&self) -> bool {
-        self.interval > SpeedEntry::NOISY_SHARE * self.evaluations_per_second
+        self.spread() > SpeedEntry::NOISY_SHARE
     }
 }
 
@@ -50,6 +56,13 @@ pub struct TimeBreakdown {
     pub rows: f64,
     /// From the accumulators to the score.
     pub forward: f64,
+}
+
+impl TimeBreakdown {
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.features + self.rows + self.forward
+    }
 }
 
 /// An evaluation strategy on a back end.

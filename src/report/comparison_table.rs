@@ -3,7 +3,7 @@
 
 use super::numbers::{self, MISSING};
 use super::summary::{MethodSummary, SummaryRow};
-use crate::record::Method;
+use crate::record::{Method, RunRecord};
 use crate::statistics::Estimate;
 
 /// A part of the table that is printed on its own.
@@ -42,6 +42,8 @@ pub(super) struct Column {
     /// Explanation of the column in words.
     pub(super) meaning: String,
     pub(super) cells: Vec<Cell>,
+    /// Whether the cells are phrases, which begin at the left.
+    pub(super) is_prose: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -111,6 +113,37 @@ impl ColumnBuilder<'_> {
         );
         self.differences("Δ to first", meaning, |row| row.difference);
         self.add_fastest_strategy();
+        self.add_training_data();
+    }
+
+    /// What each set's trainings had to learn from, and how wide they are.
+    fn add_training_data(&mut self) {
+        self.counts("l1", "width of the accumulator", |row| row.l1);
+        let meaning = "different samples of a training, at most";
+        self.counts("training samples", meaning, |row| Some(row.training_data.as_ref()?.samples));
+        let meaning = format!(
+            "training samples per trained parameter: rows of features that a training sample has, times their width, and \
+             the dense weights (all parameters in results that lack the number of such rows); below {} a network may learn \
+             its samples by heart",
+            RunRecord::SAMPLES_PER_PARAMETER
+        );
+        self.texts("samples/parameter", meaning, |row| {
+            let data = row.training_data.as_ref()?;
+            Some((data.samples_per_parameter_text(), data.samples_per_parameter))
+        });
+        let meaning = "the epoch with the lowest validation loss, whose network was measured; best in the first half of its \
+            epochs, a network has begun to learn its samples by heart";
+        self.texts("best epoch", meaning.into(), |row| {
+            let data = row.training_data.as_ref()?;
+            let mean = data.best_epochs.iter().sum::<u32>() as f64 / data.best_epochs.len() as f64;
+            Some((data.best_epoch_text(), mean))
+        });
+        let sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
+        self.texts("about", "what the set's definition says of it".into(), |row| {
+            let index = sets.iter().position(|set| *set == row.set)?;
+            Some((row.about.clone()?, index as f64))
+        });
+        self.columns.iter_mut().filter(|column| column.heading == "about").for_each(|column| column.is_prose = true);
     }
 
     /// Speed and name of each set's fastest strategy.
@@ -284,7 +317,7 @@ impl ColumnBuilder<'_> {
         };
         let cells: Vec<Cell> = self.rows.iter().map(cell).collect();
         if cells.iter().any(|cell| cell.value.is_some()) {
-            self.columns.push(Column { section: self.section, heading, meaning, cells });
+            self.columns.push(Column { section: self.section, heading, meaning, cells, is_prose: false });
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::record::{
     ClassLosses, LossSums, Method, NetResult, PlannedRow, Results, ValidationLosses, ValidationRecord,
 };
-use crate::statistics::{CONFIDENCE, PairedDifference, PairedSets, Scale, SeedSums};
+use crate::statistics::{Level, NoiseSource, Outlook, PairedDifference, PairedSets, Scale, SeedSums};
 use crate::text::grouped;
 
 /// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if there is nothing to compare.
@@ -61,6 +61,8 @@ pub struct PairComparison {
     #[serde(flatten)]
     pub difference: Difference,
     pub games: usize,
+    /// What the interval comes from mostly; `None` with one seed.
+    pub dominant: Option<NoiseSource>,
     /// Further seeds, or further validation games, that would distinguish the pair if difference and variances stay as
     /// estimated; `None` if it is distinguished, or if they alone would not.
     pub more_seeds: Option<u64>,
@@ -185,15 +187,15 @@ impl ComparedMeasure {
 }
 
 impl Difference {
-    fn new(measure: ComparedMeasure, found: &PairedDifference, confidence: f64) -> Difference {
-        let half = found.half_width(confidence);
+    fn new(measure: ComparedMeasure, found: &PairedDifference, level: Level) -> Difference {
+        let half = found.half_width(level);
         let is_lower_better = measure == ComparedMeasure::Loss;
         Difference {
             measure,
             difference: measure.percent(found.value),
             low: measure.percent(found.value - half),
             high: measure.percent(found.value + half),
-            statement: match found.is_distinguished(confidence) {
+            statement: match found.is_distinguished(level) {
                 false => Statement::NotDistinguished,
                 true if (found.value < 0.0) == is_lower_better => Statement::Better,
                 true => Statement::Worse,
@@ -201,11 +203,6 @@ impl Difference {
             seeds: found.seeds,
         }
     }
-}
-
-/// The confidence of each of several intervals that hold together with 95% confidence (Bonferroni).
-fn corrected(comparisons: usize) -> f64 {
-    1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64
 }
 
 /// Each game's number and its number of samples.
@@ -231,16 +228,19 @@ fn pairs(sets: &[ValidatedSet<'_>], standard: &ValidationRecord, measures: &[Com
             .filter_map(|(set, against)| Some((*measure, *set, *against, paired.difference(*set, *against)?)));
         found.extend(differences.collect::<Vec<_>>());
     }
-    let confidence = corrected(found.len());
-    let comparison =
-        |(measure, set, against, found): &(ComparedMeasure, usize, usize, PairedDifference)| PairComparison {
+    let level = Level::together(found.len(), measures.len());
+    let comparison = |(measure, set, against, found): &(ComparedMeasure, usize, usize, PairedDifference)| {
+        let Outlook { dominant, more_seeds, more_games } = found.outlook(level);
+        PairComparison {
             set: sets[*set].name.into(),
             against: sets[*against].name.into(),
-            difference: Difference::new(*measure, found, confidence),
+            difference: Difference::new(*measure, found, level),
             games: found.games,
-            more_seeds: found.more_seeds(confidence),
-            more_games: found.more_games(confidence),
-        };
+            dominant,
+            more_seeds,
+            more_games,
+        }
+    };
     found.iter().map(comparison).collect()
 }
 
@@ -258,14 +258,15 @@ fn parts(sets: &[ValidatedSet<'_>], standard: &ValidationRecord, measures: &[Com
             found.extend(differences.collect::<Vec<_>>());
         }
     }
-    let confidence = corrected(found.len());
+    // Each class and measure has a table of its own.
+    let level = Level::together(found.len(), found.len() / sets.len().saturating_sub(1).max(1));
     let comparison = |(class, measure, set, found): &(&ClassLosses, _, usize, PairedDifference)| PartComparison {
         by: class.by.clone(),
         part: class.part.clone(),
         samples: class.groups.iter().map(|group| u64::from(group.samples)).sum(),
         set: sets[*set].name.into(),
         against: sets[0].name.into(),
-        difference: Difference::new(*measure, found, confidence),
+        difference: Difference::new(*measure, found, level),
     };
     found.iter().map(comparison).collect()
 }
@@ -294,8 +295,8 @@ fn note(
         true => "Pairs of sets are not compared: fewer than two sets have validation losses by game.".to_owned(),
         false => format!(
             "Pairs are compared on {} samples of {} validation games by the float networks of the best epochs. {} The \
-             intervals are corrected for the {} comparisons of the table (Bonferroni: all of them hold with 95% \
-             confidence); better and worse mean that the interval excludes 0. +seeds, +games: how many further \
+             intervals are corrected for the {} comparisons of the table (all of them hold with 95% confidence, whether \
+             or not some sets are noisier than others); better and worse mean that the interval excludes 0. +seeds, +games: how many further \
              training seeds, or validation games, would narrow the interval to the present difference, if the variances \
              stay as estimated; – if those alone would not.",
             number(standard.samples),
@@ -325,7 +326,7 @@ fn sources(sets: &[ValidatedSet<'_>], pairs: &[PairComparison]) -> String {
     let seeds: BTreeSet<usize> = pairs.iter().map(|pair| pair.difference.seeds).collect();
     let pooled = match sets.len() {
         0..=2 => "",
-        _ => ", the latter with a variance common to the sets unless one stands out",
+        _ => ", the latter by the noise that is common to the sets, or by a set's own where that is larger",
     };
     let both = "The intervals hold the variation between games and between training seeds";
     match (seeds.first(), seeds.last()) {

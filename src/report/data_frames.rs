@@ -5,6 +5,7 @@ use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, Po
 use super::comparison_table::method_name;
 use super::comparisons::{Difference, PairComparison, PartComparison};
 use super::summary::{Summary, SummaryRow};
+use super::training_data::TrainingData;
 use crate::record::{EpochRecord, MatchResult, Method, Results, RunRecord};
 use crate::statistics::Estimate;
 
@@ -124,6 +125,11 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.count("seeds_planned", |row| Some(row.seeds_planned as u64));
     columns.count("features", |row| row.features.map(u64::from));
     columns.count("parameters", |row| row.parameters);
+    columns.text("about", |row| row.about.clone().unwrap_or_default());
+    columns.count("l1", |row| row.l1);
+    columns.count("training_samples", |row| Some(row.training_data.as_ref()?.samples));
+    columns.number("samples_per_parameter", |row| Some(row.training_data.as_ref()?.samples_per_parameter));
+    columns.text("best_epoch", |row| row.training_data.as_ref().map(TrainingData::best_epoch_text).unwrap_or_default());
     columns.number("active_mean", |row| row.active_mean);
     columns.count("active_max", |row| row.active_max);
     columns.number("density", |row| row.density);
@@ -146,6 +152,7 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.text("speed_strategy", |row| {
         row.speed_way.as_ref().map(|fastest| fastest.strategy.clone()).unwrap_or_default()
     });
+    columns.number("speed_spread", |row| row.speed_spread);
     columns.text("speed_noisy", |row| row.speed_noisy.to_string());
     columns.number("features_ns", |row| Some(row.nanoseconds?.features));
     columns.number("rows_ns", |row| Some(row.nanoseconds?.rows));
@@ -209,7 +216,9 @@ fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
     columns.text("identity", |run| run.identity.to_string());
     columns.count("features", |run| Some(u64::from(run.num_features)));
     columns.count("parameters", |run| Some(run.parameters));
+    columns.count("trained_parameters", |run| run.trained_parameters);
     columns.count("training_samples", |run| Some(run.training_samples));
+    columns.count("best_epoch", |run| run.best_epoch.map(u64::from));
     columns.count("validation_samples", |run| Some(run.validation_samples));
     columns.number("validation_loss", |run| Some(run.validation_loss));
     columns.number("baseline_loss", |run| Some(run.baseline_loss));

@@ -26,7 +26,14 @@ pub fn dataset_figures(stats: &DatasetStats) -> Vec<Figure> {
 }
 
 fn figure(name: &str, title: &str, chart: Chart) -> Figure {
-    Figure { name: name.into(), title: title.into(), comparison: None, colors: SetColors::default(), chart }
+    Figure {
+        name: name.into(),
+        title: title.into(),
+        comparison: None,
+        is_decisive: false,
+        colors: SetColors::default(),
+        chart,
+    }
 }
 
 fn columns(name: &str, title: &str, axis: &str, counts: &Histogram, width: f64) -> Figure {

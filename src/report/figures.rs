@@ -13,6 +13,8 @@ pub struct Figure {
     pub(super) title: String,
     /// Index of the comparison in the summary that is shown.
     pub(super) comparison: Option<usize>,
+    /// Whether it stands right under the verdict: strength at equal cost, and loss by speed.
+    pub(super) is_decisive: bool,
     pub(super) chart: Chart,
     pub(super) colors: SetColors,
 }
@@ -48,14 +50,22 @@ pub(super) enum Chart {
     LearningCurves { axis: String, curves: Vec<Curve> },
     /// One group of bars per feature set.
     Bars { axis: String, bar_names: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
-    /// Named points with intervals in y.
-    Scatter { x_axis: String, x_scale: AxisScale, y_axis: String, points: Vec<(String, f64, Estimate)> },
+    /// Named points with intervals in both directions.
+    Scatter { x_axis: String, x_scale: AxisScale, y_axis: String, points: Vec<ScatterPoint> },
     /// Several series over the same two axes.
     Series { x_axis: String, y_axis: String, series: Vec<Series> },
     /// A share for each square of the board, a1 first.
     BoardHeatMap { axis: String, shares: Vec<f64> },
     /// Weights, blue below and orange above 0.
     Weights { panels: Vec<WeightPanel>, note: String },
+}
+
+/// One of the points of a [`Chart::Scatter`].
+#[derive(Clone, Debug)]
+pub(super) struct ScatterPoint {
+    pub(super) name: String,
+    pub(super) x: Estimate,
+    pub(super) y: Estimate,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -99,6 +109,7 @@ impl Figure {
             name: format!("neuron-{neuron}"),
             title: format!("{network}: neuron {neuron}"),
             comparison: None,
+            is_decisive: false,
             colors: SetColors::default(),
             chart: Chart::Weights {
                 panels: panels.clone(),
@@ -112,17 +123,17 @@ impl Figure {
     pub fn all(summary: &Summary) -> Vec<Figure> {
         let mut figures = Vec::new();
         for (index, method) in summary.methods.iter().enumerate() {
-            let of_comparison = [
+            let decisive = [decisive_strength(method), trade_off(method)].into_iter().flatten();
+            let others = [
                 loss(method),
                 strength(method),
                 loss_and_strength(method),
                 learning_curves(method),
-                trade_off(method),
                 time(method),
                 neuron_activity(method),
             ];
-            let of_comparison = of_comparison.into_iter().flatten();
-            figures.extend(of_comparison.map(|figure| Figure { comparison: Some(index), ..figure }));
+            figures.extend(decisive.map(|figure| Figure { comparison: Some(index), is_decisive: true, ..figure }));
+            figures.extend(others.into_iter().flatten().map(|figure| Figure { comparison: Some(index), ..figure }));
         }
         figures.extend([Method::Eval, Method::Pqr].into_iter().filter_map(|method| pareto::figure(summary, method)));
         figures.extend(rows_per_move(summary));
@@ -159,7 +170,7 @@ fn method_figure(kind: &str, title: &str, summary: &MethodSummary, chart: Chart)
         name += &format!("-{}", group.replace(", ", "-").chars().map(in_file_name).collect::<String>());
         title += &format!(", {group}");
     }
-    Figure { name, title, comparison: None, colors: SetColors::default(), chart }
+    Figure { name, title, comparison: None, is_decisive: false, colors: SetColors::default(), chart }
 }
 
 fn loss(summary: &MethodSummary) -> Option<Figure> {
@@ -169,36 +180,56 @@ fn loss(summary: &MethodSummary) -> Option<Figure> {
     (!is_empty).then(|| method_figure("loss", "Validation loss", summary, Chart::Dots { axis, dots }))
 }
 
-/// Elo of every set, at equal nodes and at equal cost.
+/// The kind of match that decides: at equal cost if any set played so.
+fn decisive_kind(summary: &MethodSummary) -> Option<MatchKind> {
+    let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes].into_iter();
+    let has_played = |kind: &MatchKind| summary.rows.iter().any(|row| elo(row, *kind).is_some());
+    kinds.into_iter().find(has_played)
+}
+
+fn elo(row: &SummaryRow, kind: MatchKind) -> Option<Estimate> {
+    row.strength.as_ref()?.elo(kind)
+}
+
+/// Elo by set at equal cost, or at equal nodes without such matches. The reference has exactly 0.
+fn decisive_strength(summary: &MethodSummary) -> Option<Figure> {
+    let (reference, kind) = (summary.match_reference.as_ref()?, decisive_kind(summary)?);
+    let elo = |row: &SummaryRow| if row.set == *reference { Some(exact(0.0)) } else { elo(row, kind) };
+    let dots = summary.rows.iter().filter_map(|row| Some((row.name.clone(), elo(row)?))).collect();
+    let axis = format!("Elo against {reference} at {} (with 95% interval; higher is better)", kind.name());
+    let (file, title) = match kind {
+        MatchKind::EqualCost => ("elo-equal-cost", "Playing strength at equal cost"),
+        MatchKind::EqualNodes => ("elo-equal-nodes", "Playing strength at equal nodes"),
+    };
+    Some(method_figure(file, title, summary, Chart::Dots { axis, dots }))
+}
+
+/// Elo of every set, at equal nodes and at equal cost, if both were played.
 fn strength(summary: &MethodSummary) -> Option<Figure> {
     let reference = summary.match_reference.as_ref()?;
-    let dot = |row: &SummaryRow, kind: MatchKind| {
-        Some((format!("{}, {}", row.name, kind.name()), row.strength.as_ref()?.elo(kind)?))
-    };
+    let dot = |row: &SummaryRow, kind: MatchKind| Some((format!("{}, {}", row.name, kind.name()), elo(row, kind)?));
+    let of_kind = |kind: MatchKind| summary.rows.iter().any(|row| elo(row, kind).is_some());
     let dots: Vec<_> =
         summary.rows.iter().flat_map(|row| MatchKind::ALL.map(|kind| dot(row, kind))).flatten().collect();
-    let is_empty = dots.is_empty();
     let axis = format!("Elo against {reference} (with 95% interval; higher is better)");
-    (!is_empty).then(|| method_figure("elo", "Playing strength", summary, Chart::Dots { axis, dots }))
+    let is_both = MatchKind::ALL.into_iter().all(of_kind);
+    is_both.then(|| method_figure("elo", "Playing strength", summary, Chart::Dots { axis, dots }))
 }
 
 /// Elo by validation loss, at equal cost where that was played. The reference has exactly 0.
 fn loss_and_strength(summary: &MethodSummary) -> Option<Figure> {
-    let reference = summary.match_reference.as_ref()?;
-    let points = |kind: MatchKind| -> Vec<_> {
-        let elo = |row: &SummaryRow| match row.set == *reference {
-            true => Some(exact(0.0)),
-            false => row.strength.as_ref()?.elo(kind),
-        };
-        let point = |row: &SummaryRow| Some((row.name.clone(), row.validation_loss?.mean, elo(row)?));
-        summary.rows.iter().filter_map(point).collect()
+    let (reference, kind) = (summary.match_reference.as_ref()?, decisive_kind(summary)?);
+    let elo = |row: &SummaryRow| if row.set == *reference { Some(exact(0.0)) } else { elo(row, kind) };
+    let point = |row: &SummaryRow| {
+        let (x, y) = (exact(row.validation_loss?.mean), elo(row)?);
+        Some(ScatterPoint { name: row.name.clone(), x, y })
     };
-    let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes];
-    let (kind, points) = kinds.map(|kind| (kind, points(kind))).into_iter().find(|(_, points)| points.len() > 1)?;
+    let points: Vec<ScatterPoint> = summary.rows.iter().filter_map(point).collect();
+    let is_plot = points.len() > 1;
     let x_axis = "validation loss (mean over seeds; lower is better)".into();
     let y_axis = format!("Elo at {}", kind.name());
     let chart = Chart::Scatter { x_axis, x_scale: AxisScale::Linear, y_axis, points };
-    Some(method_figure("loss-elo", "Loss and playing strength", summary, chart))
+    is_plot.then(|| method_figure("loss-elo", "Loss and playing strength", summary, chart))
 }
 
 fn learning_curves(summary: &MethodSummary) -> Option<Figure> {
@@ -206,25 +237,31 @@ fn learning_curves(summary: &MethodSummary) -> Option<Figure> {
     (!summary.curves.is_empty()).then(|| method_figure("learning", "Learning curves", summary, chart))
 }
 
-/// Loss by the time of an evaluation or, if no speed was measured, by rows per move.
+/// Loss by evaluations per second or, if no speed was measured, by rows per move.
 fn trade_off(summary: &MethodSummary) -> Option<Figure> {
-    let points = |cost: fn(&SummaryRow) -> Option<f64>| -> Vec<_> {
-        let rows = summary.rows.iter();
-        rows.filter_map(|row| Some((row.name.clone(), cost(row).filter(|cost| *cost > 0.0)?, row.validation_loss?)))
-            .collect()
+    let points = |cost: fn(&SummaryRow) -> Option<Estimate>| -> Vec<ScatterPoint> {
+        let point = |row: &SummaryRow| {
+            let (x, y) = (cost(row).filter(|cost| cost.mean > 0.0)?, row.validation_loss?);
+            Some(ScatterPoint { name: row.name.clone(), x, y })
+        };
+        summary.rows.iter().filter_map(point).collect()
     };
-    let by_time = points(|row| Some(1e9 / row.speed?.mean));
-    let (x_axis, title, points) = match by_time.is_empty() {
-        false => ("nanoseconds per evaluation with the fastest strategy (logarithmic)", "Loss by time", by_time),
+    let by_speed = points(|row| row.speed);
+    let (x_axis, title, points) = match by_speed.is_empty() {
+        false => (
+            "evaluations per second with the fastest strategy (logarithmic; right is faster)",
+            "Loss by speed",
+            by_speed,
+        ),
         true => (
             "rows added or subtracted per move and perspective, with a refresh cache (logarithmic)",
             "Loss by rows",
-            points(|row| row.rows_cache),
+            points(|row| row.rows_cache.map(exact)),
         ),
     };
     let is_empty = points.is_empty();
-    let x_scale = AxisScale::Logarithmic;
-    let chart = Chart::Scatter { x_axis: x_axis.into(), x_scale, y_axis: "validation loss".into(), points };
+    let y_axis = "validation loss (lower is better)".into();
+    let chart = Chart::Scatter { x_axis: x_axis.into(), x_scale: AxisScale::Logarithmic, y_axis, points };
     (!is_empty).then(|| method_figure("tradeoff", title, summary, chart))
 }
 
@@ -267,6 +304,7 @@ fn rows_per_move(summary: &Summary) -> Option<Figure> {
         name: "rows".into(),
         title: "Accumulator rows per move".into(),
         comparison: None,
+        is_decisive: false,
         colors: SetColors::default(),
         chart,
     })
@@ -283,6 +321,7 @@ fn refreshes(summary: &Summary) -> Option<Figure> {
         name: "refreshes".into(),
         title: "Refreshes".into(),
         comparison: None,
+        is_decisive: false,
         colors: SetColors::default(),
         chart,
     })

@@ -9,7 +9,8 @@ use super::plot::PlotError;
 use super::summary::Summary;
 use super::text::provenance;
 
-/// The page: tables and plots per method, then plots of the sets, the meaning of the columns and the provenance.
+/// The page: per method the verdict, the plots that decide, tables, the other plots and the pairs of sets; then plots of
+/// the sets, the meaning of the columns and the provenance.
 ///
 /// # Errors
 /// When a plot cannot be drawn.
@@ -28,17 +29,18 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
             let items: String = sets.iter().map(|set| format!("<li>{}</li>\n", escape(set))).collect();
             let _ = writeln!(body, "<p class=\"verdict\">{}</p>\n<ul class=\"verdict\">\n{items}</ul>", escape(whole));
         }
+        body.push_str(&plots(&figures, |figure| figure.comparison == Some(index) && figure.is_decisive)?);
         for section in Section::ALL {
             body.push_str(&section_html(table, section));
         }
+        body.push_str(&plots(&figures, |figure| figure.comparison == Some(index) && !figure.is_decisive)?);
         PlainTable::of(method).iter().for_each(|table| body += &table.html(escape));
         for note in method.notes() {
             let _ = writeln!(body, "<p>{}</p>", escape(&note));
         }
-        body.push_str(&plots(&figures, Some(index))?);
         body.push_str("</section>\n");
     }
-    let shared = plots(&figures, None)?;
+    let shared = plots(&figures, |figure| figure.comparison.is_none())?;
     if !shared.is_empty() {
         let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }
@@ -78,9 +80,10 @@ fn section_html(table: &ComparisonTable, section: Section) -> String {
     for (index, set) in table.sets.iter().enumerate() {
         let _ = write!(out, "<tr><th scope=\"row\" data-value=\"{index}\">{}</th>", escape(set));
         for column in table.section(section) {
+            let class = if column.is_prose { " class=\"prose\"" } else { "" };
             let cell = &column.cells[index];
             let value = cell.value.map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
-            let _ = write!(out, "<td{value}>{}</td>", escape(&cell.text));
+            let _ = write!(out, "<td{class}{value}>{}</td>", escape(&cell.text));
         }
         out.push_str("</tr>\n");
     }
@@ -96,9 +99,9 @@ pub(super) fn folded(title: &str, content: &str) -> String {
     format!("<details>\n<summary>{}</summary>\n{content}</details>\n", escape(title))
 }
 
-fn plots(figures: &[Figure], comparison: Option<usize>) -> Result<String, PlotError> {
+fn plots(figures: &[Figure], is_wanted: impl Fn(&Figure) -> bool) -> Result<String, PlotError> {
     let mut out = String::new();
-    for figure in figures.iter().filter(|figure| figure.comparison() == comparison) {
+    for figure in figures.iter().filter(|figure| is_wanted(figure)) {
         let _ = writeln!(out, "<figure>\n{}</figure>", figure.inline_svg()?);
     }
     Ok(out)
@@ -130,6 +133,7 @@ thead th { font-weight: 600; color: var(--soft); }
 thead .heads th { border-bottom: 2px solid var(--rule); }
 tbody tr { border-bottom: 1px solid var(--rule); }
 tbody tr:hover { background: var(--hover); }
+td.prose { text-align: left; white-space: normal; min-width: 16rem; }
 tbody th, thead .heads th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
 button { all: unset; cursor: pointer; }
 button:focus-visible { outline: 2px solid currentColor; }

@@ -1,5 +1,6 @@
 //! Tests of joined results, from fixed records.
 
+use super::Summary;
 use super::test_records::results_with_matches;
 use crate::record::{Results, RunKey};
 use crate::units::Seed;
@@ -48,6 +49,8 @@ fn rows_that_differ_get_their_experiments_names() {
     assert_eq!(joined.study.rows.len(), 2 * one.study.rows.len());
     assert_eq!((labels(&joined)[0], labels(&joined)[one.study.rows.len()]), ("sample: piece", "slower: piece"));
     assert!(joined.matches.iter().all(|result| result.reference.ends_with(": piece")));
+    let widths: Vec<_> = Summary::of(&joined).methods[0].rows.iter().map(|row| row.l1).collect();
+    assert_eq!((widths[0], widths[7]), (Some(64), Some(128)), "each row keeps its experiment's settings");
     let keys: std::collections::BTreeSet<_> = joined.runs.iter().map(|run| format!("{}", run.key)).collect();
     assert_eq!(keys.len(), 2 * one.runs.len(), "every run has its own name");
 }

@@ -8,7 +8,8 @@ use super::plain_table::PlainTable;
 use super::summary::Summary;
 use super::text::provenance;
 
-/// Tables and links to plots per method, then the meaning of the columns and the provenance.
+/// Per method the verdict, links to the plots that decide, tables, links to the other plots, and the pairs of sets; then
+/// the meaning of the columns and the provenance.
 #[must_use]
 pub fn markdown(summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", escape(&summary.study.name));
@@ -23,14 +24,19 @@ pub fn markdown(summary: &Summary) -> String {
         if !method.verdict.is_empty() {
             out.push('\n');
         }
+        let links = |is_wanted: fn(&Figure) -> bool| {
+            let own = figures.iter().filter(|figure| figure.comparison == Some(index) && is_wanted(figure));
+            own.map(link).collect::<String>()
+        };
+        out += &links(|figure| figure.is_decisive);
         for section in Section::ALL {
             out.push_str(&section_markdown(table, section));
         }
+        out += &links(|figure| !figure.is_decisive);
         PlainTable::of(method).iter().for_each(|table| out += &table.markdown(escape));
         for note in method.notes() {
             out += &format!("{}\n\n", escape(&note));
         }
-        figures.iter().filter(|figure| figure.comparison == Some(index)).for_each(|figure| out += &link(figure));
     }
     figures.iter().filter(|figure| figure.comparison.is_none()).for_each(|figure| out += &link(figure));
     out.push_str("## Columns\n\n");
@@ -53,8 +59,7 @@ fn link(figure: &Figure) -> String {
 
 /// One section of a table with its title; empty if it has no columns.
 fn section_markdown(table: &ComparisonTable, section: Section) -> String {
-    let columns = table.section(section).count();
-    if columns == 0 {
+    if table.section(section).next().is_none() {
         return String::new();
     }
     let mut out = format!("### {}\n\n| set |", section.title());
@@ -62,12 +67,12 @@ fn section_markdown(table: &ComparisonTable, section: Section) -> String {
         let _ = write!(out, " {} |", column.heading);
     }
     out.push_str("\n|---|");
-    out.push_str(&"---:|".repeat(columns));
+    table.section(section).for_each(|column| out += if column.is_prose { "---|" } else { "---:|" });
     out.push('\n');
     for (index, set) in table.sets.iter().enumerate() {
         let _ = write!(out, "| {} |", escape(set));
         for column in table.section(section) {
-            let _ = write!(out, " {} |", column.cells[index].text);
+            let _ = write!(out, " {} |", escape(&column.cells[index].text));
         }
         out.push('\n');
     }

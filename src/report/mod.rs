@@ -21,6 +21,7 @@ mod published;
 mod strength;
 mod summary;
 mod text;
+mod training_data;
 mod verdict;
 mod write;
 
@@ -46,4 +47,5 @@ pub use published::{Agreement, PublishedComparison, PublishedElo, PublishedLoss}
 pub use strength::Strength;
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
 pub use text::{WIDTH, text};
+pub use training_data::TrainingData;
 pub use write::{WriteError, write};

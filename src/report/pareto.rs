@@ -67,6 +67,7 @@ pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
         name: format!("front-{}", method_name(method)),
         title: format!("Loss by speed over the sweep ({})", method_name(method)),
         comparison: None,
+        is_decisive: false,
         colors: SetColors::default(),
         chart: Chart::Series { x_axis, y_axis, series },
     })

@@ -30,12 +30,15 @@ impl PlainTable {
         let comparisons = &method.comparisons;
         let mut tables: Vec<PlainTable> = method.equal_speed.iter().map(widths).collect();
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
-            tables.extend([pairs(comparisons, measure), parts(comparisons, measure)]);
+            let matrix = matrix(comparisons, measure);
+            let pairs = PlainTable { is_detail: matrix.is_some(), ..pairs(comparisons, measure) };
+            tables.extend(matrix.into_iter().chain([pairs, parts(comparisons, measure)]));
         }
         tables.extend(
             method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]),
         );
         tables.retain(|table| !table.rows.is_empty());
+        tables.sort_by_key(|table| table.is_detail);
         tables
     }
 
@@ -216,6 +219,42 @@ fn pairs(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
         rows: own.iter().map(row).collect(),
         is_detail: false,
     }
+}
+
+/// Every pair in a triangle, the row's set against the column's; `None` for few sets, or if each was compared with the
+/// first only.
+fn matrix(comparisons: &Comparisons, measure: ComparedMeasure) -> Option<PlainTable> {
+    const FEWEST_SETS: usize = 4;
+    let own: Vec<&PairComparison> =
+        comparisons.pairs.iter().filter(|pair| pair.difference.measure == measure).collect();
+    let mut sets: Vec<&str> = own.first().map(|pair| pair.against.as_str()).into_iter().collect();
+    for pair in &own {
+        if !sets.contains(&pair.set.as_str()) {
+            sets.push(&pair.set);
+        }
+    }
+    if sets.len() < FEWEST_SETS || own.len() < sets.len() * (sets.len() - 1) / 2 {
+        return None;
+    }
+    let places = decimals(own.iter().map(|pair| &pair.difference));
+    let cell = |set: &str, against: &str| {
+        let pair = own.iter().find(|pair| (pair.set.as_str(), pair.against.as_str()) == (set, against));
+        pair.map_or_else(String::new, |pair| with_half_width(&pair.difference, places))
+    };
+    let row = |(index, set): (usize, &&str)| {
+        let cells = sets[..sets.len() - 1].iter().enumerate();
+        let cells = cells.map(|(other, against)| if other < index { cell(set, against) } else { String::new() });
+        std::iter::once((*set).to_owned()).chain(cells).collect()
+    };
+    Some(PlainTable {
+        title: format!(
+            "All pairs: {}, the row's set against the column's; * marks intervals that exclude 0",
+            name(measure)
+        ),
+        headings: std::iter::once("set").chain(sets[..sets.len() - 1].iter().copied()).map(String::from).collect(),
+        rows: sets.iter().enumerate().skip(1).map(row).collect(),
+        is_detail: false,
+    })
 }
 
 /// One row per class, one column per set.

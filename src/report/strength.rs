@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{Effect, Estimate, random_effects_mean};
+use crate::statistics::{CONFIDENCE, Effect, Estimate, random_effects_mean};
 use crate::text::grouped;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
@@ -21,6 +21,10 @@ pub struct Strength {
     pub games: [u64; 2],
     /// Nodes per move at equal cost, mean over the seeds.
     pub nodes: Option<f64>,
+    /// By the noisiest measurement of its cost, the share of these nodes that equal cost may be: `[0.9, 1.3]`; absent if
+    /// no measurement was noisy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_noise: Option<[f64; 2]>,
     /// Nodes per second over all its matches.
     pub nps: f64,
 }
@@ -38,9 +42,10 @@ impl Strength {
         Some(Strength {
             elo_equal_nodes: elo(&nodes),
             elo_equal_cost: elo(&cost),
-            elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>()),
+            elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>(), CONFIDENCE),
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
+            cost_noise: cost_noise(&cost),
             nps: nps(results, planned)?,
         })
     }
@@ -61,12 +66,19 @@ fn of_kind<'a>(results: &'a Results, planned: &PlannedRow, kind: MatchKind) -> V
     results.matches.iter().filter(is_own).collect()
 }
 
+/// See [`Strength::cost_noise`].
+fn cost_noise(matches: &[&MatchResult]) -> Option<[f64; 2]> {
+    let costs = matches.iter().filter_map(|result| result.record.cost.as_ref()).filter(|cost| cost.is_noisy());
+    let shares = costs.map(|cost| [cost.low / cost.ratio, cost.high / cost.ratio]);
+    shares.max_by(|[low, high], [other_low, other_high]| (high - low).total_cmp(&(other_high - other_low)))
+}
+
 fn effect(result: &MatchResult) -> Effect {
     result.record.pairs.elo_effect()
 }
 
 fn elo(matches: &[&MatchResult]) -> Option<Estimate> {
-    random_effects_mean(&matches.iter().map(|result| effect(result)).collect::<Vec<_>>())
+    random_effects_mean(&matches.iter().map(|result| effect(result)).collect::<Vec<_>>(), CONFIDENCE)
 }
 
 /// Nodes per second of a row's networks, on either side of a match.

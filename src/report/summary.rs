@@ -9,6 +9,7 @@ use super::equal_speed::EqualSpeed;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::strength::{Strength, match_conditions};
+use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::record::{
     Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
@@ -83,6 +84,11 @@ pub struct SummaryRow {
     pub on_front: Option<bool>,
     pub seeds_done: usize,
     pub seeds_planned: usize,
+    /// What the set's definition says of it.
+    pub about: Option<String>,
+    pub l1: Option<u64>,
+    /// `None` before the first training is done.
+    pub training_data: Option<TrainingData>,
     pub features: Option<u32>,
     pub parameters: Option<u64>,
     /// Active features per perspective.
@@ -116,7 +122,9 @@ pub struct SummaryRow {
     pub speed: Option<Estimate>,
     /// The fastest strategy and its back end.
     pub speed_way: Option<SpeedSetup>,
-    /// Whether its repetitions differed too much to be reliable.
+    /// Half-width of the 95% interval over its repetitions, as a share of the speed; the largest of the networks'.
+    pub speed_spread: Option<f64>,
+    /// Whether its repetitions differed too much to be reliable: by more than [`SpeedEntry::NOISY_SHARE`].
     pub speed_noisy: bool,
     /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
     pub nanoseconds: Option<TimeBreakdown>,
@@ -183,7 +191,7 @@ impl Summary {
             };
             let found = PublishedComparison::of(published, &summary.rows, &summary.comparisons, &training_loss);
             summary.published = found;
-            summary.verdict = verdict(summary);
+            summary.verdict = verdict(summary, &results.study.data);
         }
         let (study, environment) = (results.study.clone(), results.environment.clone());
         Summary { study, environment, methods, match_conditions: match_conditions(results) }
@@ -240,6 +248,9 @@ fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> Summ
         on_front: None,
         seeds_done: runs.len(),
         seeds_planned: planned.seeds.len(),
+        about: planned.about.clone(),
+        l1: setting(&results.study, planned, "l1").and_then(serde_json::Value::as_u64),
+        training_data: TrainingData::of(&results.study, planned, &runs),
         features: runs.first().map(|run| run.num_features).or(updates.map(|record| record.num_features)),
         parameters: runs.first().map(|run| run.parameters),
         active_mean: updates.map(|record| record.active_mean),
@@ -260,7 +271,8 @@ fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> Summ
         within_tolerance: Estimate::over(&errors.iter().map(|error| error.within_tolerance).collect::<Vec<_>>()),
         tolerance: errors.first().map(|error| error.tolerance),
         error_mean: Estimate::over(&errors.iter().map(|error| error.mean).collect::<Vec<_>>()),
-        speed_noisy: fastest.as_ref().is_some_and(|fastest| fastest.noisy),
+        speed_spread: fastest.as_ref().map(|fastest| fastest.spread),
+        speed_noisy: fastest.as_ref().is_some_and(|fastest| fastest.spread > SpeedEntry::NOISY_SHARE),
         nanoseconds: fastest.as_ref().and_then(|fastest| fastest.nanoseconds),
         back_end: fastest.as_ref().map(|fastest| fastest.way.back_end.clone()),
         speed: fastest.as_ref().map(|fastest| fastest.speed),
@@ -306,7 +318,8 @@ struct FastestStrategy {
     /// Mean and interval over the networks; for a single network, its own interval over repetitions.
     speed: Estimate,
     nanoseconds: Option<TimeBreakdown>,
-    noisy: bool,
+    /// [`SummaryRow::speed_spread`]
+    spread: f64,
 }
 
 impl FastestStrategy {
@@ -340,7 +353,8 @@ impl FastestStrategy {
             forward: mean(|time| time.forward, &all),
         });
         let way = SpeedSetup { strategy: first.strategy.clone(), back_end: first.back_end.clone() };
-        Some(FastestStrategy { way, speed, nanoseconds, noisy: entries.iter().any(|entry| entry.is_noisy()) })
+        let spread = entries.iter().map(|entry| entry.spread()).fold(0.0, f64::max);
+        Some(FastestStrategy { way, speed, nanoseconds, spread })
     }
 }
 

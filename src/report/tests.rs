@@ -40,7 +40,9 @@ fn strength_is_reported_with_its_conditions() {
         }
     }
     let names: Vec<_> = Figure::all(&summary).iter().map(|figure| figure.name().to_owned()).collect();
-    assert!(names.contains(&"elo-eval".into()) && names.contains(&"loss-elo-eval".into()), "{names:?}");
+    for name in ["elo-equal-cost-eval", "elo-eval", "loss-elo-eval"] {
+        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+    }
     assert!(!names.iter().any(|name| name.contains("elo-pqr")), "no match by pqr");
     let out = folder();
     write(&summary, &results, out.path()).expect("written");
@@ -53,7 +55,7 @@ fn strength_is_reported_with_its_conditions() {
 #[test]
 fn elo_is_the_random_effects_mean_over_the_seeds() {
     use crate::record::MatchKind;
-    use crate::statistics::random_effects_mean;
+    use crate::statistics::{CONFIDENCE, random_effects_mean};
 
     let mut results = test_records::results_with_matches();
     let summary = Summary::of(&results);
@@ -64,9 +66,9 @@ fn elo_is_the_random_effects_mean_over_the_seeds() {
     };
     let [nodes, cost] = MatchKind::ALL.map(|kind| of(&results, "piece-move", kind));
     let strength = row(&summary, 3);
-    assert_eq!(strength.elo_equal_nodes, random_effects_mean(&nodes));
+    assert_eq!(strength.elo_equal_nodes, random_effects_mean(&nodes, CONFIDENCE));
     let paired: Vec<_> = cost.iter().zip(&nodes).map(|(cost, nodes)| cost.minus(*nodes)).collect();
-    assert_eq!(strength.elo_by_cost, random_effects_mean(&paired));
+    assert_eq!(strength.elo_by_cost, random_effects_mean(&paired, CONFIDENCE));
     assert!(strength.elo_by_cost.expect("played").mean < 0.0, "it costs more");
     let reference = row(&summary, 0);
     assert!(reference.elo_equal_nodes.is_none() && (reference.nps - 1e6).abs() < 1.0, "{reference:?}");
@@ -74,10 +76,10 @@ fn elo_is_the_random_effects_mean_over_the_seeds() {
     results.matches.retain(|result| result.key.seed == Seed(1));
     results.matches.iter_mut().for_each(|result| result.record.conditions.half_width = Some(20.0));
     let summary = Summary::of(&results);
-    let single = nodes[0];
+    let single = nodes[0].interval(CONFIDENCE);
     let elo = row(&summary, 3).elo_equal_nodes.expect("played");
     assert_eq!((elo.mean, elo.count), (single.value, 1));
-    assert!((elo.interval.expect("an interval") - 1.96 * single.variance.sqrt()).abs() < 0.01);
+    assert!((elo.interval.expect("an interval") - (single.high - single.value)).abs() < 0.01);
     let conditions = summary.match_conditions.expect("matches");
     assert!(conditions.contains("cover the variation between games, not between trainings"), "{conditions}");
     assert!(conditions.contains("biases Elo slightly"), "{conditions}");
@@ -158,7 +160,7 @@ fn the_fastest_strategy_is_shown() {
     let figures::Chart::Scatter { points, x_axis, .. } = figure(&summary).expect("drawn").chart else {
         panic!("points")
     };
-    assert!(x_axis.contains("nanoseconds") && (points[3].1 - 1e9 / speed.mean).abs() < 1e-9);
+    assert!(x_axis.contains("evaluations per second") && points[3].x == speed);
 
     assert!(!text(&summary, WIDTH).contains("(noisy)\n") && !row.speed_noisy);
     let entries = &mut results.speed[3].record.entries;
@@ -173,6 +175,45 @@ fn the_fastest_strategy_is_shown() {
     assert_eq!(figure(&Summary::of(&results)).expect("drawn").title(), "Loss by rows (eval)");
 }
 
+/// The verdict comes first, then what decides, in a picture; then tables, the other pictures, and all pairs.
+#[test]
+fn what_decides_stands_under_the_verdict() {
+    let mut results = test_records::results_with_matches();
+    results.speed.iter_mut().filter(|timed| timed.key.set == "compact").for_each(|timed| {
+        timed.record.entries.iter_mut().for_each(|entry| entry.interval = 0.3 * entry.evaluations_per_second);
+    });
+    let summary = Summary::of(&results);
+    let verdict = summary.methods[0].verdict.clone();
+    insta::assert_snapshot!("verdict", verdict.join("\n"));
+    let (markdown, page) = (markdown(&summary), html(&summary).expect("drawn"));
+    let order = |report: &str, parts: &[&str]| {
+        let places: Vec<usize> =
+            parts.iter().map(|part| report.find(part).unwrap_or_else(|| panic!("{part}"))).collect();
+        assert!(places.is_sorted(), "{parts:?} at {places:?}");
+    };
+    order(
+        &markdown,
+        &[
+            "- No set is shown",
+            "](plots/elo-equal-cost-eval.svg)",
+            "](plots/tradeoff-eval.svg)",
+            "| set |",
+            "](plots/loss-eval.svg)",
+        ],
+    );
+    let figures = ["aria-label=\"Playing strength at equal cost (eval)\"", "aria-label=\"Loss by speed (eval)\""];
+    order(
+        &page,
+        &["class=\"verdict\"", figures[0], figures[1], "At a glance", "aria-label=\"Validation loss (eval)\""],
+    );
+    // JSON has the same words, and the facts that they are made of.
+    let json = serde_json::to_value(&summary).expect("serialisable");
+    let row = &json["methods"][0]["rows"][2];
+    assert_eq!(json["methods"][0]["verdict"].as_array().map(Vec::len), Some(verdict.len()));
+    assert_eq!(row["training_data"]["best_epochs"], serde_json::json!([2, 2, 2]));
+    assert_eq!((&row["training_data"]["scarce"], &row["l1"]), (&true.into(), &64.into()));
+}
+
 /// No line is wider than the given width, and every column is printed at every width.
 #[test]
 fn tables_are_split_at_the_width() {
@@ -181,7 +222,16 @@ fn tables_are_split_at_the_width() {
         let text = text(&summary, width);
         let widest = text.lines().map(|line| line.chars().count()).max().expect("lines");
         assert!(widest <= width, "{widest} at {width}");
-        for heading in ["validation loss", "evaluations/s", "rows refresh", "forward ns", "integer error"] {
+        for heading in [
+            "validation loss",
+            "evaluations/s",
+            "samples/parameter",
+            "best epoch",
+            "about",
+            "rows refresh",
+            "forward ns",
+            "integer error",
+        ] {
             let rows = text.lines().filter(|line| line.trim_start().starts_with("set ") && line.contains(heading));
             assert!(rows.count() >= 1, "{heading} at {width}");
         }

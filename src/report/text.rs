@@ -96,11 +96,14 @@ pub(super) fn width_of(table: &Table) -> usize {
 fn terminal_table(comparison: &ComparisonTable, columns: &[&Column]) -> Table {
     let mut table = Table::new();
     table.load_preset(RULED).set_content_arrangement(ContentArrangement::Disabled);
-    let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
-    let headings = columns.iter().map(|column| right(column.heading));
+    let aligned = |column: &Column, text: &str| {
+        let alignment = if column.is_prose { CellAlignment::Left } else { CellAlignment::Right };
+        Cell::new(text).set_alignment(alignment)
+    };
+    let headings = columns.iter().map(|column| aligned(column, column.heading));
     table.set_header(std::iter::once(Cell::new("set")).chain(headings));
     for (index, set) in comparison.sets.iter().enumerate() {
-        let cells = columns.iter().map(|column| right(&column.cells[index].text));
+        let cells = columns.iter().map(|column| aligned(column, &column.cells[index].text));
         table.add_row(std::iter::once(Cell::new(set)).chain(cells));
     }
     table

@@ -82,6 +82,9 @@ pub struct TrainOutcome {
     pub num_features: u32,
     /// Trainable parameters.
     pub parameters: u64,
+    /// Of these, all but the rows of features that no training sample has; absent in outcomes of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trained_parameters: Option<u64>,
     /// Samples per epoch.
     pub training_samples: u64,
     /// Samples of the validation split.

@@ -239,6 +239,16 @@ impl Model {
         Adam::new(optimiser, weight_decay, learning_rate, step).scaled(scale as f32)
     }
 
+    /// Parameters that a training sample has reached: all but the rows of features that were active in no sample. Adam's
+    /// second moments of such a row are still zero; those of other rows sum squares of gradients.
+    #[must_use]
+    pub fn trained_parameters(&self) -> u64 {
+        let row = self.net.shape.row_len();
+        let rows = self.second_moments.ft_weights.chunks_exact(row);
+        let untouched = rows.filter(|moments| moments.iter().all(|moment| *moment == 0.0)).count();
+        self.net.parameters() - (untouched * row) as u64
+    }
+
     #[must_use]
     pub const fn scheme(&self) -> &Scheme {
         &self.scheme

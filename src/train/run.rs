@@ -409,7 +409,8 @@ impl<'a> Session<'a> {
             return Err(TrainError::Damaged { path, why });
         };
         let (number, validation_loss) = (best_epoch.epoch, best_epoch.validation_loss);
-        let last = &self.learner.model()?.net;
+        let model = self.learner.model()?;
+        let (last, trained_parameters) = (&model.net, model.trained_parameters());
         let parameters = last.parameters();
         // In this order: if the last epoch's file exists, the network is the best epoch's.
         for (net, name) in [(&best, NETWORK), (last, LAST)] {
@@ -422,6 +423,7 @@ impl<'a> Session<'a> {
             identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
             parameters,
+            trained_parameters: Some(trained_parameters),
             training_samples: self.progress.samples_per_epoch,
             validation_samples: validation.samples,
             best_epoch: Some(number),

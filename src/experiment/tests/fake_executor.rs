@@ -86,12 +86,13 @@ pub fn run_name(network: &Path) -> String {
 impl Executor for FakeExecutor {
     fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
         if self.any_set && request.ends_with(".toml") {
-            return Ok(ResolvedSet { name: "own".into(), identity: identity(), definition: "own".into() });
+            return Ok(ResolvedSet { name: "own".into(), about: None, identity: identity(), definition: "own".into() });
         }
         if !["piece", "compact", "king-piece"].contains(&request) {
             return Err(format!("no set `{request}`").into());
         }
-        Ok(ResolvedSet { name: request.into(), identity: identity(), definition: request.into() })
+        let about = Some(format!("about {request}"));
+        Ok(ResolvedSet { name: request.into(), about, identity: identity(), definition: request.into() })
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
@@ -140,6 +141,7 @@ impl Executor for FakeExecutor {
             identity: identity(),
             num_features: 768,
             parameters: 1_000,
+            trained_parameters: Some(900),
             training_samples: 160,
             validation_samples: 20,
             best_epoch: Some(1),

@@ -85,7 +85,7 @@ fn pairs_are_compared_and_reported() {
     let sets: Vec<SeedSums> = results.study.rows[..7].iter().map(|row| sums(&row.set)).collect();
     let paired = PairedSets::new(&samples, &sets, Scale::Logarithmic).expect("forty games");
     let found = paired.difference(1, 0).expect("three seeds");
-    let half = found.half_width(1.0 - 0.05 / 21.0);
+    let half = found.half_width(Level::together(21, 1));
     assert!((clear.difference.high - 100.0 * (found.value + half).exp_m1()).abs() < 1e-9);
 
     // By pqr, loss and accuracy are one family of comparisons.
@@ -101,6 +101,8 @@ fn pairs_are_compared_and_reported() {
     insta::assert_snapshot!("pairs", &report[start..end]);
     assert!(report.lines().all(|line| line.chars().count() <= WIDTH));
     let (markdown, html) = (markdown(&summary), html(&summary).expect("drawn"));
+    let matrix = report.find("All pairs: loss").expect("a matrix");
+    assert!(matrix < start, "the matrix comes first");
     for part in ["Pairs: loss, %", "Pairs: accuracy, percentage points", "Where a set wins", "compact vs piece"] {
         assert!([&report, &markdown, &html].iter().all(|report| report.contains(part)), "{part}");
     }

@@ -7,6 +7,7 @@ use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Canvas, DrawError, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, color, faint};
+use super::xy::tick_label;
 use crate::report::numbers;
 use crate::statistics::Estimate;
 
@@ -47,7 +48,7 @@ fn chart<'a, DB: DrawingBackend>(
         .y_label_area_size(widest + canvas.px(14))
         .build_cartesian_2d(range.0..range.1, 0.0..rows)?;
     let mut mesh = chart.configure_mesh();
-    mesh.disable_y_mesh().disable_y_axis().y_labels(0).x_labels(8).x_desc(axis);
+    mesh.disable_y_mesh().disable_y_axis().y_labels(0).x_labels(8).x_label_formatter(&tick_label).x_desc(axis);
     canvas.style_mesh(&mut mesh).draw()?;
     for (index, name) in names.iter().enumerate() {
         let (x, y) = chart.backend_coord(&(range.0, rows - index as f64 - 0.5));
@@ -66,6 +67,10 @@ pub(super) fn draw_dots<DB: DrawingBackend>(
     let range = padded(dots.iter().map(|(_, estimate)| estimate.bounds()));
     let mut chart = chart(canvas, axis, &names, range, TOP_MARGIN)?;
     let decimals = numbers::decimals(&dots.iter().map(|(_, estimate)| *estimate).collect::<Vec<_>>());
+    if range.0 < 0.0 && range.1 > 0.0 {
+        let zero = vec![(0.0, 0.0), (0.0, dots.len() as f64)];
+        chart.draw_series([PathElement::new(zero, canvas.stroke(INK.mix(0.5), 1.0))])?;
+    }
     for (index, (name, estimate)) in dots.iter().enumerate() {
         let color = canvas.color_of(name, index);
         let y = dots.len() as f64 - index as f64 - 0.5;

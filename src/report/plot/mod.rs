@@ -6,6 +6,7 @@
 mod bars;
 mod canvas;
 mod curves;
+mod scatter;
 mod weights;
 mod xy;
 
@@ -86,7 +87,7 @@ impl Figure {
             Chart::Dots { dots, .. } => bars::dots_height(dots.len()),
             Chart::Bars { groups, bar_names, .. } => bars::bars_height(groups.len(), bar_names.len()),
             Chart::LearningCurves { .. } => curves::HEIGHT,
-            Chart::Scatter { .. } => xy::SCATTER_HEIGHT,
+            Chart::Scatter { .. } => scatter::HEIGHT,
             Chart::Series { .. } => xy::SERIES_HEIGHT,
             Chart::BoardHeatMap { .. } => xy::BOARD_HEIGHT,
             Chart::Weights { panels, .. } => weights::height(panels),
@@ -114,7 +115,7 @@ impl Figure {
                 Chart::Bars { axis, bar_names, groups } => bars::draw_bars(&canvas, axis, bar_names, groups),
                 Chart::LearningCurves { axis, curves } => curves::draw_curves(&canvas, axis, curves),
                 Chart::Scatter { x_axis, x_scale, y_axis, points } => {
-                    xy::draw_scatter(&canvas, (x_axis, *x_scale), y_axis, points)
+                    scatter::draw_scatter(&canvas, (x_axis, *x_scale), y_axis, points)
                 }
                 Chart::Series { x_axis, y_axis, series } => xy::draw_series(&canvas, x_axis, y_axis, series),
                 Chart::BoardHeatMap { axis, shares } => xy::draw_board(&canvas, axis, shares),

@@ -1,33 +1,23 @@
-//! Plots over two numeric axes (series and scatter plots) and the heat map of a board.
+//! Series over two numeric axes and the heat map of a board.
 
 use plotters::chart::{ChartBuilder, ChartContext};
-use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::{
-    BindKeyPoints, Cartesian2d, Circle, DrawingBackend, IntoLogRange, PathElement, Polygon, Rectangle,
-};
+use plotters::prelude::{Cartesian2d, Circle, DrawingBackend, PathElement, Polygon, Rectangle};
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, RGBColor};
 
 use super::bars::padded;
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
-use crate::report::figures::{AxisScale, Series, SeriesStyle, exact};
+use crate::report::figures::{Series, SeriesStyle};
 use crate::report::numbers;
 use crate::statistics::Estimate;
 
 pub(super) const SERIES_HEIGHT: u32 = 460;
-pub(super) const SCATTER_HEIGHT: u32 = 480;
 const X_LABELS: i32 = 52;
 const SERIES_Y_LABELS: i32 = 72;
-const SCATTER_Y_LABELS: i32 = 92;
 const LEGEND: i32 = 28;
 /// Height of a label with its line spacing.
 pub(super) const LABEL_HEIGHT: i32 = 19;
-/// Ticks of the logarithmic axis.
-const TICKS: [f64; 32] = [
-    0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1e3,
-    1.5e3, 2e3, 3e3, 5e3, 7e3, 1e4, 1.5e4, 2e4, 3e4, 5e4, 7e4, 1e5, 1e6,
-];
 
 /// Draws series on top of each other. The y axis begins at zero.
 pub(super) fn draw_series<DB: DrawingBackend>(
@@ -123,125 +113,8 @@ fn draw_one_series<DB: DrawingBackend>(
 }
 
 /// A tick's number without trailing zeros.
-fn tick_label(tick: &f64) -> String {
+pub(super) fn tick_label(tick: &f64) -> String {
     ((tick * 1e6).round() / 1e6).to_string()
-}
-
-/// A number with about four significant digits.
-fn short(value: f64) -> String {
-    numbers::number(value, numbers::decimals(&[exact(value)]), false)
-}
-
-/// Draws named points with intervals in y.
-pub(super) fn draw_scatter<DB: DrawingBackend>(
-    canvas: &Canvas<'_, DB>,
-    (x_axis, x_scale): (&str, AxisScale),
-    y_axis: &str,
-    points: &[(String, f64, Estimate)],
-) -> Drawn<DB> {
-    let (low, high) = padded(points.iter().map(|(_, _, y)| y.bounds()));
-    let (left, right) =
-        points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (_, x, _)| (low.min(*x), high.max(*x)));
-    let mut builder = ChartBuilder::on(&canvas.area);
-    builder
-        .margin_top(canvas.px(TITLE_HEIGHT))
-        .margin_right(canvas.px(30))
-        .margin_left(canvas.px(8))
-        .x_label_area_size(canvas.px(X_LABELS))
-        .y_label_area_size(canvas.px(SCATTER_Y_LABELS));
-    match x_scale {
-        AxisScale::Logarithmic => {
-            let (from, to) = (left / 1.35, right * 1.6);
-            let ticks: Vec<f64> = TICKS.into_iter().filter(|tick| (from..=to).contains(tick)).collect();
-            let axis = (from..to).log_scale().with_key_points(ticks.clone());
-            let mut chart = builder.build_cartesian_2d(axis, low..high)?;
-            let mut mesh = chart.configure_mesh();
-            mesh.x_labels(ticks.len()).x_label_formatter(&|x| format!("{x}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
-            canvas.style_mesh(&mut mesh).draw()?;
-            draw_points(canvas, &mut chart, points)
-        }
-        AxisScale::Linear => {
-            let room = ((right - left) * 0.12).max(right.abs() * 1e-3).max(1e-9);
-            let mut chart = builder.build_cartesian_2d(left - room..right + 2.0 * room, low..high)?;
-            let mut mesh = chart.configure_mesh();
-            mesh.x_labels(8).x_label_formatter(&tick_label).y_labels(8).x_desc(x_axis).y_desc(y_axis);
-            canvas.style_mesh(&mut mesh).draw()?;
-            draw_points(canvas, &mut chart, points)
-        }
-    }
-}
-
-/// Draws the points, their intervals and their names.
-fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
-    canvas: &Canvas<'_, DB>,
-    chart: &mut ChartContext<'_, DB, Cartesian2d<X, RangedCoordf64>>,
-    points: &[(String, f64, Estimate)],
-) -> Drawn<DB> {
-    let mut occupied = Vec::new();
-    let decimals = numbers::decimals(&points.iter().map(|(_, _, y)| *y).collect::<Vec<_>>());
-    for (index, (name, x, y)) in points.iter().enumerate() {
-        let (low, high) = y.bounds();
-        let color = canvas.color_of(name, index);
-        let whisker = PathElement::new(vec![(*x, low), (*x, high)], canvas.stroke(color, 2.0));
-        chart.draw_series([whisker])?;
-        chart.draw_series([Circle::new((*x, y.mean), canvas.px(6), color.filled())])?;
-        let text = format!("{name}, {}: {}", short(*x), numbers::estimate(*y, decimals, false));
-        canvas.point_out(chart.backend_coord(&(*x, y.mean)), 11, text);
-        let (pixel, top) = chart.backend_coord(&(*x, high));
-        let (_, bottom) = chart.backend_coord(&(*x, low));
-        let (_, middle) = chart.backend_coord(&(*x, y.mean));
-        let around = |center: i32, units: i32| (center - canvas.px(units), center + canvas.px(units));
-        occupied.push(Rect { x: around(pixel, 8), y: around(middle, 8) });
-        occupied.push(Rect { x: around(pixel, 2), y: (top, bottom) });
-    }
-    for (name, x, y) in points {
-        let dot = chart.backend_coord(&(*x, y.mean));
-        let (rect, anchor) = free_label_rect(canvas, name, dot, &occupied);
-        occupied.push(rect);
-        let x = if matches!(anchor, HPos::Left) { rect.x.0 } else { rect.x.1 };
-        canvas.label(name, (x, i32::midpoint(rect.y.0, rect.y.1)), TEXT_SIZE, anchor)?;
-    }
-    Ok(())
-}
-
-/// A rectangle in pixels.
-#[derive(Copy, Clone)]
-struct Rect {
-    x: (i32, i32),
-    y: (i32, i32),
-}
-
-impl Rect {
-    fn intersects(self, other: Rect) -> bool {
-        self.x.0 < other.x.1 && other.x.0 < self.x.1 && self.y.0 < other.y.1 && other.y.0 < self.y.1
-    }
-}
-
-/// The first unoccupied rectangle for a dot's label: right or left of the dot, then increasingly higher or lower.
-fn free_label_rect<DB: DrawingBackend>(
-    canvas: &Canvas<'_, DB>,
-    name: &str,
-    (x, y): (i32, i32),
-    occupied: &[Rect],
-) -> (Rect, HPos) {
-    let (width, half_height, gap) = (canvas.width_of(name, TEXT_SIZE), canvas.px(LABEL_HEIGHT) / 2, canvas.px(11));
-    let edges = (canvas.px(SCATTER_Y_LABELS + 8), canvas.px(WIDTH as i32 - 6));
-    let rect_at = |shift: i32, to_right: bool| {
-        let x = if to_right { (x + gap, x + gap + width) } else { (x - gap - width, x - gap) };
-        Rect { x, y: (y + shift - half_height, y + shift + half_height) }
-    };
-    for step in 0..12 {
-        for shift in [-step, step] {
-            for to_right in [true, false] {
-                let rect = rect_at(shift * canvas.px(4), to_right);
-                let is_inside = rect.x.0 >= edges.0 && rect.x.1 <= edges.1;
-                if is_inside && !occupied.iter().any(|other| other.intersects(rect)) {
-                    return (rect, if to_right { HPos::Left } else { HPos::Right });
-                }
-            }
-        }
-    }
-    (rect_at(0, true), HPos::Left)
 }
 
 const SQUARE: i32 = 72;

@@ -23,11 +23,11 @@ fn components_by_hand() {
     let found = sets.difference(0, 1).expect("two seeds");
     assert_eq!((found.value, found.seeds, found.games), (2.5, 2, 3));
     // MS(games) = 2 · (1 + 0 + 1) / 2 = 2; the residuals are ±1, 0, ∓1, so MS(rest) = 4 / 2 = 2.
-    assert_eq!(found.between_seeds, Some(SeedVariance { variance: 0.5, degrees: 1.0 }));
+    close(found.between_seeds.expect("two seeds").variance(), 0.5);
     close(found.by_games, 2.0 / 3.0);
     close(found.between_games, 0.0);
     // Only seeds remain: t at one degree of freedom, 12.7062, times √(0.5 / 2).
-    assert!((found.half_width(CONFIDENCE) - 12.7062 * 0.5).abs() < 1e-3);
+    assert!((found.half_width(Level::SINGLE) - 12.7062 * 0.5).abs() < 1e-3);
     assert_eq!(sets.difference(1, 0).expect("two seeds").value, -2.5);
     assert!(sets.difference(0, 2).is_none());
 }
@@ -43,8 +43,9 @@ fn one_seed_by_hand() {
     close(found.value, value);
     let squares: f64 = (0..4).map(|game| (a[game] - b[game] - value * samples[game]).powi(2)).sum();
     close(found.between_games, 4.0 / 3.0 * squares / 64.0);
-    assert!((found.half_width(CONFIDENCE) - 3.1824 * found.between_games.sqrt()).abs() < 1e-4);
-    assert_eq!((found.standard_errors().0, found.more_seeds(CONFIDENCE)), (None, None));
+    assert!((found.half_width(Level::SINGLE) - 3.1824 * found.between_games.sqrt()).abs() < 1e-4);
+    let outlook = found.outlook(Level::SINGLE);
+    assert_eq!((found.standard_errors().0, outlook.dominant, outlook.more_seeds), (None, None, None));
     // Games without samples count for nothing.
     let with_empty = |sums: &[f64]| [sums, &[0.0]].concat();
     let same =
@@ -60,42 +61,9 @@ fn ratios_are_compared_by_logarithms() {
     let sets = PairedSets::new(&samples, &sets, Scale::Logarithmic).expect("three games");
     let found = sets.difference(0, 1).expect("two seeds");
     close(found.value, 2f64.ln());
-    assert!(found.half_width(CONFIDENCE) < 1e-12, "twice as much in every game and seed: {found:?}");
+    assert!(found.half_width(Level::SINGLE) < 1e-12, "twice as much in every game and seed: {found:?}");
     assert!(PairedSets::new(&samples, &[sums(&[&[0.0; 3]])], Scale::Logarithmic).is_none(), "ln 0");
     assert!(PairedSets::new(&[5.0, 0.0], &[sums(&[&[1.0, 0.0]])], Scale::Linear).is_none(), "one game");
-}
-
-/// The variance of all pairs together is the mean of the pairs' own.
-#[test]
-fn seeds_of_three_sets_are_pooled() {
-    let flat = |values: [f64; 3]| values.iter().map(|value| vec![*value, *value]).collect::<Vec<_>>();
-    let set = |values| (1..).zip(flat(values)).collect::<SeedSums>();
-    let all = [set([1.0, 2.0, 4.0]), set([2.0, 2.0, 2.0]), set([0.0, 5.0, 1.0])];
-    let pairs = [(0, 1), (0, 2), (1, 2)];
-    let own = pairs.map(|(a, b)| {
-        let two = PairedSets::new(&[1.0; 2], &[all[a].clone(), all[b].clone()], Scale::Linear).expect("two games");
-        two.difference(0, 1).expect("seeds").between_seeds.expect("three seeds")
-    });
-    assert!(own.iter().all(|own| own.degrees == 2.0), "{own:?}");
-    let sets = PairedSets::new(&[1.0; 2], &all, Scale::Linear).expect("two games");
-    for (a, b) in pairs {
-        let pooled = sets.difference(a, b).expect("seeds").between_seeds.expect("three seeds");
-        close(pooled.variance, own.iter().map(|own| own.variance).sum::<f64>() / 3.0);
-        assert_eq!(pooled.degrees, 4.0);
-    }
-}
-
-/// A set whose seeds differ far more than the others' is left out of the common variance.
-#[test]
-fn a_pair_unlike_the_others_is_not_pooled() {
-    let mut rng = Seed(3).stream("unlike", 0);
-    let mut set = |deviation: f64| -> SeedSums {
-        (1..=4).map(|seed| (seed, vec![10.0 + deviation * normal(&mut rng); 2])).collect()
-    };
-    let sets = [set(0.01), set(0.01), set(0.01), set(0.01), set(0.01), set(0.01), set(2.0)];
-    let sets = PairedSets::new(&[1.0; 2], &sets, Scale::Linear).expect("two games");
-    let degrees = |a, b| sets.difference(a, b).and_then(|found| found.between_seeds).expect("seeds").degrees;
-    assert_eq!([degrees(0, 1), degrees(0, 6)], [15.0, 3.0]);
 }
 
 #[test]
@@ -104,26 +72,30 @@ fn what_would_distinguish_a_pair() {
         value,
         seeds: 3,
         games: 1_000,
-        between_seeds: Some(SeedVariance { variance: seeds, degrees: 2.0 }),
+        between_seeds: PairNoise::of_differences(&[0.0, seeds.sqrt(), -seeds.sqrt()]),
         by_games,
         between_games: games,
     };
     // Seeds alone: |value| = t √(V / S), from tables 4.3027 at 2 degrees, 3.1824 at 3, 2.7764 at 4, 2.5706 at 5.
-    let check = |value: f64, more: Option<u64>| assert_eq!(of(value, 1.0, 0.0, 0.0).more_seeds(CONFIDENCE), more);
+    let check =
+        |value: f64, more: Option<u64>| assert_eq!(of(value, 1.0, 0.0, 0.0).outlook(Level::SINGLE).more_seeds, more);
     check(4.3027 / 3f64.sqrt() + 1e-3, None);
     check(4.3027 / 3f64.sqrt() - 1e-3, Some(1));
     check(3.1824 / 4f64.sqrt() - 1e-3, Some(2));
     check(2.7764 / 5f64.sqrt() - 1e-3, Some(3));
     check(0.001, None);
     // Where one source of variance is too large, only more of it helps.
-    let by_seeds = of(1.0, 9.0, 0.0, 0.01);
-    assert!(by_seeds.more_seeds(CONFIDENCE).is_some() && by_seeds.more_games(CONFIDENCE).is_none());
-    let by_games = of(1.0, 1e-6, 0.0, 1.0);
-    let more = by_games.more_games(CONFIDENCE).expect("games help");
+    let by_seeds = of(1.0, 9.0, 0.0, 0.01).outlook(Level::SINGLE);
+    assert_eq!((by_seeds.dominant, by_seeds.more_games), (Some(NoiseSource::Seeds), None));
+    assert!(by_seeds.more_seeds.is_some());
+    let by_games = of(1.0, 1e-6, 0.0, 1.0).outlook(Level::SINGLE);
+    assert_eq!((by_games.dominant, by_games.more_seeds), (Some(NoiseSource::Games), None));
+    let more = by_games.more_games.expect("games help");
     // The variance must fall to 1 / 1.96².
-    assert!(by_games.more_seeds(CONFIDENCE).is_none() && (2_800..2_900).contains(&more), "{more}");
+    assert!((2_800..2_900).contains(&more), "{more}");
     // The part of the seeds' variance that comes from few games falls with them.
-    assert!(of(1.0, 1.0, 1.0, 0.0).more_games(CONFIDENCE).is_some());
+    let rest = of(1.0, 1.0, 1.0, 0.0).outlook(Level::SINGLE);
+    assert!(rest.dominant == Some(NoiseSource::Games) && rest.more_games.is_some(), "{rest:?}");
 }
 
 fn normal(rng: &mut impl RngExt) -> f64 {
@@ -166,25 +138,25 @@ fn experiment(means: &[f64], seeds: u64, noise: Noise, rng: &mut impl RngExt) ->
 /// Of how many of 1,000 synthetic experiments the intervals of some pairs hold every true difference.
 fn covered(number: u64, means: &[f64], seeds: u64, noise: Noise, pairs: &[(usize, usize)]) -> u64 {
     let mut rng = Seed(number).stream("synthetic comparisons", 0);
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / pairs.len() as f64;
+    let level = Level::together(pairs.len(), 1);
     let holds = |_: &u64| {
         let (samples, sets) = experiment(means, seeds, noise, &mut rng);
         let sets = PairedSets::new(&samples, &sets, Scale::Logarithmic).expect("positive losses");
         pairs.iter().all(|(first, second)| {
             let found = sets.difference(*first, *second).expect("seeds");
-            (found.value - (means[*first] / means[*second]).ln()).abs() <= found.half_width(confidence)
+            (found.value - (means[*first] / means[*second]).ln()).abs() <= found.half_width(level)
         })
     };
     (0..1_000).filter(holds).count() as u64
 }
 
-/// 93 to 97% of 1,000 synthetic experiments, wherever the noise comes from.
+/// 94% or more of 1,000 synthetic experiments, within chance, wherever the noise comes from.
 #[test]
 fn intervals_cover_the_true_difference() {
     let check = |number, means: &[f64], seeds, noise: [f64; 3]| {
         let [of_seeds, games, rest] = noise;
         let covered = covered(number, means, seeds, Noise { seeds: of_seeds, games, rest }, &[(0, 1)]);
-        assert!((930..=970).contains(&covered), "{} sets, {seeds} seeds, {noise:?}: {covered}", means.len());
+        assert!(covered >= 930, "{} sets, {seeds} seeds, {noise:?}: {covered}", means.len());
     };
     // Two sets: seeds alone, games alone, both, and mostly their interaction.
     let two = &[0.011, 0.010];

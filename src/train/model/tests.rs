@@ -332,6 +332,24 @@ fn threads_do_not_change_a_bit() {
     assert!(trained(5) == one, "five threads");
 }
 
+/// Rows of features that no sample has are not counted, with and without factors.
+#[test]
+fn trained_parameters_are_those_that_samples_reach() {
+    for mut model in [model(16, &[8], 2), factored(16, &[8], 2)] {
+        assert_eq!(model.trained_parameters(), model.net.parameters() - 16 * u64::from(FEATURES), "before a step");
+        let mut active = std::collections::BTreeSet::new();
+        for index in 0..3 {
+            // Three samples have few features, so that most rows stay as they are.
+            let samples = RandomSamples::new(Method::Eval, 3, index);
+            active.extend(samples.sides.iter().flat_map(|(_, indices)| indices.clone()));
+            step(&mut model, &samples, 1e-3);
+            let untouched = 16 * (u64::from(FEATURES) - active.len() as u64);
+            assert!(untouched > 0, "{} of {FEATURES} features", active.len());
+            assert_eq!(model.trained_parameters(), model.net.parameters() - untouched, "{index}");
+        }
+    }
+}
+
 /// Every instruction set gives the same network, in the fullest shape.
 #[test]
 fn back_ends_do_not_change_a_bit() {

@@ -1,0 +1,149 @@
+//! The sentences, from fixed evidence.
+
+use super::*;
+
+fn difference(low: f64, high: f64) -> Difference {
+    let statement = match () {
+        () if low > 0.0 => Statement::Worse,
+        () if high < 0.0 => Statement::Better,
+        () => Statement::NotDistinguished,
+    };
+    Difference { measure: ComparedMeasure::Loss, difference: f64::midpoint(low, high), low, high, statement, seeds: 3 }
+}
+
+fn elo(mean: f64, half: f64) -> Option<Estimate> {
+    Some(Estimate { mean, interval: Some(half), count: 3 })
+}
+
+fn evidence(loss: &Difference, speed: f64, elo_equal_cost: Option<Estimate>) -> Evidence<'static> {
+    timed(loss, RelativeSpeed::exact(speed), elo_equal_cost)
+}
+
+fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<Estimate>) -> Evidence<'static> {
+    Evidence {
+        set: "piece-move",
+        facts: String::new(),
+        samples: "306,214".into(),
+        own_limit: None,
+        reference_limit: None,
+        loss: Some(*loss),
+        speed: Some(speed),
+        elo_equal_nodes: None,
+        elo_equal_cost,
+        cost_noise: None,
+    }
+}
+
+#[test]
+fn a_match_at_equal_cost_decides() {
+    let loss = difference(-0.4, -0.2);
+    let weaker = evidence(&loss, 0.69, elo(-24.0, 15.0));
+    let expected = "piece-move is 0.30% better than piece in loss (−0.40% to −0.20%), 31% slower, 24 ± 15 Elo \
+                    weaker at equal cost: not worth it.";
+    assert_eq!(weaker.sentence("piece", false).expect("known"), expected);
+    let all = [evidence(&loss, 0.69, elo(-24.0, 15.0)), evidence(&loss, 0.69, elo(-40.0, 15.0))];
+    assert!(summary(&all, "piece").expect("a choice").contains("choose piece: every other set is weaker"));
+    let open = [evidence(&loss, 0.69, elo(-4.0, 15.0))];
+    assert!(open[0].sentence("piece", false).expect("known").ends_with("undecided, more games would tell."));
+    assert!(summary(&open, "piece").expect("open").contains("not distinguished from it: piece-move"));
+    let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
+    assert!(summary(&strong, "piece").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
+}
+
+#[test]
+fn what_a_lower_loss_is_worth_is_said() {
+    let (better, worse) = (difference(-0.4, -0.2), difference(0.1, 0.3));
+    let weaker = || evidence(&better, 0.7, elo(-24.0, 15.0));
+    let of = |all: &[Evidence<'_>]| price_of_loss(all, "piece");
+    assert_eq!(
+        of(&[weaker(), weaker(), evidence(&worse, 0.7, elo(-50.0, 15.0))]).as_deref(),
+        Some(
+            "2 sets have a lower loss than piece; at equal cost 0 of them are stronger, 2 weaker and 0 not \
+             distinguished: a lower loss does not pay for a slower evaluation."
+        )
+    );
+    let mixed = of(&[weaker(), evidence(&better, 0.7, elo(20.0, 15.0)), evidence(&better, 0.7, elo(1.0, 15.0))]);
+    assert!(mixed.expect("three sets").ends_with("1 of them are stronger, 1 weaker and 1 not distinguished."));
+    assert_eq!(of(&[weaker()]), None, "one set has a sentence of its own");
+}
+
+#[test]
+fn without_games_loss_and_speed_decide_where_they_agree() {
+    let [better, worse, open] = [difference(-4.0, -2.0), difference(2.0, 4.0), difference(-1.0, 1.0)];
+    let of = |loss: &Difference, speed: f64| evidence(loss, speed, None).judgement(false).words();
+    assert!(of(&better, 1.0).starts_with("worth it by loss") && of(&better, 2.0).starts_with("worth it by loss"));
+    assert_eq!([of(&better, 0.5), of(&worse, 2.0)], ["only a match at equal cost can decide"; 2]);
+    assert_eq!([of(&worse, 1.0), of(&worse, 0.5)], ["not worth it"; 2]);
+    assert_eq!([of(&open, 0.99), of(&open, 0.5)], ["undecided", "not worth it as far as this shows"]);
+    // At equal speed the loss decides.
+    assert_eq!(evidence(&worse, 0.2, None).judgement(true), Judgement::NotWorthIt);
+    let nothing = Evidence { loss: None, speed: None, ..evidence(&worse, 1.0, None) };
+    assert!(nothing.sentence("piece", false).is_none());
+}
+
+/// Where the data limit a verdict, it is about this amount of data, whatever the evidence says.
+#[test]
+fn few_samples_make_a_verdict_about_the_data() {
+    let [better, worse, open] = [difference(-4.0, -2.0), difference(2.0, 4.0), difference(-1.0, 1.0)];
+    let why = "it was best at epoch 2 of 8 and has 0.2 samples a parameter";
+    let limit = || Some(why.to_owned());
+    for loss in [&better, &worse, &open] {
+        for speed in [0.5, 1.0, 2.0] {
+            for elo in [None, elo(-40.0, 9.0), elo(40.0, 9.0), elo(0.0, 9.0)] {
+                let limited = Evidence { own_limit: limit(), ..evidence(loss, speed, elo) };
+                let text = limited.sentence("piece", false).expect("known");
+                assert!(text.contains("with 306,214 training samples"), "{text}");
+                assert!(text.ends_with(&format!("; {why}: more data may change this.")), "{text}");
+                assert!(!text.contains("not worth it"), "{text}");
+            }
+        }
+    }
+    let all = [Evidence { own_limit: limit(), ..evidence(&worse, 1.0, elo(-40.0, 9.0)) }];
+    let expected = "By Elo at equal cost and with this amount of data, choose piece: every other set is weaker.";
+    assert_eq!(summary(&all, "piece").as_deref(), Some(expected));
+
+    // More data may help the reference alone: that matters where it is not ahead.
+    let by_reference = |elo| Evidence { reference_limit: limit(), ..evidence(&open, 1.0, elo) };
+    let text = |elo| by_reference(elo).sentence("piece", false).expect("known");
+    assert!(text(elo(-40.0, 9.0)).ends_with(": not worth it."), "{}", text(elo(-40.0, 9.0)));
+    assert!(text(elo(40.0, 9.0)).ends_with("more data may change this."), "{}", text(elo(40.0, 9.0)));
+}
+
+#[test]
+fn noise_and_own_code_stand_beside_a_speed() {
+    let speed = |ratio, error: f64, share| RelativeSpeed {
+        ratio,
+        low: ratio / error,
+        high: ratio * error,
+        finding_features: share,
+    };
+    let check = |ratio, error, share, expected: &str| assert_eq!(speed(ratio, error, share).words(), expected);
+    check(0.4, 1.0, None, "60% slower");
+    check(0.4, 1.5, None, "60% slower (noisy: 40% to 73%)");
+    check(0.9, 1.5, None, "10% slower (noisy: 40% slower to 35% faster)");
+    check(1.01, 1.5, None, "as fast (noisy: 33% slower to 52% faster)");
+    check(1.5, 1.2, None, "50% faster (noisy: 25% to 80%)");
+    check(1.5, 1.4, None, "50% faster (noisy: 7% faster to 2.1 times as fast)");
+    let own_code = "of its time finding features";
+    check(0.4, 1.0, Some(0.544), &format!("60% slower (54% {own_code})"));
+    check(0.4, 1.5, Some(0.544), &format!("60% slower (noisy: 40% to 73%; 54% {own_code})"));
+    check(1.5, 1.0, Some(0.544), "50% faster");
+
+    // A noisy speed decides only where its whole interval says the same.
+    let [worse, open] = [difference(2.0, 4.0), difference(-1.0, 1.0)];
+    let of = |loss, ratio, error| timed(loss, speed(ratio, error, None), None).judgement(false);
+    assert_eq!(of(&open, 0.4, 1.5), Judgement::NotWorthItSoFar);
+    assert_eq!(of(&worse, 0.5, 1.5), Judgement::NotWorthIt);
+    for (loss, ratio) in [(&open, 0.9), (&open, 1.0), (&open, 1.2), (&worse, 1.0)] {
+        let judgement = of(loss, ratio, 1.5);
+        assert!(judgement.words().contains("timings are noisy"), "{ratio}: {judgement:?}");
+    }
+}
+
+#[test]
+fn noise_in_the_cost_of_a_match_is_said() {
+    let open = difference(-1.0, 1.0);
+    let noisy = Evidence { cost_noise: Some([0.85, 1.2]), ..evidence(&open, 1.0, elo(-40.0, 9.0)) };
+    let text = noisy.sentence("piece", false).expect("known");
+    assert!(text.contains("weaker at equal cost (noisy: 85% to 120% of the nodes that were searched)"), "{text}");
+}

@@ -1,0 +1,200 @@
+//! The phrases of a verdict: a difference in loss, a speed, Elo, and the data of a set's trainings.
+
+use super::EQUAL;
+use crate::record::RunRecord;
+use crate::report::comparisons::{Difference, Statement};
+use crate::report::numbers;
+use crate::report::summary::SummaryRow;
+use crate::report::training_data::TrainingData;
+use crate::statistics::{CONFIDENCE, Estimate, student_t_quantile};
+
+/// Evaluations per second divided by the reference's.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct RelativeSpeed {
+    pub(super) ratio: f64,
+    /// What the ratio may be by the repetitions of both timings; the ratio itself if neither is noisy.
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// Share of the set's time in which fsbench finds the features.
+    pub(super) finding_features: Option<f64>,
+}
+
+impl RelativeSpeed {
+    /// `None` if one of the sets was not timed.
+    pub(super) fn of(row: &SummaryRow, reference: &SummaryRow) -> Option<RelativeSpeed> {
+        let ratio = row.speed?.mean / reference.speed?.mean;
+        let spread = |row: &SummaryRow| row.speed_spread.unwrap_or_default();
+        let error = match row.speed_noisy || reference.speed_noisy {
+            true => spread(row).hypot(spread(reference)).exp(),
+            false => 1.0,
+        };
+        let finding_features = row.nanoseconds.map(|time| time.features / time.total());
+        Some(RelativeSpeed { ratio, low: ratio / error, high: ratio * error, finding_features })
+    }
+
+    pub(super) fn exact(ratio: f64) -> RelativeSpeed {
+        RelativeSpeed { ratio, low: ratio, high: ratio, finding_features: None }
+    }
+
+    pub(super) fn is_noisy(self) -> bool {
+        self.low < self.high
+    }
+
+    /// Whether a slow set's time of finding features is named.
+    fn names_own_code(self) -> bool {
+        self.ratio <= 1.0 - EQUAL && self.finding_features.is_some()
+    }
+
+    /// `as fast`, `60% slower (noisy: 21% to 70%)`
+    pub(super) fn words(self) -> String {
+        let noise = self.is_noisy().then(|| match (self.high < 1.0, self.low > 1.0) {
+            (true, _) => format!("noisy: {} to {}", percent(1.0 - self.high), percent(1.0 - self.low)),
+            (_, true) if self.high < 2.0 => {
+                format!("noisy: {} to {}", percent(self.low - 1.0), percent(self.high - 1.0))
+            }
+            _ => format!("noisy: {} to {}", speed_words(self.low), speed_words(self.high)),
+        });
+        let own_code = self.finding_features.filter(|_| self.names_own_code());
+        let own_code = own_code.map(|share| format!("{} of its time finding features", percent(share)));
+        let notes: Vec<String> = noise.into_iter().chain(own_code).collect();
+        let words = speed_words(self.ratio);
+        if notes.is_empty() { words } else { format!("{words} ({})", notes.join("; ")) }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", numbers::number(100.0 * share, 0, false))
+}
+
+fn speed_words(speed: f64) -> String {
+    match speed {
+        speed if (speed - 1.0).abs() < EQUAL => "as fast".into(),
+        speed if speed >= 2.0 => format!("{} times as fast", numbers::number(speed, 1, false)),
+        speed if speed > 1.0 => format!("{} faster", percent(speed - 1.0)),
+        speed => format!("{} slower", percent(1.0 - speed)),
+    }
+}
+
+pub(super) fn loss_words(loss: &Difference, reference: &str) -> String {
+    let half = (loss.high - loss.low) / 2.0;
+    let decimals = numbers::decimals(&[Estimate { mean: loss.difference, interval: Some(half), count: loss.seeds }]);
+    let number = |value: f64, signed: bool| numbers::number(value, decimals, signed);
+    let bounds = format!("{}% to {}%", number(loss.low, true), number(loss.high, true));
+    match loss.statement {
+        Statement::NotDistinguished => format!("not distinguished from {reference} in loss ({bounds})"),
+        statement => {
+            format!(
+                "{}% {} than {reference} in loss ({bounds})",
+                number(loss.difference.abs(), false),
+                statement.name()
+            )
+        }
+    }
+}
+
+/// Whether an estimate is above 0; `None` if its interval holds 0 or it has none.
+pub(super) fn sign(estimate: Estimate) -> Option<bool> {
+    let Estimate { mean, interval, .. } = estimate;
+    (mean.abs() > interval?).then_some(mean > 0.0)
+}
+
+pub(super) fn elo_words(elo: Estimate, conditions: &str) -> String {
+    let interval = elo.interval.map(|half| format!(" ± {}", numbers::number(half, 0, false))).unwrap_or_default();
+    match sign(elo) {
+        Some(is_stronger) => {
+            let word = if is_stronger { "stronger" } else { "weaker" };
+            format!("{}{interval} Elo {word} at {conditions}", numbers::number(elo.mean.abs(), 0, false))
+        }
+        None => format!("not distinguished in Elo at {conditions} ({}{interval})", numbers::number(elo.mean, 0, true)),
+    }
+}
+
+/// `equal cost`, with what noise in its measurement leaves open.
+pub(super) fn equal_cost_words(noise: Option<[f64; 2]>) -> String {
+    match noise {
+        None => "equal cost".into(),
+        Some([low, high]) => {
+            format!("equal cost (noisy: {} to {} of the nodes that were searched)", percent(low), percent(high))
+        }
+    }
+}
+
+/// What all rows have in common, which a sentence on all of them says: samples and L1.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct CommonFacts {
+    samples: Option<u64>,
+    l1: Option<u64>,
+}
+
+impl CommonFacts {
+    pub(super) fn of(rows: &[SummaryRow]) -> CommonFacts {
+        let samples = |row: &SummaryRow| row.training_data.as_ref().map(|data| data.samples);
+        CommonFacts { samples: common(rows, samples), l1: common(rows, |row| row.l1) }
+    }
+
+    /// ` (Every piece on its square; l1 64, 28 samples a parameter, best at epoch 3 of 3)`, without what is common; empty
+    /// if nothing is known. Without `data`, only what is known of the set.
+    pub(super) fn others_of(self, row: &SummaryRow, data: Option<&TrainingData>) -> String {
+        let l1 = row.l1.filter(|_| self.l1.is_none()).map(|l1| format!("l1 {l1}"));
+        let samples = data.filter(|_| self.samples.is_none()).map(|data| format!("{} samples", data.samples_text()));
+        let per_parameter = data.map(|data| format!("{} samples a parameter", data.samples_per_parameter_text()));
+        let best = data.map(|data| format!("best at epoch {}", data.best_epoch_text()));
+        let facts: Vec<String> = [l1, samples, per_parameter, best].into_iter().flatten().collect();
+        let facts = Some(facts.join(", ")).filter(|facts| !facts.is_empty());
+        let parts: Vec<&str> = [&row.about, &facts].into_iter().flatten().map(String::as_str).collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    }
+}
+
+/// A value that all rows have.
+fn common(rows: &[SummaryRow], value: impl Fn(&SummaryRow) -> Option<u64>) -> Option<u64> {
+    let first = rows.first().and_then(&value);
+    first.filter(|_| rows.iter().all(|row| value(row) == first))
+}
+
+/// The data, settings and seeds of all trainings, the facts of the reference, and what limits the verdict.
+pub(super) fn trainings(rows: &[SummaryRow], data_files: &str) -> Option<String> {
+    let (reference, common) = (rows.first()?, CommonFacts::of(rows));
+    let data = reference.training_data.as_ref()?;
+    let samples = common.samples.map(|_| format!("{} training samples of ", data.samples_text())).unwrap_or_default();
+    let l1 = common.l1.map(|l1| format!(", l1 {l1}")).unwrap_or_default();
+    let mut text = format!(
+        "This is about {samples}{data_files}{l1}. The first set is {}{}.",
+        reference.name,
+        common.others_of(reference, Some(data))
+    );
+    let seeds = rows.iter().map(|row| row.seeds_done).max().unwrap_or_default();
+    text += match seeds {
+        1 => " One seed: nothing is known of the variation between trainings.",
+        _ => "",
+    };
+    if seeds == 2 {
+        let t = |degrees| numbers::number(student_t_quantile(CONFIDENCE, degrees), 1, false);
+        text += &format!(
+            " Two seeds decide nothing by themselves: Student's t has one degree of freedom and is {}, with a third seed {}.",
+            t(1),
+            t(2)
+        );
+    }
+    if rows.iter().any(|row| row.training_data.as_ref().is_some_and(TrainingData::is_limited)) {
+        text += &format!(
+            " A network with fewer than {} samples a parameter can learn its samples by heart, and one that was best in the \
+             first half of its epochs has begun to; sets with more parameters do so first, so that more data may change \
+             the order.",
+            RunRecord::SAMPLES_PER_PARAMETER
+        );
+    }
+    let is_slower = |row: &SummaryRow| RelativeSpeed::of(row, reference).is_some_and(|speed| speed.names_own_code());
+    if rows.iter().any(is_slower) {
+        text += " Finding features is fsbench's own code, which serves any set: an engine's may be faster.";
+    }
+    Some(text)
+}
+
+/// Why more data may change what the results of a set say, as `it was best at epoch 2 of 8 and has 0.2 samples a
+/// parameter`; `None` if they may not.
+pub(super) fn limits(subject: &str, data: Option<&TrainingData>) -> Option<String> {
+    let data = data.filter(|data| data.is_limited())?;
+    let (best, samples) = (data.best_epoch_text(), data.samples_per_parameter_text());
+    Some(format!("{subject} was best at epoch {best} and has {samples} samples a parameter"))
+}
