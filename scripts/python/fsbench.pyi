@@ -217,6 +217,9 @@ class Batches:
     @property
     def positions_per_sample(self) -> int: ...
     @property
+    def notes(self) -> list[str]:
+        """What was built and what was left out, with its number."""
+    @property
     def samples_per_epoch(self) -> int: ...
     @property
     def batches_per_epoch(self) -> int:

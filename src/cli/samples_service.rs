@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{DecimalBytes, ProgressBar};
+use indicatif::ProgressBar;
 
 use super::dataset::{progress, warn_of_scores, warn_without_plies};
 use super::print::StdoutError;
@@ -13,7 +13,6 @@ use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::FileUnit;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit, Split};
-use crate::pipeline::DataOrigin;
 use crate::pipeline::build::Filter;
 use crate::service::{
     BenchReport, Layout, PrepareObserver, ReadMode, Request, ServedFile, ServiceError, Shard, ShmNaming, bench,
@@ -194,19 +193,15 @@ impl PrepareObserver for Notes {
     }
 
     fn opened(&self, opened: &ServedFile<'_>) {
-        let Some(manifest) = opened.manifest else { return };
-        warn_without_plies(manifest);
-        for source in &manifest.sources {
-            warn_of_scores(Path::new(&source.path), &source.notes);
+        if let Some(manifest) = opened.manifest {
+            warn_without_plies(manifest);
+            for source in &manifest.sources {
+                warn_of_scores(Path::new(&source.path), &source.notes);
+            }
         }
-        let when = match opened.origin {
-            DataOrigin::Input => return,
-            DataOrigin::Cached => "built before into",
-            DataOrigin::Built => "built into",
-        };
-        let path = opened.file.path();
-        let size = DecimalBytes(path.metadata().map_or(0, |metadata| metadata.len()));
-        note!("{}: {}; {when} {} ({size})", opened.data.display(), manifest.summary(), path.display());
+        if let Some(summary) = opened.summary() {
+            note!("{summary}");
+        }
     }
 
     fn left_out(&self, samples: usize, required: &str) {

@@ -15,7 +15,7 @@ use super::feature_set::FeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, UnitOrigin};
 use crate::data::{DataFiles, EvalOptions, Method, ScoreUnit};
-use crate::pipeline::{DataOrigin, sample_games};
+use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
     LocalStream, MAX_SLOTS, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile,
     ServiceError, Shard, prepare,
@@ -35,6 +35,8 @@ const SPARE_SLOTS: usize = 4;
 pub struct Batches {
     request: Request,
     features: Py<FeatureSet>,
+    /// What the preparation of the data found.
+    notes: Vec<String>,
     /// As given, for copies in other processes.
     arguments: (Py<PyAny>, Py<PyDict>),
     prepared: ProcessBound<Arc<PreparedStream>>,
@@ -76,15 +78,16 @@ impl Batches {
                 .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games"))?,
         };
         let request = request(features.get().set.definition(), files, &options)?;
-        let notes = Arc::new(Notes::default());
-        let prepared = prepared(py, &request, &notes)?;
-        for note in notes.take() {
+        let found = Arc::new(Found::default());
+        let prepared = prepared(py, &request, &found)?;
+        for warning in found.warnings.take() {
             let category = py.get_type::<PyUserWarning>();
-            let text = CString::new(note).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let text = CString::new(warning).map_err(|error| PyValueError::new_err(error.to_string()))?;
             PyErr::warn(py, &category, &text, 1)?;
         }
         let data = data.into_pyobject(py)?.into_any().unbind();
-        Ok(Batches { request, features, arguments: (data, options.unbind()), prepared })
+        let notes = found.notes.take();
+        Ok(Batches { request, features, notes, arguments: (data, options.unbind()), prepared })
     }
 
     #[getter]
@@ -107,6 +110,12 @@ impl Batches {
     #[getter]
     fn positions_per_sample(&self) -> usize {
         self.request.positions_per_sample()
+    }
+
+    /// What was built and what was left out, with its number: the lines that samples-service prints.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 
     #[getter]
@@ -203,11 +212,21 @@ impl BatchIterator {
 
 /// What the preparation of the data found, in words.
 #[derive(Default)]
-struct Notes(Mutex<Vec<String>>);
+struct Found {
+    warnings: Lines,
+    notes: Lines,
+}
 
-impl Notes {
-    fn add(&self, note: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl Lines {
+    fn add(&self, line: String) {
+        self.extend([line]);
+    }
+
+    fn extend(&self, lines: impl IntoIterator<Item = String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
     }
 
     fn take(&self) -> Vec<String> {
@@ -215,10 +234,10 @@ impl Notes {
     }
 }
 
-impl PrepareObserver for Notes {
+impl PrepareObserver for Found {
     fn score_unit(&self, data: &Path, FileUnit { unit, origin }: FileUnit) {
         if origin == UnitOrigin::FormatDefault && unit != ScoreUnit::Centipawns {
-            self.add(format!(
+            self.warnings.add(format!(
                 "the scores of {} are assumed to be {}, as in Stockfish's training data; say from_unit=\"{unit}\", or \
                  from_unit=\"cp\" if they are centipawns",
                 data.display(),
@@ -228,12 +247,9 @@ impl PrepareObserver for Notes {
     }
 
     fn opened(&self, opened: &ServedFile<'_>) {
-        let Some(manifest) = opened.manifest else { return };
-        if opened.origin != DataOrigin::Input && manifest.kept < manifest.positions {
-            self.add(format!("{}: {}", opened.data.display(), manifest.summary()));
-        }
-        for source in manifest.without_plies() {
-            self.add(format!(
+        self.notes.extend(opened.summary());
+        for source in opened.manifest.into_iter().flat_map(Manifest::without_plies) {
+            self.warnings.add(format!(
                 "{} records no games: each sample counts as a game of its own, so neighbouring positions of a game can \
                  be on both sides of a split into training and validation",
                 source.path
@@ -245,13 +261,13 @@ impl PrepareObserver for Notes {
     }
 
     fn left_out(&self, samples: usize, required: &str) {
-        self.add(format!("left out {samples} samples without {required}"));
+        self.notes.add(format!("left out {samples} samples without {required}"));
     }
 }
 
-fn prepared(py: Python<'_>, request: &Request, notes: &Arc<Notes>) -> PyResult<ProcessBound<Arc<PreparedStream>>> {
-    let (request, notes) = (request.clone(), Arc::clone(notes));
-    Ok(ProcessBound::new(Arc::new(interruptible(py, move || prepare(request, &*notes))??)))
+fn prepared(py: Python<'_>, request: &Request, found: &Arc<Found>) -> PyResult<ProcessBound<Arc<PreparedStream>>> {
+    let (request, found) = (request.clone(), Arc::clone(found));
+    Ok(ProcessBound::new(Arc::new(interruptible(py, move || prepare(request, &*found))??)))
 }
 
 /// The request of the keyword arguments.

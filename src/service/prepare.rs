@@ -44,6 +44,22 @@ pub struct ServedFile<'a> {
     pub manifest: Option<&'a Manifest>,
 }
 
+impl ServedFile<'_> {
+    /// What the build kept, what it left out and where the file is, in words; `None` for a file that is served as it is.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let when = match self.origin {
+            DataOrigin::Input => return None,
+            DataOrigin::Cached => "built before into",
+            DataOrigin::Built => "built into",
+        };
+        let path = self.file.path();
+        let megabytes = path.metadata().map_or(0, |metadata| metadata.len()) as f64 / 1e6;
+        let (data, kept) = (self.data.display(), self.manifest?.summary());
+        Some(format!("{data}: {kept}; {when} {} ({megabytes:.1} MB)", path.display()))
+    }
+}
+
 /// Opens the request's feature set and data.
 ///
 /// # Errors

@@ -137,7 +137,7 @@ fn what_is_left_out_is_counted_where_the_data_are_named() {
     let (_, first) = trained(&workspace, "--data games.pgn");
     let cache = workspace.path("cache/data").display().to_string();
     assert!(first.starts_with("building games.pgn into "), "{first}");
-    assert!(first.contains(&format!("{whole}built into {cache}")) && first.contains(" kB)\n"), "{first}");
+    assert!(first.contains(&format!("{whole}built into {cache}")) && first.contains(" MB)\n"), "{first}");
     assert_eq!(first.matches("games.pgn: ").count(), 1, "{first}");
     let (_, second) = trained(&workspace, "--data games.pgn");
     assert!(second.starts_with(&whole) && second.contains("built before into"), "{second}");

@@ -158,8 +158,10 @@ def test_every_source_gives_the_same_number_of_samples(program, tmp_path):
 def test_what_is_left_out_is_counted(tmp_path):
     games = tmp_path / "games.pgn"
     games.write_text("1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.2] } 1-0\n")
-    with pytest.warns(UserWarning, match="games.pgn: 1 of 3 positions of 1 games: 2 before ply 2"):
-        fsbench.Batches(games, "piece", min_ply=2)
+    (note,) = fsbench.Batches(games, "piece", min_ply=2).notes
+    assert "games.pgn: 1 of 3 positions of 1 games: 2 before ply 2; built into " in note
+    (note,) = fsbench.Batches(games, "piece").notes
+    assert "games.pgn: 2 of 3 positions of 1 games: 1 without a score; built into " in note
 
 
 def test_a_loop_that_keeps_nothing_copies_nothing():
