@@ -16,7 +16,7 @@ use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchProgress;
 use crate::record::{EQUAL_SPEED, MatchKind, RunRecord};
-use crate::statistics::{CONFIDENCE, student_t_quantile};
+use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
@@ -324,18 +324,19 @@ impl Runner<'_> {
                 narrow.join(", ")
             ));
         }
-        match self.experiment.seeds.len() {
-            0 | 1 => {
-                warnings
-                    .push("one seed: intervals will lack the variation between trainings; give three or more".into());
-            }
-            2 => warnings.push(format!(
-                "two seeds decide nothing: Student's t with one degree of freedom is {:.1}, so that intervals over the \
-                 seeds are {:.1} times as wide as with a third seed; give three or more",
-                seed_t(2),
-                seed_t(2) / 2f64.sqrt() / (seed_t(3) / 3f64.sqrt()),
-            )),
-            _ => {}
+        let seeds = self.experiment.seeds.len();
+        let sets = self.experiment.rows.len().max(2);
+        let SeedPlan { detectable, advised, .. } = seed_plan(sets, seeds);
+        if seeds < 2 {
+            warnings.push(format!("one seed: intervals lack the variation between trainings; give {advised} or more"));
+        } else if !seed_plan(sets, seeds).decides() {
+            let with_more = seed_plan(sets, advised).detectable;
+            warnings.push(format!(
+                "two seeds decide nothing: Student's t at one degree of freedom is {:.1}, so that only sets that differ by \
+                 {detectable:.0} times the deviation between trainings are told apart, with {advised} seeds by \
+                 {with_more:.1} times; give {advised} or more",
+                student_t_quantile(CONFIDENCE, seeds - 1),
+            ));
         }
         let is_search = |planned: &PlannedEqualSpeed| planned.is_search;
         let is_found = self.experiment.rows.iter().any(|row| row.group == EQUAL_SPEED);
@@ -354,11 +355,6 @@ impl Runner<'_> {
         let [a, b] = [a, b].map(|run| &self.plan.runs[run].key);
         (&a.set, a.method) == (&b.set, b.method)
     }
-}
-
-/// Student's t of a mean over so many seeds.
-fn seed_t(seeds: usize) -> f64 {
-    student_t_quantile(CONFIDENCE, seeds - 1)
 }
 
 /// The rate of the last epoch, which has no warming up.

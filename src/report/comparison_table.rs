@@ -109,7 +109,7 @@ impl ColumnBuilder<'_> {
         self.estimates("validation loss", meaning, |row| row.validation_loss);
         let meaning = format!(
             "validation loss minus that of {reference}, paired by seed; if the interval excludes 0, the spread between \
-             seeds does not explain the difference"
+             seeds does not explain the difference (the intervals of all sets hold together)"
         );
         self.differences("Δ to first", meaning, |row| row.difference);
         self.add_fastest_strategy();

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{CONFIDENCE, Effect, Estimate, random_effects_mean};
+use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, random_effects_mean, together};
 use crate::text::grouped;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
@@ -27,6 +27,16 @@ pub struct Strength {
     pub cost_noise: Option<[f64; 2]>,
     /// Nodes per second over all its matches.
     pub nps: f64,
+    /// Elo of every seed's match, in the order of [`MatchKind::ALL`].
+    #[serde(skip)]
+    effects: [Vec<Effect>; 2],
+}
+
+/// Elo as a verdict gives it: with an interval that holds together with those of the other sets.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct JudgedElo {
+    pub(super) estimate: Estimate,
+    pub(super) outlook: Outlook,
 }
 
 impl Strength {
@@ -47,7 +57,20 @@ impl Strength {
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
             cost_noise: cost_noise(&cost),
             nps: nps(results, planned)?,
+            effects: [&nodes, &cost].map(|matches| matches.iter().map(|result| effect(result)).collect()),
         })
+    }
+
+    /// Elo in a verdict on so many sets.
+    pub(super) fn judged(&self, kind: MatchKind, sets: usize) -> Option<JudgedElo> {
+        let [nodes, cost] = &self.effects;
+        let effects = match kind {
+            MatchKind::EqualNodes => nodes,
+            MatchKind::EqualCost => cost,
+        };
+        let confidence = together(sets);
+        let estimate = random_effects_mean(effects, confidence)?;
+        Some(JudgedElo { estimate, outlook: elo_outlook(effects, confidence) })
     }
 
     /// Elo by kind of match.

@@ -15,7 +15,7 @@ use crate::record::{
     Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
     Study, TimeBreakdown,
 };
-use crate::statistics::Estimate;
+use crate::statistics::{Estimate, differences_to_first};
 use crate::units::Seed;
 
 /// All numbers of a report.
@@ -105,7 +105,8 @@ pub struct SummaryRow {
     pub baseline_loss: Option<Estimate>,
     /// Validation loss divided by the loss of the best constant.
     pub relative_loss: Option<Estimate>,
-    /// Validation loss minus that of the reference set, paired by seed; `None` for the reference itself.
+    /// Validation loss minus that of the reference set, paired by seed; `None` for the reference itself. The intervals of
+    /// all rows hold together.
     pub difference: Option<Estimate>,
     /// For pqr: share of validation samples in which the network prefers the move played.
     pub accuracy: Option<Estimate>,
@@ -177,11 +178,12 @@ impl Summary {
                 methods.len() - 1
             });
             let summary = &mut methods[index];
-            summary.rows.push(summary_row(results, planned, &summary.reference));
+            summary.rows.push(summary_row(results, planned));
             summary.curves.extend(curve(results, planned));
         }
         pareto::mark_fronts(&mut methods);
         for summary in &mut methods {
+            set_differences(results, summary);
             let published = results.study.published.as_ref();
             let row_called = |name: &str| summary.rows.iter().find(|row| row.name == name);
             let training_loss = |name: &str| {
@@ -223,7 +225,7 @@ fn match_reference(results: &Results, planned: &PlannedRow) -> Option<String> {
     Some(results.matches.iter().find(is_compared)?.reference.clone())
 }
 
-fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
+fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
     let runs = runs_of(results, &planned.set, planned.method);
     let over =
         |value: &dyn Fn(&RunRecord) -> f64| Estimate::over(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
@@ -263,7 +265,7 @@ fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> Summ
         validation_loss: over(&|run| run.validation_loss),
         baseline_loss: over(&|run| run.baseline_loss),
         relative_loss: over(&|run| run.validation_loss / run.baseline_loss),
-        difference: difference(results, &runs, planned, reference),
+        difference: None,
         accuracy: accuracy.and_then(|values| Estimate::over(&values)),
         l1_active: over_layers(&|layer| layer.active),
         l1_saturated: over_layers(&|layer| layer.saturated),
@@ -294,19 +296,20 @@ fn nets_of<'a, T>(all: &'a [NetResult<T>], planned: &'a PlannedRow) -> impl Iter
     all.iter().filter(|result| result.key.set == planned.set && result.key.method == planned.method)
 }
 
-/// Loss minus the reference's loss with the same seed, over the seeds that both have; `None` if their samples differ.
-fn difference(results: &Results, runs: &[&RunRecord], planned: &PlannedRow, reference: &str) -> Option<Estimate> {
-    let is_other = |row: &&PlannedRow| (row.set.as_str(), row.method) == (reference, planned.method);
-    let other = results.study.rows.iter().find(is_other)?;
-    if planned.set == reference || !planned.has_samples_of(other) {
-        return None;
+/// Sets every row's loss minus that of the first, paired by seed, where both have the same samples.
+fn set_differences(results: &Results, summary: &mut MethodSummary) {
+    let is_own = |row: &&PlannedRow| (row.method, &row.group) == (summary.method, &summary.group);
+    let planned: Vec<&PlannedRow> = results.study.rows.iter().filter(is_own).collect();
+    let Some(first) = planned.first() else { return };
+    let compared: Vec<usize> = (0..planned.len()).filter(|row| planned[*row].has_samples_of(first)).collect();
+    let losses = |row: &usize| -> BTreeMap<u64, f64> {
+        let runs = runs_of(results, &planned[*row].set, summary.method).into_iter();
+        runs.map(|run| (run.key.seed.0, run.validation_loss)).collect()
+    };
+    let losses: Vec<BTreeMap<u64, f64>> = compared.iter().map(losses).collect();
+    for (row, difference) in compared.into_iter().zip(differences_to_first(&losses)) {
+        summary.rows[row].difference = difference;
     }
-    let others = runs_of(results, reference, planned.method);
-    let pairs = runs.iter().filter_map(|run| {
-        let other = others.iter().find(|other| other.key.seed == run.key.seed)?;
-        Some(run.validation_loss - other.validation_loss)
-    });
-    Estimate::over(&pairs.collect::<Vec<_>>())
 }
 
 /// The strategy that recomputes accumulators at every move; all others update them.

@@ -1,7 +1,10 @@
 //! Tests of whole reports, from fixed records.
 
+use std::collections::BTreeMap;
+
 use super::{test_records, *};
 use crate::record::{Method, Results, Timestamp};
+use crate::statistics::differences_to_first;
 use crate::units::Seed;
 
 fn folder() -> tempfile::TempDir {
@@ -96,7 +99,12 @@ fn rows_have_intervals_and_paired_differences() {
         runs.map(|run| run.validation_loss).collect::<Vec<_>>()
     };
     let pairs: Vec<f64> = losses("compact").iter().zip(losses("piece")).map(|(a, b)| a - b).collect();
-    assert_eq!(compact.difference, Estimate::over(&pairs));
+    let (difference, plain) = (compact.difference.expect("paired"), Estimate::over(&pairs).expect("three seeds"));
+    assert!((difference.mean - plain.mean).abs() < 1e-12 && difference.count == plain.count, "{difference:?}");
+    // The interval is that of all the sets' differences together.
+    let by_seed = |set: &SummaryRow| -> BTreeMap<u64, f64> { (1..).zip(losses(&set.set)).collect() };
+    let all: Vec<_> = summary.methods[0].rows.iter().map(by_seed).collect();
+    assert_eq!(compact.difference, differences_to_first(&all)[1]);
     assert_eq!(piece.validation_loss, Estimate::over(&losses("piece")));
     assert_eq!(piece.difference, None);
     assert_eq!(piece.back_end.as_deref(), Some("avx2"), "the fastest back end");

@@ -4,11 +4,12 @@ mod words;
 
 use super::comparisons::{ComparedMeasure, Difference, PairComparison, Statement};
 use super::published::PublishedComparison;
+use super::strength::JudgedElo;
 use super::summary::{MethodSummary, SummaryRow};
 use super::training_data::TrainingData;
 use crate::record::{EQUAL_SPEED, MatchKind};
-use crate::statistics::Estimate;
-use words::{CommonFacts, RelativeSpeed, elo_words, equal_cost_words, limits, loss_words, sign, trainings};
+use crate::statistics::{Estimate, Outlook};
+use words::{CommonFacts, RelativeSpeed, elo_words, equal_cost_words, limits, loss_words, sign, trainings, undecided};
 
 /// Speeds that differ by less count as equal; timings are not more exact than that.
 const EQUAL: f64 = 0.03;
@@ -25,8 +26,10 @@ struct Evidence<'a> {
     reference_limit: Option<String>,
     loss: Option<Difference>,
     speed: Option<RelativeSpeed>,
-    elo_equal_nodes: Option<Estimate>,
-    elo_equal_cost: Option<Estimate>,
+    /// What would distinguish the losses.
+    loss_outlook: Option<Outlook>,
+    elo_equal_nodes: Option<JudgedElo>,
+    elo_equal_cost: Option<JudgedElo>,
     /// [`Strength::cost_noise`](super::strength::Strength::cost_noise)
     cost_noise: Option<[f64; 2]>,
 }
@@ -45,7 +48,8 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let elo = |row: &SummaryRow| {
         let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes].into_iter();
         let strength = row.strength.as_ref()?;
-        let words = kinds.filter_map(|kind| Some(elo_words(strength.elo(kind)?, kind.name()))).next()?;
+        let judged = |kind: MatchKind| strength.judged(kind, players(method, kind));
+        let words = kinds.filter_map(|kind| Some(elo_words(judged(kind)?.estimate, kind.name()))).next()?;
         Some(format!("Against {}, {} is {words}.", against?, row.name))
     };
     let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
@@ -55,6 +59,11 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());
     let trainings = trainings(&method.rows, data_files).filter(|_| !sentences.is_empty());
     whole.into_iter().chain(trainings).chain(sentences).chain(strengths).collect()
+}
+
+/// The number of sets with Elo of a kind: so many statements hold together.
+fn players(method: &MethodSummary, kind: MatchKind) -> usize {
+    method.rows.iter().filter(|row| row.strength.as_ref().is_some_and(|own| own.elo(kind).is_some())).count()
 }
 
 /// Whether the sets have played another one than the first, which their losses are compared with.
@@ -77,6 +86,7 @@ impl<'a> Evidence<'a> {
         let pair = method.comparisons.pairs.iter().find(is_pair);
         // Elo against the set that the loss is compared with; another one has a sentence of its own.
         let strength = row.strength.as_ref().filter(|_| !plays_another(method, reference));
+        let judged = |kind: MatchKind| strength?.judged(kind, players(method, kind));
         let data = row.training_data.as_ref();
         let own_limit = limits("it", data);
         let facts = common.others_of(row, data.filter(|_| own_limit.is_none()));
@@ -88,8 +98,13 @@ impl<'a> Evidence<'a> {
             reference_limit: limits(&reference.name, reference.training_data.as_ref()).filter(|_| data.is_some()),
             loss: pair.map(|pair| pair.difference).or_else(|| by_seed(reference, row)),
             speed: RelativeSpeed::of(row, reference).filter(|_| !at_equal_speed),
-            elo_equal_nodes: strength.and_then(|strength| strength.elo_equal_nodes),
-            elo_equal_cost: strength.and_then(|strength| strength.elo_equal_cost),
+            loss_outlook: pair.map(|pair| Outlook {
+                dominant: pair.dominant,
+                more_seeds: pair.more_seeds,
+                more_games: pair.more_games,
+            }),
+            elo_equal_nodes: judged(MatchKind::EqualNodes),
+            elo_equal_cost: judged(MatchKind::EqualCost),
             cost_noise: strength.and_then(|strength| strength.cost_noise),
         }
     }
@@ -99,13 +114,13 @@ impl<'a> Evidence<'a> {
         let loss = self.loss.as_ref().map(|loss| loss_words(loss, reference));
         let speed = self.speed.map(RelativeSpeed::words);
         let elo = match (self.elo_equal_cost, self.elo_equal_nodes) {
-            (Some(elo), _) => Some(elo_words(elo, &equal_cost_words(self.cost_noise))),
-            (None, Some(elo)) => Some(elo_words(elo, "equal nodes")),
+            (Some(elo), _) => Some(elo_words(elo.estimate, &equal_cost_words(self.cost_noise))),
+            (None, Some(elo)) => Some(elo_words(elo.estimate, "equal nodes")),
             (None, None) => None,
         };
         let parts: Vec<String> = [loss, speed, elo].into_iter().flatten().collect();
         let judgement = self.judgement(at_equal_speed);
-        let conclusion = match self.limit(judgement) {
+        let conclusion = match self.limit(&judgement) {
             None => judgement.words().to_owned(),
             Some(why) => {
                 let so_far = judgement.words_so_far();
@@ -119,7 +134,7 @@ impl<'a> Evidence<'a> {
 
     /// Why more data may change the judgement. Where a set with enough data is behind, a reference with too few of them is
     /// ahead although it has still to gain.
-    fn limit(&self, judgement: Judgement) -> Option<&str> {
+    fn limit(&self, judgement: &Judgement) -> Option<&str> {
         let is_behind = matches!(judgement, Judgement::NotWorthIt | Judgement::NotWorthItSoFar);
         let of_reference = self.reference_limit.as_deref().filter(|_| !is_behind);
         self.own_limit.as_deref().or(of_reference)
@@ -128,15 +143,15 @@ impl<'a> Evidence<'a> {
     /// Elo at equal cost decides; without it, loss and speed where they agree.
     fn judgement(&self, at_equal_speed: bool) -> Judgement {
         if let Some(elo) = self.elo_equal_cost {
-            return match sign(elo) {
+            return match sign(elo.estimate) {
                 Some(true) => Judgement::WorthIt,
                 Some(false) => Judgement::NotWorthIt,
-                None => Judgement::Undecided("undecided, more games would tell"),
+                None => Judgement::Undecided(undecided(elo.outlook, "games")),
             };
         }
         let speed = if at_equal_speed { Some(RelativeSpeed::exact(1.0)) } else { self.speed };
         let (Some(loss), Some(speed)) = (self.loss.as_ref().map(|loss| loss.statement), speed) else {
-            return Judgement::Undecided("undecided, because not everything was measured");
+            return Judgement::Undecided("undecided, because not everything was measured".into());
         };
         let is_fast_enough = speed.low >= 1.0 - EQUAL;
         let is_no_faster = speed.high <= 1.0 + EQUAL;
@@ -145,17 +160,21 @@ impl<'a> Evidence<'a> {
             Statement::Worse if is_no_faster => Judgement::NotWorthIt,
             Statement::NotDistinguished if speed.high < 1.0 - EQUAL => Judgement::NotWorthItSoFar,
             Statement::NotDistinguished if speed.low > 1.0 + EQUAL => Judgement::WorthItForSpeed,
-            Statement::NotDistinguished if is_fast_enough && is_no_faster => Judgement::Undecided("undecided"),
-            _ if speed.is_noisy() => {
-                Judgement::Undecided("undecided, because its timings are noisy: measure them again on an idle machine")
+            Statement::NotDistinguished if is_fast_enough && is_no_faster => {
+                let words = self.loss_outlook.map(|outlook| undecided(outlook, "validation games"));
+                Judgement::Undecided(words.unwrap_or_else(|| "undecided".into()))
             }
-            _ => Judgement::Undecided("only a match at equal cost can decide"),
+            _ if speed.is_noisy() => {
+                let words = "undecided, because its timings are noisy: measure them again on an idle machine";
+                Judgement::Undecided(words.into())
+            }
+            _ => Judgement::Undecided("only a match at equal cost can decide".into()),
         }
     }
 }
 
 /// What the evidence says of a set.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Judgement {
     WorthIt,
     /// No match at equal cost was played.
@@ -163,11 +182,12 @@ enum Judgement {
     WorthItForSpeed,
     NotWorthIt,
     NotWorthItSoFar,
-    Undecided(&'static str),
+    /// In these words.
+    Undecided(String),
 }
 
 impl Judgement {
-    const fn words(self) -> &'static str {
+    fn words(&self) -> &str {
         match self {
             Judgement::WorthIt => "worth it",
             Judgement::WorthItByLoss => "worth it by loss; no match at equal cost was played",
@@ -179,7 +199,7 @@ impl Judgement {
     }
 
     /// The words where there were too few training samples to judge the set itself.
-    const fn words_so_far(self) -> &'static str {
+    fn words_so_far(&self) -> &str {
         match self {
             Judgement::NotWorthIt => "it is behind",
             Judgement::NotWorthItSoFar => "it gains nothing for its time",
@@ -206,7 +226,7 @@ fn by_seed(reference: &SummaryRow, row: &SummaryRow) -> Option<Difference> {
 /// Which set to choose.
 fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     let played: Vec<(&str, Estimate)> =
-        evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.elo_equal_cost?))).collect();
+        evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.elo_equal_cost?.estimate))).collect();
     let best = played.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let is_limited = evidence.iter().any(|own| own.own_limit.is_some() || own.reference_limit.is_some());
     let so_far = if is_limited { " and with this amount of data" } else { "" };
@@ -239,7 +259,8 @@ fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
 fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     let is_better =
         |evidence: &&Evidence<'_>| evidence.loss.as_ref().is_some_and(|loss| loss.statement == Statement::Better);
-    let elo: Vec<Estimate> = evidence.iter().filter(is_better).filter_map(|evidence| evidence.elo_equal_cost).collect();
+    let elo = evidence.iter().filter(is_better).filter_map(|evidence| Some(evidence.elo_equal_cost?.estimate));
+    let elo: Vec<Estimate> = elo.collect();
     let of = |wanted: Option<bool>| elo.iter().filter(|elo| sign(**elo) == wanted).count();
     let [stronger, weaker, open] = [Some(true), Some(false), None].map(of);
     let lesson =

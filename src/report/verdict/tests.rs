@@ -1,6 +1,7 @@
 //! The sentences, from fixed evidence.
 
 use super::*;
+use crate::statistics::NoiseSource;
 
 fn difference(low: f64, high: f64) -> Difference {
     let statement = match () {
@@ -11,15 +12,16 @@ fn difference(low: f64, high: f64) -> Difference {
     Difference { measure: ComparedMeasure::Loss, difference: f64::midpoint(low, high), low, high, statement, seeds: 3 }
 }
 
-fn elo(mean: f64, half: f64) -> Option<Estimate> {
-    Some(Estimate { mean, interval: Some(half), count: 3 })
+fn elo(mean: f64, half: f64) -> Option<JudgedElo> {
+    let outlook = Outlook { dominant: Some(NoiseSource::Games), more_seeds: None, more_games: Some(1_200) };
+    Some(JudgedElo { estimate: Estimate { mean, interval: Some(half), count: 3 }, outlook })
 }
 
-fn evidence(loss: &Difference, speed: f64, elo_equal_cost: Option<Estimate>) -> Evidence<'static> {
+fn evidence(loss: &Difference, speed: f64, elo_equal_cost: Option<JudgedElo>) -> Evidence<'static> {
     timed(loss, RelativeSpeed::exact(speed), elo_equal_cost)
 }
 
-fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<Estimate>) -> Evidence<'static> {
+fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<JudgedElo>) -> Evidence<'static> {
     Evidence {
         set: "piece-move",
         facts: String::new(),
@@ -28,6 +30,7 @@ fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<Estimat
         reference_limit: None,
         loss: Some(*loss),
         speed: Some(speed),
+        loss_outlook: None,
         elo_equal_nodes: None,
         elo_equal_cost,
         cost_noise: None,
@@ -44,7 +47,7 @@ fn a_match_at_equal_cost_decides() {
     let all = [evidence(&loss, 0.69, elo(-24.0, 15.0)), evidence(&loss, 0.69, elo(-40.0, 15.0))];
     assert!(summary(&all, "piece").expect("a choice").contains("choose piece: every other set is weaker"));
     let open = [evidence(&loss, 0.69, elo(-4.0, 15.0))];
-    assert!(open[0].sentence("piece", false).expect("known").ends_with("undecided, more games would tell."));
+    assert!(open[0].sentence("piece", false).expect("known").ends_with("undecided, 1,200 more games would tell."));
     assert!(summary(&open, "piece").expect("open").contains("not distinguished from it: piece-move"));
     let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
     assert!(summary(&strong, "piece").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
@@ -70,7 +73,7 @@ fn what_a_lower_loss_is_worth_is_said() {
 #[test]
 fn without_games_loss_and_speed_decide_where_they_agree() {
     let [better, worse, open] = [difference(-4.0, -2.0), difference(2.0, 4.0), difference(-1.0, 1.0)];
-    let of = |loss: &Difference, speed: f64| evidence(loss, speed, None).judgement(false).words();
+    let of = |loss: &Difference, speed: f64| evidence(loss, speed, None).judgement(false).words().to_owned();
     assert!(of(&better, 1.0).starts_with("worth it by loss") && of(&better, 2.0).starts_with("worth it by loss"));
     assert_eq!([of(&better, 0.5), of(&worse, 2.0)], ["only a match at equal cost can decide"; 2]);
     assert_eq!([of(&worse, 1.0), of(&worse, 0.5)], ["not worth it"; 2]);
@@ -146,4 +149,21 @@ fn noise_in_the_cost_of_a_match_is_said() {
     let noisy = Evidence { cost_noise: Some([0.85, 1.2]), ..evidence(&open, 1.0, elo(-40.0, 9.0)) };
     let text = noisy.sentence("piece", false).expect("known");
     assert!(text.contains("weaker at equal cost (noisy: 85% to 120% of the nodes that were searched)"), "{text}");
+}
+
+#[test]
+fn what_would_tell_is_named() {
+    let check = |dominant, more_seeds, more_games, expected: &str| {
+        let outlook = Outlook { dominant, more_seeds, more_games };
+        assert_eq!(undecided(outlook, "games"), format!("undecided, {expected} would tell"), "{outlook:?}");
+    };
+    let [seeds, games] = [NoiseSource::Seeds, NoiseSource::Games].map(Some);
+    check(seeds, Some(3), Some(1_200), "3 more seeds or 1,200 more games");
+    check(games, Some(3), Some(1_200), "1,200 more games or 3 more seeds");
+    check(games, None, Some(1_200), "1,200 more games");
+    check(None, None, None, "more seeds");
+    assert_eq!(
+        undecided(Outlook { dominant: seeds, more_seeds: None, more_games: None }, "validation games"),
+        "undecided, more seeds would tell, and more validation games with them"
+    );
 }

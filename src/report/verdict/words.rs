@@ -6,7 +6,8 @@ use crate::report::comparisons::{Difference, Statement};
 use crate::report::numbers;
 use crate::report::summary::SummaryRow;
 use crate::report::training_data::TrainingData;
-use crate::statistics::{CONFIDENCE, Estimate, student_t_quantile};
+use crate::statistics::{CONFIDENCE, Estimate, NoiseSource, Outlook, student_t_quantile};
+use crate::text::grouped;
 
 /// Evaluations per second divided by the reference's.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -109,6 +110,24 @@ pub(super) fn elo_words(elo: Estimate, conditions: &str) -> String {
     }
 }
 
+/// `undecided, 3 more seeds or 1,200 more games would tell`: the cheaper first, by what the interval comes from mostly.
+pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
+    let more =
+        |number: Option<u64>, of: &str| number.map(|number| format!("{} more {of}", grouped(&number.to_string())));
+    let [of_seeds, of_games] = [more(outlook.more_seeds, "seeds"), more(outlook.more_games, games)];
+    let ways = match outlook.dominant {
+        Some(NoiseSource::Games) => [of_games, of_seeds],
+        Some(NoiseSource::Seeds) | None => [of_seeds, of_games],
+    };
+    let ways: Vec<String> = ways.into_iter().flatten().collect();
+    match (&ways[..], outlook.dominant) {
+        ([], None) => "undecided, more seeds would tell".into(),
+        ([], Some(NoiseSource::Seeds)) => format!("undecided, more seeds would tell, and more {games} with them"),
+        ([], Some(NoiseSource::Games)) => format!("undecided, more {games} would tell, and more seeds with them"),
+        _ => format!("undecided, {} would tell", ways.join(" or ")),
+    }
+}
+
 /// `equal cost`, with what noise in its measurement leaves open.
 pub(super) fn equal_cost_words(noise: Option<[f64; 2]>) -> String {
     match noise {
@@ -146,10 +165,11 @@ impl CommonFacts {
     }
 }
 
-/// A value that all rows have.
+/// The value that all rows have of which it is known.
 fn common(rows: &[SummaryRow], value: impl Fn(&SummaryRow) -> Option<u64>) -> Option<u64> {
-    let first = rows.first().and_then(&value);
-    first.filter(|_| rows.iter().all(|row| value(row) == first))
+    let mut known = rows.iter().filter_map(value);
+    let first = known.next()?;
+    known.all(|other| other == first).then_some(first)
 }
 
 /// The data, settings and seeds of all trainings, the facts of the reference, and what limits the verdict.
