@@ -228,6 +228,7 @@ mod tests {
                 seeds: 3,
             },
             games: 40,
+            dominant: None,
             more_seeds: None,
             more_games: None,
         };
