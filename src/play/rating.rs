@@ -1,11 +1,11 @@
 //! Ratings of more than two players.
 //!
 //! Each pairing gives an Elo with an error (`statistics/pentanomial.rs`). The ratings are the weighted least-squares
-//! solution of these differences, weighted by the information of Bradley and Terry's model, n μ (1 − μ) of n pairs with the
-//! mean score μ. A rating is then a weighted sum of the pairings' Elo, and so is its error, with Student's t at as many
-//! degrees of freedom as the least played of these pairings has pairs: one-sided results of few pairs understate
-//! differences. Of simulated ratings of 3 to 10 players, 94% or more of the intervals hold the truth from one pair each on;
-//! with the degrees of Satterthwaite, 27 to 95% (`scripts/coverage.sh`).
+//! solution of these differences, weighted by the information of Bradley and Terry's model, n μ (1 − μ) of n pairs with
+//! the mean score μ. A rating is then a weighted sum of the pairings' Elo, and so is its error, with Student's t at as
+//! many degrees of freedom as the least played of these pairings has pairs: one-sided results of few pairs understate
+//! differences. Of simulated ratings of 3 to 10 players, 94% or more of the intervals hold the truth from one pair each
+//! on; with the degrees of Satterthwaite, 27 to 95% (`scripts/coverage.sh`).
 
 use serde::Serialize;
 
@@ -225,8 +225,8 @@ mod tests {
         }
     }
 
-    /// The least share of simulated tournaments in which a player's interval holds its Elo. Players are `spread` Elo apart
-    /// from first to last.
+    /// The least share of simulated tournaments in which a player's interval holds its Elo. Players are `spread` Elo
+    /// apart from first to last.
     fn covered(players: usize, pairs: u64, spread: f64, draws: f64, tournaments: u32) -> f64 {
         let mut rng = Seed(pairs).stream("tournaments", players as u64);
         let truth: Vec<f64> = (0..players).map(|player| spread * player as f64 / (players as f64 - 1.0)).collect();

@@ -46,7 +46,7 @@ pub fn play_to_width(
 /// ```
 /// use fsbench::play::pairs_to_width;
 ///
-/// assert_eq!(pairs_to_width(&[1, 2, 3].repeat(100), 20.0, 1_000), Some(113));
+/// assert_eq!(pairs_to_width(&[1, 2, 3].repeat(100), 20.0, 1_000), Some(200));
 /// assert_eq!(pairs_to_width(&[2; 50], 20.0, 1_000), None); // pairs that are all alike say nothing of their spread
 /// ```
 #[must_use]

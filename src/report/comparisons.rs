@@ -296,9 +296,9 @@ fn note(
         false => format!(
             "Pairs are compared on {} samples of {} validation games by the float networks of the best epochs. {} The \
              intervals are corrected for the {} comparisons of the table (all of them hold with 95% confidence, whether \
-             or not some sets are noisier than others); better and worse mean that the interval excludes 0. +seeds, +games: how many further \
-             training seeds, or validation games, would narrow the interval to the present difference, if the variances \
-             stay as estimated; – if those alone would not.",
+             or not some sets are noisier than others); better and worse mean that the interval excludes 0. +seeds, \
+             +games: how many further training seeds, or validation games, would narrow the interval to the present \
+             difference, if the variances stay as estimated; – if those alone would not.",
             number(standard.samples),
             number(standard.games),
             sources(sets, pairs),

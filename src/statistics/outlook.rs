@@ -32,8 +32,8 @@ impl Outlook {
     pub const MOST: u64 = 1_000;
 }
 
-/// The least number above `now`, at most `most`, from which on `holds` is true; `None` if it is true of `now` already or
-/// false of `most`.
+/// The least number above `now`, at most `most`, from which on `holds` is true; `None` if it is true of `now` already
+/// or false of `most`.
 pub(super) fn least_above(now: u64, most: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if most <= now || holds(now) || !holds(most) {
         return None;
@@ -50,8 +50,8 @@ pub(super) fn least_above(now: u64, most: u64, holds: impl Fn(u64) -> bool) -> O
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct SeedPlan {
     pub seeds: usize,
-    /// The smallest difference of two sets that the table of pairs can show, where all sets are equally noisy and games do
-    /// not limit it, in standard deviations between two trainings of one set. Infinite with one seed.
+    /// The smallest difference of two sets that the table of pairs can show, where all sets are equally noisy and games
+    /// do not limit it, in standard deviations between two trainings of one set. Infinite with one seed.
     pub detectable: f64,
     /// The least number of seeds that decide.
     pub advised: usize,

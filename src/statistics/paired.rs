@@ -23,10 +23,11 @@ pub type SeedSums = BTreeMap<u64, Vec<f64>>;
 /// Several feature sets, trained with several seeds and measured on the same games.
 ///
 /// With nᵍ samples and the sum Lˢᵍ of game g under seed s, of G games and N samples, a seed's mean is mˢ = Σᵍ Lˢᵍ / N
-/// and its value yˢ = ln mˢ (or mˢ). A game's influence on it is uˢᵍ = G (Lˢᵍ − nᵍ mˢ) / N · dy/dm, the linearisation of
-/// the ratio of sums (Cochran, Sampling Techniques, 6.3), whose mean over the games is 0. The difference of two sets A
-/// and B is that of their values, xˢᵍ = (yˢ + uˢᵍ of A) − (yˢ + uˢᵍ of B): a layout of S seeds × G games with one value
-/// in each cell, of which both factors are random (Searle, Casella and McCulloch, Variance Components, chapter 4).
+/// and its value yˢ = ln mˢ (or mˢ). A game's influence on it is uˢᵍ = G (Lˢᵍ − nᵍ mˢ) / N · dy/dm, the linearisation
+/// of the ratio of sums (Cochran, Sampling Techniques, 6.3), whose mean over the games is 0. The difference of two sets
+/// A and B is that of their values, xˢᵍ = (yˢ + uˢᵍ of A) − (yˢ + uˢᵍ of B): a layout of S seeds × G games with one
+/// value in each cell, of which both factors are random (Searle, Casella and McCulloch, Variance Components, chapter
+/// 4).
 pub struct PairedSets {
     games: usize,
     /// By set and seed.
@@ -87,8 +88,8 @@ impl PairedSets {
     ///
     /// With x̄ˢ the seeds' means, MS(games) = S Σᵍ (x̄ᵍ − x̄)² / (G−1) and MS(rest) = Σ (xˢᵍ − x̄ˢ − x̄ᵍ + x̄)² /
     /// ((S−1)(G−1)), the expectation of x̄ has the variance V(seeds)/S + V(games) with V(seeds) = Σ (x̄ˢ − x̄)² / (S−1)
-    /// and V(games) = max(0, MS(games) − MS(rest)) / (S G). Where three or more sets share their seeds, V(seeds) is taken
-    /// from all of them together and from each of the two (see `seed_noise.rs`).
+    /// and V(games) = max(0, MS(games) − MS(rest)) / (S G). Where three or more sets share their seeds, V(seeds) is
+    /// taken from all of them together and from each of the two (see `seed_noise.rs`).
     #[must_use]
     pub fn difference(&self, first: usize, second: usize) -> Option<PairedDifference> {
         let (of_first, of_second) = (self.sets.get(first)?, self.sets.get(second)?);
@@ -142,8 +143,8 @@ impl PairedDifference {
         (seeds, self.between_games.sqrt())
     }
 
-    /// Which noise is in the way, and how many further seeds or games, on which the networks would be compared, make the
-    /// interval exclude 0.
+    /// Which noise is in the way, and how many further seeds or games, on which the networks would be compared, make
+    /// the interval exclude 0.
     #[must_use]
     pub fn outlook(&self, level: Level) -> Outlook {
         let (seeds, games) = (self.seeds as u64, self.games as u64);
@@ -172,8 +173,8 @@ impl PairedDifference {
         if variance > 0.0 { (self.by_games / variance).min(1.0) } else { 0.0 }
     }
 
-    /// The half-width with other numbers of seeds and games: both parts have quantiles of their own (Howe 1974), which is
-    /// exact where one part is alone and too wide in between.
+    /// The half-width with other numbers of seeds and games: both parts have quantiles of their own (Howe 1974), which
+    /// is exact where one part is alone and too wide in between.
     fn half_width_with(&self, level: Level, seeds: u64, games: u64) -> f64 {
         self.squared_half_widths(level, seeds, games).iter().sum::<f64>().sqrt()
     }

@@ -37,8 +37,8 @@ impl Effect {
     }
 }
 
-/// The random-effects mean with its interval. Each effect yᵢ is the common mean plus a deviation of its own (the training
-/// seed, variance τ²) plus its error (the games, variance vᵢ).
+/// The random-effects mean with its interval. Each effect yᵢ is the common mean plus a deviation of its own (the
+/// training seed, variance τ²) plus its error (the games, variance vᵢ).
 ///
 /// vᵢ is the mean variance of a pair of games over all effects, divided by the effect's own pairs: effects of few pairs
 /// show their own variance so badly that weights from it would follow chance (of 3,000 simulated experiments with five
@@ -47,9 +47,9 @@ impl Effect {
 /// τ² is the estimate of DerSimonian and Laird (1986): with wᵢ = 1/vᵢ, ȳ = Σwᵢyᵢ/Σwᵢ and Q = Σwᵢ(yᵢ − ȳ)², τ² = max(0,
 /// (Q − (k − 1)) / (Σwᵢ − Σwᵢ²/Σwᵢ)). The mean is μ = Σuᵢyᵢ/Σuᵢ with uᵢ = 1/(vᵢ + τ²), and its interval the wider of μ
 /// ± t · √(Σuᵢ(yᵢ − μ)² / ((k − 1) Σuᵢ)) at k − 1 degrees of freedom (Hartung and Knapp 2001), which holds its level
-/// for few effects but is narrow where they happen to agree, and μ ± t / √Σuᵢ (DerSimonian and Laird) at as many degrees
-/// as there are pairs. For a single effect it is y ± t √v, which does not hold the deviation. `None` without effects or if
-/// one is not finite.
+/// for few effects but is narrow where they happen to agree, and μ ± t / √Σuᵢ (DerSimonian and Laird) at as many
+/// degrees as there are pairs. For a single effect it is y ± t √v, which does not hold the deviation. `None` without
+/// effects or if one is not finite.
 #[must_use]
 pub fn random_effects_mean(effects: &[Effect], confidence: f64) -> Option<Estimate> {
     let count = effects.len();
@@ -70,8 +70,8 @@ pub fn random_effects_mean(effects: &[Effect], confidence: f64) -> Option<Estima
     }
 }
 
-/// Whether further games or further seeds would show an Elo other than 0, and how many: games over all seeds together, or
-/// seeds that play as many games each as those there are.
+/// Whether further games or further seeds would show an Elo other than 0, and how many: games over all seeds together,
+/// or seeds that play as many games each as those there are.
 #[must_use]
 pub fn elo_outlook(effects: &[Effect], confidence: f64) -> Outlook {
     let nothing = Outlook { dominant: None, more_seeds: None, more_games: None };
@@ -244,7 +244,8 @@ mod tests {
         let of = |values: [f64; 3], variance| elo_outlook(&values.map(|value| effect(value, variance)), CONFIDENCE);
         let by_games = of([10.0, 11.0, 9.0], 400.0);
         assert_eq!((by_games.dominant, by_games.more_seeds.is_some()), (Some(NoiseSource::Games), true));
-        // 400 / 3 must fall to (10 / 1.96)², 5.1 times as many as the 600 games; then the seeds' scatter is not in the way.
+        // 400 / 3 must fall to (10 / 1.96)², 5.1 times as many as the 600 games; then the seeds' scatter is not in the
+        // way.
         let more = by_games.more_games.expect("games help");
         assert!((2_400..2_600).contains(&more), "{more}");
         let by_seeds = of([-30.0, 10.0, 50.0], 1.0);
@@ -257,8 +258,8 @@ mod tests {
         assert_eq!((one.dominant, one.more_seeds, one.more_games.is_some()), (None, None, true));
     }
 
-    /// Of 1,000 experiments, the interval holds the set's Elo in 95% or more, whether seeds differ or not. Where they do
-    /// not differ, it holds it more often: it is never narrower than the games allow.
+    /// Of 1,000 experiments, the interval holds the set's Elo in 95% or more, whether seeds differ or not. Where they
+    /// do not differ, it holds it more often: it is never narrower than the games allow.
     #[test]
     fn intervals_cover_the_true_elo() {
         const EXPERIMENTS: u64 = 1_000;

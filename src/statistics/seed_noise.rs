@@ -11,16 +11,16 @@ pub type BySeed = BTreeMap<u64, f64>;
 /// The noise of several sets that were trained with the same seeds.
 ///
 /// In the table yₖₛ = μₖ + βₛ + εₖₛ of K sets and S seeds, the variance σₖ² of εₖₛ differs from set to set. The
-/// difference of two sets over the seeds has the sample variance sₖₗ², with the expectation σₖ² + σₗ². All pairs together
-/// estimate the mean of the σₖ² at (K−1)(S−1) degrees of freedom, and each set's own is, without bias (Grubbs 1948),
-/// (Σₗ sₖₗ² − Σ sᵢⱼ² / (K−1)) / (K−2), at about S−1 degrees.
+/// difference of two sets over the seeds has the sample variance sₖₗ², with the expectation σₖ² + σₗ². All pairs
+/// together estimate the mean of the σₖ² at (K−1)(S−1) degrees of freedom, and each set's own is, without bias (Grubbs
+/// 1948), (Σₗ sₖₗ² − Σ sᵢⱼ² / (K−1)) / (K−2), at about S−1 degrees.
 ///
-/// A set contributes to a squared half-width the larger of two: the common variance with its quantile, corrected for all
-/// statements, and its own variance with the far larger quantile of S−1 degrees, at [`Level::of_own_noise`]. The common
-/// variance alone is too small for a set that is noisier than the others; own variances alone would, at three seeds, be
-/// so uncertain that nothing is ever distinguished. Simulated with 2 to 12 sets, 2 to 5 seeds and deviations of 1 to 10,
-/// all statements hold together in at least 94%, and where all sets are equally noisy, the intervals of three seeds are
-/// 1.22 to 1.29 times as wide as with the common variance (`scripts/coverage.sh`).
+/// A set contributes to a squared half-width the larger of two: the common variance with its quantile, corrected for
+/// all statements, and its own variance with the far larger quantile of S−1 degrees, at [`Level::of_own_noise`]. The
+/// common variance alone is too small for a set that is noisier than the others; own variances alone would, at three
+/// seeds, be so uncertain that nothing is ever distinguished. Simulated with 2 to 12 sets, 2 to 5 seeds and deviations
+/// of 1 to 10, all statements hold together in at least 94%, and where all sets are equally noisy, the intervals of
+/// three seeds are 1.22 to 1.29 times as wide as with the common variance (`scripts/coverage.sh`).
 pub(super) struct SeedNoise {
     seeds: usize,
     /// Mean variance of a set.
