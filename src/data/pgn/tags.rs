@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::{ByColor, CastlingMode, Chess, Outcome, Position};
+use shakmaty::{ByColor, Chess, Outcome, Position};
+
+use crate::chess::fen_position;
 
 /// The tags of a game.
 #[derive(Clone, Debug)]
@@ -97,11 +99,7 @@ pub(super) fn is_standard(variant: &[u8]) -> bool {
 }
 
 pub(super) fn start_position(fen: &[u8]) -> Option<Chess> {
-    let fen = Fen::from_ascii(fen.trim_ascii()).ok()?;
-    let position: Chess = match fen.into_position(CastlingMode::Standard) {
-        Ok(position) => position,
-        Err(error) => error.ignore_invalid_ep_square().ok()?,
-    };
+    let position = fen_position(Fen::from_ascii(fen.trim_ascii()).ok()?).ok()?;
     (position.board().occupied().count() <= 32).then_some(position)
 }
 
