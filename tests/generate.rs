@@ -260,6 +260,20 @@ fn games_of_a_book_are_cut_and_continued() {
     assert!(fs::read_to_string(path.join("g.pgn")).unwrap().contains(expected));
 }
 
+/// A position in which the game is over, or would be by the fifty-move rule, is left out and counted.
+#[test]
+fn ended_positions_of_a_book_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, ROOK);
+    let ended = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1\n7k/8/8/8/8/8/P7/R3K3 w - - 100 90\n";
+    fs::write(path.join("b"), format!("7k/8/8/8/8/8/P7/R3K3 w - - id \"hmvc 100;\";\n{ended}")).unwrap();
+    let output = run(path, "--engine ./engine --nodes 5 --games 2 --out g.pgn --format json --book b");
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["book"]["openings"], &summary["book"]["skipped"]), (&1.into(), &2.into()));
+}
+
 #[test]
 fn books_that_cannot_be_used_are_refused() {
     let folder = TempDir::new().unwrap();
@@ -271,8 +285,11 @@ fn books_that_cannot_be_used_are_refused() {
         check(&run(path, &arguments), 2, message);
     };
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n7k/8/8/8/8/8/P7/R3K3 w\n", "", "the book b, line 2: it lacks the four fields");
-    check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "line 1: the game is over in this position");
-    check("8/8/8/8/8/8/8/8 b - -\n", "", "line 1: illegal position: empty board");
+    check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "it holds no playable opening (1 were skipped)");
+    check("8/8/8/8/8/8/8/8 b - -\n", "", "empty board");
+    let chess960 = "7k/8/8/8/8/8/P7/R3K3 w - -\nbbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1\n";
+    check(chess960, "", "the book b, line 2");
+    check(chess960, "", "Chess960");
     check("# nothing\n", "", "it holds no playable opening");
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "leave the number of plies out");
     check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no playable opening (1 were skipped)");

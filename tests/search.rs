@@ -387,7 +387,7 @@ fn uci_reports_errors_and_continues() {
         assert!(line.contains(expected), "{command}: {line}");
     };
     check("castle", "unknown command \"castle\"");
-    check("position fen 8/8/8 w - - 0 1", "position fen 8/8/8");
+    check("position fen 8/8/8 w - - 0 1", "position fen: \"8/8/8");
     check("position startpos moves e2e5", "move 1, e2e5: not a legal move");
     check("setoption name Threads value 4", "from 1 to 1");
     check("setoption name Hash value many", "option Hash takes a number");

@@ -13,7 +13,7 @@ mod random_game;
 pub use change::BoardChange;
 pub use game::{Game, GameError};
 pub use mobility::mobility;
-pub use notation::{FenError, fen_of, legal_move, parse_fen, uci_move};
+pub use notation::{FenError, FenPositionError, fen_of, fen_position, legal_move, parse_fen, uci_move};
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use packed_move::PackedMove;
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};

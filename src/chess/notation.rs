@@ -11,7 +11,29 @@ pub enum FenError {
     #[error("{fen:?} is not a FEN: {cause}")]
     Syntax { fen: String, cause: ParseFenError },
     #[error("{fen:?} is not a legal position: {cause}")]
-    Illegal { fen: String, cause: Box<PositionError<Chess>> },
+    Position { fen: String, cause: FenPositionError },
+}
+
+/// Why the position of a FEN cannot be used.
+#[derive(Debug, Error)]
+pub enum FenPositionError {
+    #[error("{0}")]
+    Illegal(Box<PositionError<Chess>>),
+    #[error("its castling rights are those of Chess960, which is not supported")]
+    Chess960,
+}
+
+/// The legal position of a FEN that someone wrote. Many programs name an en passant square after every pawn's double
+/// step, even one where no pawn stands; a square on which no capture is possible is dropped.
+///
+/// # Errors
+/// When the position is not legal in standard chess.
+pub fn fen_position(fen: Fen) -> Result<Chess, FenPositionError> {
+    let position = |mode| fen.clone().into_position(mode).or_else(PositionError::<Chess>::ignore_invalid_ep_square);
+    position(CastlingMode::Standard).map_err(|cause| {
+        let is_chess960 = position(CastlingMode::Chess960).or_else(PositionError::ignore_too_much_material).is_ok();
+        if is_chess960 { FenPositionError::Chess960 } else { FenPositionError::Illegal(Box::new(cause)) }
+    })
 }
 
 /// The FEN of a position; it has an en passant square only where a capture is legal.
@@ -20,7 +42,7 @@ pub fn fen_of(position: &Chess) -> String {
     Fen::from_position(position, EnPassantMode::Legal).to_string()
 }
 
-/// Parses the FEN of a legal position.
+/// Parses the FEN of a legal position, as [`fen_position`] takes it; blanks around it do not count.
 ///
 /// ```
 /// use fsbench::chess::{Chess, fen_of, parse_fen};
@@ -33,9 +55,9 @@ pub fn fen_of(position: &Chess) -> String {
 /// # Errors
 /// When the text is not a FEN, or its position is not legal.
 pub fn parse_fen(text: &str) -> Result<Chess, FenError> {
+    let text = text.trim();
     let parsed: Fen = text.parse().map_err(|cause| FenError::Syntax { fen: text.into(), cause })?;
-    let position = parsed.into_position(CastlingMode::Standard);
-    position.map_err(|cause| FenError::Illegal { fen: text.into(), cause: Box::new(cause) })
+    fen_position(parsed).map_err(|cause| FenError::Position { fen: text.into(), cause })
 }
 
 /// A move in UCI notation; castling as e1g1.
@@ -67,5 +89,41 @@ pub(crate) mod start_fen {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Chess, D::Error> {
         parse_fen(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_en_passant_squares_are_dropped() {
+        let check = |fen: &str, expected: Result<&str, &str>| match (parse_fen(fen), expected) {
+            (Ok(position), Ok(expected)) => assert_eq!(fen_of(&position), expected),
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (found, _) => panic!("{fen}: {found:?}"),
+        };
+        // No pawn behind the square, the wrong side's rank, and no pawn that could capture.
+        check("4k3/8/8/8/8/8/4P3/4K3 w - e6 0 1", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
+        let start = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR";
+        check(&format!("{start} w KQkq e3 0 1"), Ok(&format!("{start} w KQkq - 0 1")));
+        check(&format!(" {start} b KQkq e3 0 1\r"), Ok(&format!("{start} b KQkq - 0 1")));
+        check("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1", Ok("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1"));
+        check("4k3/8/8/8/8/8/8/R3K2R w KQkq - 0 1", Err("invalid castling rights"));
+        check("4k3/8/8/8/8/8/8/R3K2R w KQkq e6 0 1", Err("invalid castling rights"));
+        check("8/8/8/8/8/8/4P3/4K3 w - e6 0 1", Err("missing king"));
+        check("4k3/8/8/8/8/8/4P3/9 w - - 0 1", Err("is not a FEN"));
+    }
+
+    #[test]
+    fn chess960_is_named() {
+        let check = |fen: &str| assert!(parse_fen(fen).expect_err("refused").to_string().contains("Chess960"), "{fen}");
+        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1");
+        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1");
+        check("nqrbknbr/ppppp1pp/5p2/8/6P1/8/PPPPPP1P/RKNNBBQR w KQkq - 0 2");
+        check("nqrbknbr/ppppp1pp/5p2/8/6P1/8/PPPPPP1P/RKNNBBQR w KQkq e6 0 2");
+        // Standard rights in Shredder's letters are no Chess960.
+        let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR";
+        assert_eq!(parse_fen(&format!("{start} w HAha - 0 1")).expect("standard"), Chess::default());
     }
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::encode::{descriptions, explanation_lines, joined};
-use super::input::{answer_each_line, parse_fen, parse_move};
+use super::input::{answer_each_line, parse_move};
 use super::{Failure, Format, print_json, print_text};
-use crate::chess::{BoardChange, Chess, Move, Perspective};
+use crate::chess::{BoardChange, Chess, Move, Perspective, parse_fen};
 use crate::features::{Delta, FeatureSet, FeatureText};
 
 /// List the features that a move adds and removes, for both perspectives
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Ok(serde_json::to_string(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))?)
         });
     }
-    let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
+    let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::request)?;
     let mv = parse_move(&position, arguments.mv.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
     let document = delta(&set, &position, mv, arguments.explain);
     match arguments.format {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{answer_each_line, parse_fen};
+use super::input::answer_each_line;
 use super::{Failure, Format, print_json, print_text};
-use crate::chess::{Chess, Perspective};
+use crate::chess::{Chess, Perspective, parse_fen};
 use crate::features::{FeatureSet, FeatureText};
 
 /// List the active features of a position for both perspectives
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Ok(serde_json::to_string(&encode(&set, &parse_fen(line)?, arguments.explain))?)
         });
     }
-    let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
+    let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::request)?;
     let encoded = encode(&set, &position, arguments.explain);
     match arguments.format {
         Format::Json => print_json(&encoded)?,

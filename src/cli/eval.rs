@@ -6,9 +6,10 @@ use anyhow::Context;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{answer_each_line, parse_fen};
+use super::input::answer_each_line;
 use super::net::NetArgument;
 use super::{Failure, Format, print_json};
+use crate::chess::parse_fen;
 use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
 use crate::search::PlayingNetwork;
 

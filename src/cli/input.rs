@@ -5,20 +5,10 @@ use std::io::{BufRead, BufReader};
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::json;
-use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, FromSetup};
 
 use super::{Failure, Format};
 use crate::chess::{Chess, Move};
-
-/// Parses the FEN of a legal position.
-pub fn parse_fen(text: &str) -> Result<Chess> {
-    let text = text.trim();
-    let fen: Fen = text.parse().with_context(|| format!("`{text}` is not a FEN"))?;
-    Chess::from_setup(fen.into_setup(), CastlingMode::Standard)
-        .map_err(|error| anyhow!("`{text}` is not a legal position: {error}"))
-}
 
 /// Parses a legal move in UCI notation. Castling is e1g1 or king takes rook.
 pub fn parse_move(position: &Chess, text: &str) -> Result<Move> {

@@ -10,8 +10,9 @@ use super::dataset::{progress, warn_of_scores, warn_without_plies};
 use super::print::StdoutError;
 use super::sample::SeveralData;
 use super::score_unit::note_assumed;
+use super::skipped::warn_skipped_samples;
 use super::{Failure, Format, print_json_line};
-use crate::data::formats::FileUnit;
+use crate::data::formats::{FileUnit, SkippedSamples};
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit, Split};
 use crate::pipeline::build::Filter;
 use crate::service::{
@@ -190,6 +191,10 @@ impl PrepareObserver for Notes {
 
     fn building(&self, data: &Path, file: &Path) {
         note!("building {} into {}", data.display(), file.display());
+    }
+
+    fn skipped(&self, data: &Path, skipped: &SkippedSamples) {
+        warn_skipped_samples(data.display(), skipped);
     }
 
     fn opened(&self, opened: &ServedFile<'_>) {

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{parse_fen, parse_move};
+use super::input::parse_move;
 use super::{Failure, Format, print_json, refuse_existing};
-use crate::chess::{Board, BoardChange, Perspective, Square};
+use crate::chess::{Board, BoardChange, Perspective, Square, parse_fen};
 use crate::features::{ExplainedFeature, FeatureSet};
 use crate::output;
 use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let fen = arguments.fen.as_ref().ok_or_else(|| missing("--fen with a position"))?;
     let out = arguments.out.as_ref().ok_or_else(|| missing("--out with the SVG file to write"))?;
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let position = parse_fen(fen).map_err(Failure::Request)?;
+    let position = parse_fen(fen).map_err(Failure::request)?;
     let mv = arguments.mv.as_deref().map(|text| parse_move(&position, text)).transpose().map_err(Failure::Request)?;
     let before = position.board();
     let after = mv.map(|mv| BoardChange::of(mv, position.turn()).applied_to(before));

@@ -13,7 +13,7 @@ use super::arrays::batch_dict;
 use super::error;
 use super::feature_set::FeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
-use crate::data::formats::{FileUnit, UnitOrigin};
+use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataFiles, EvalOptions, Method, ScoreUnit};
 use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
@@ -246,6 +246,12 @@ impl PrepareObserver for Found {
         }
     }
 
+    fn skipped(&self, data: &Path, skipped: &SkippedSamples) {
+        if !skipped.is_empty() {
+            self.warnings.add(format!("broken entries of {} are left out{}", data.display(), skipped.describe()));
+        }
+    }
+
     fn opened(&self, opened: &ServedFile<'_>) {
         self.notes.extend(opened.summary());
         for source in opened.manifest.into_iter().flat_map(Manifest::without_plies) {
@@ -255,8 +261,9 @@ impl PrepareObserver for Found {
                 source.path
             ));
         }
-        for source in manifest.sources.iter().filter(|source| source.notes.concerns_scores()) {
-            self.add(format!("{}: {}", source.path, source.notes.lines().join("; ")));
+        let sources = opened.manifest.into_iter().flat_map(|manifest| &manifest.sources);
+        for source in sources.filter(|source| source.notes.concerns_scores()) {
+            self.warnings.add(format!("{}: {}", source.path, source.notes.lines().join("; ")));
         }
     }
 

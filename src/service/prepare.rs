@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{MappedFiles, PreparedStream, ReadMode, Request, ServiceError};
 use crate::data::formats::binpack::{Segments, UsableSamples};
-use crate::data::formats::{FileUnit, score_unit};
+use crate::data::formats::{FileUnit, SkippedSamples, score_unit};
 use crate::data::{Fsd, Method, Purpose, ScoreUnit, Split};
 use crate::features::FeatureSet;
 use crate::pipeline::{
@@ -27,6 +27,9 @@ pub trait PrepareObserver: Sync {
 
     /// A file of the data is open. Not called for a binpack that is decoded while it is served.
     fn opened(&self, _file: &ServedFile<'_>) {}
+
+    /// Broken parts of `data` are left out.
+    fn skipped(&self, _data: &Path, _skipped: &SkippedSamples) {}
 
     /// `samples` samples of the split are not used, because they lack `required`.
     fn left_out(&self, _samples: usize, _required: &str) {}
@@ -112,6 +115,10 @@ fn prepare_binpack(
             segments.and_then(|segments| segments.following(samples)).inspect_err(|_| observer.scan_ended())?;
         scanned += file.metadata().map_or(0, |metadata| metadata.len());
         samples += segments.samples();
+        // A training's second service, which validates, need not repeat the warnings.
+        if request.split != Split::Validation && !segments.skipped().is_empty() {
+            observer.skipped(file, segments.skipped());
+        }
         all.push(segments);
     }
     observer.scan_ended();
@@ -151,6 +158,10 @@ fn prepare_built(
         let manifest = Manifest::of(&file).ok();
         if says_what_it_finds(&request) {
             observer.opened(&ServedFile { data: path, file: &file, origin, manifest: manifest.as_ref() });
+            if origin != DataOrigin::Input {
+                let sources = manifest.iter().flat_map(|manifest| &manifest.sources);
+                sources.for_each(|source| observer.skipped(path, &source.skipped_samples));
+            }
         }
         files.push((file, manifest));
     }

@@ -73,7 +73,7 @@ fn the_command_scores_positions() {
     assert_eq!([answers[0], answers[2]].join("\n"), text.trim_end());
     let refused: serde_json::Value = serde_json::from_str(answers[1]).unwrap();
     assert_eq!(refused["line"], 2);
-    assert!(refused["error"].as_str().unwrap().starts_with("`nonsense` is not a FEN"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().starts_with("\"nonsense\" is not a FEN"), "{refused}");
     let messages = String::from_utf8(output.stderr).unwrap();
     assert!(messages.contains("line 2") && messages.contains("1 of 3 lines"), "{messages}");
     let in_text = String::from_utf8(run(&["--fens", list.to_str().unwrap()]).stdout).unwrap();

@@ -9,6 +9,7 @@ use super::engine::EngineArguments;
 use super::filters::Filters;
 use super::{Threads, failure, progress, style, warn_of_journal, warn_of_scores, warn_without_plies};
 use crate::cli::score_unit::note_assumed;
+use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::UnitOrigin;
 use crate::data::{DataError, EvalOptions, InputPath, Method, ScoreUnit, formats};
@@ -243,12 +244,7 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
                 note!("  {game}");
             }
         }
-        if source.skipped_samples.total() > 0 {
-            note!("warning: {} samples of {} were skipped", source.skipped_samples.total(), source.path);
-            for sample in &source.skipped_samples.examples {
-                note!("  {sample}");
-            }
-        }
+        warn_skipped_samples(&source.path, &source.skipped_samples);
     }
 }
 
@@ -268,6 +264,7 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
         "skipped": skipped,
         "notes": manifest.sources.iter().map(|source| &source.notes).collect::<Vec<_>>(),
+        "skipped_samples": manifest.sources.iter().map(|source| &source.skipped_samples).collect::<Vec<_>>(),
         "labelling": manifest.labelling,
         "score_unit": manifest.score_unit,
         "source_units": manifest.sources.iter().map(|source| source.score_unit).collect::<Vec<_>>(),

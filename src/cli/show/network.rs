@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 
 use super::Arguments;
-use crate::cli::input::parse_fen;
+use crate::chess::parse_fen;
 use crate::cli::net::{FormatHints, load};
 use crate::cli::print::table;
 use crate::cli::{Failure, Format, print_json};
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let network = &arguments.network;
     let file = load(Path::new(&arguments.set), &network.hints)?.file;
     if let Some(fen) = &network.position {
-        let position = parse_fen(fen).map_err(Failure::Request)?;
+        let position = parse_fen(fen).map_err(Failure::request)?;
         let record = contributions(&file, &position, fen).map_err(Failure::request)?;
         return match arguments.format {
             Format::Json => print_json(&record),

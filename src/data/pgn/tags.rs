@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::{ByColor, CastlingMode, Chess, Position};
+use shakmaty::{ByColor, Chess, Position};
 
 use super::SkipReason;
 use super::tokenizer::{GameError, result_of};
+use crate::chess::{FenPositionError, fen_position};
 use crate::data::GameResult;
 
 /// The tags of a game.
@@ -143,20 +144,15 @@ fn is_standard(variant: &[u8]) -> bool {
         .any(|name| variant.trim_ascii().eq_ignore_ascii_case(name))
 }
 
-/// The position of a `FEN` tag. Castling rights that only Chess960 has make it a variant's; an en-passant square that no
-/// pawn can take is dropped.
+/// The position of a `FEN` tag. Castling rights that only Chess960 has make it a variant's.
 fn start_position(fen: &[u8]) -> Result<Chess, SkipReason> {
     let text = fen.trim_ascii();
     let text = text.strip_suffix(b";").unwrap_or(text);
     let fen = Fen::from_ascii(text).map_err(|_| SkipReason::StartPosition)?;
-    let position = |mode| match fen.clone().into_position::<Chess>(mode) {
-        Ok(position) => Some(position),
-        Err(error) => error.ignore_invalid_ep_square().ok(),
-    };
-    let Some(start) = position(CastlingMode::Standard) else {
-        let is_chess960 = position(CastlingMode::Chess960).is_some();
-        return Err(if is_chess960 { SkipReason::Variant } else { SkipReason::StartPosition });
-    };
+    let start = fen_position(fen).map_err(|error| match error {
+        FenPositionError::Chess960 => SkipReason::Variant,
+        FenPositionError::Illegal(_) => SkipReason::StartPosition,
+    })?;
     if start.board().occupied().count() > 32 {
         return Err(SkipReason::StartPosition);
     }

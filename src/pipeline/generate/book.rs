@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, Move, Position};
+use shakmaty::{Chess, Move, Position};
 
 use super::GenerateError;
 use crate::chess::{fen_of, key_of, legal_move, parse_fen, uci_move};
@@ -104,8 +103,7 @@ impl Book {
                 let reason = "it holds positions, not games: leave the number of plies out".into();
                 return Err(GenerateError::Book { path: path.clone(), line: None, reason });
             }
-            read_positions(path, &mut writer)?;
-            0
+            read_positions(path, &mut writer)?
         } else {
             read_games(path, spec.plies, &mut writer)?
         };
@@ -169,14 +167,16 @@ fn has_content(line: &str) -> bool {
     !(line.is_empty() || line.starts_with('#'))
 }
 
-fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<(), GenerateError> {
+/// Reads the openings of a book of positions; returns the number of positions skipped, in which the game is over.
+fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, GenerateError> {
     let mut input = Input::open(&InputPath::File(path.into()))?;
     let (mut line, mut number) = (Vec::new(), 0);
+    let mut skipped = 0;
     loop {
         line.clear();
         let read = input.line(LONGEST_LINE, &mut line).map_err(DataError::read(path))?;
         if read == 0 {
-            return Ok(());
+            return Ok(skipped);
         }
         number += 1;
         let bad = |reason: String| GenerateError::Book { path: path.into(), line: Some(number), reason };
@@ -186,39 +186,70 @@ fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<(), Generat
         }
         if has_content(text) {
             let start = parse_epd(text.trim_start_matches('\u{feff}')).map_err(bad)?;
-            writer.add(&start, &[]).map_err(temp_file_error)?;
+            if is_playable(&start) {
+                writer.add(&start, &[]).map_err(temp_file_error)?;
+            } else {
+                skipped += 1;
+            }
         }
     }
 }
 
-/// Parses an EPD line: four fields, then either the two counters of a FEN or operations, of which `hmvc` (rule-50
-/// counter) and `fmvn` (move number) are read.
+/// Parses an EPD line: four fields, then the two counters of a FEN, if they are there, and operations, of which `hmvc`
+/// (rule-50 counter) and `fmvn` (move number) are read.
 fn parse_epd(line: &str) -> Result<Chess, String> {
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [board, turn, castling, ep, ..] = words[..] else {
-        return Err("it lacks the four fields of a position".into());
-    };
-    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let rest = words[4..].join(" ");
+    let (position, rest) = split_fields(line).ok_or("it lacks the four fields of a position")?;
+    let position = position.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (counters, operations) = split_counters(rest);
     let operation = |name: &str| {
-        let mut operations = rest.split(';').map(str::trim);
-        operations.find_map(|text| text.strip_prefix(name)?.strip_prefix(' ').filter(is_number).map(str::to_owned))
+        let argument = epd_operations(operations).find_map(|text| text.strip_prefix(name)?.strip_prefix(' '));
+        argument.map(str::trim).filter(|number| is_number(number))
     };
-    let counter = |index: usize, name: &str, default: &str| {
-        let plain =
-            words.get(4).filter(|word| is_number(word)).and(words.get(4 + index)).filter(|word| is_number(word));
-        plain.map(|word| (*word).to_owned()).or_else(|| operation(name)).unwrap_or_else(|| default.to_owned())
-    };
-    let fen = format!("{board} {turn} {castling} {ep} {} {}", counter(0, "hmvc", "0"), counter(1, "fmvn", "1"));
-    let fen: Fen = fen.parse().map_err(|error| format!("{fen:?} is not a position: {error}"))?;
-    let position: Chess = match fen.into_position(CastlingMode::Standard) {
-        Ok(position) => position,
-        Err(error) => error.ignore_invalid_ep_square().map_err(|error| error.to_string())?,
-    };
-    match is_playable(&position) {
-        true => Ok(position),
-        false => Err("the game is over in this position".into()),
+    let [rule50, move_number] = counters;
+    let rule50 = rule50.or_else(|| operation("hmvc")).unwrap_or("0");
+    let move_number = move_number.or_else(|| operation("fmvn")).unwrap_or("1");
+    parse_fen(&format!("{position} {rule50} {move_number}")).map_err(|error| error.to_string())
+}
+
+/// A line's first four words, and what follows.
+fn split_fields(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let mut at = 0;
+    for _ in 0..4 {
+        let rest = &line[at..];
+        let start = at + rest.find(|byte: char| !byte.is_whitespace())?;
+        at = line[start..].find(char::is_whitespace).map_or(line.len(), |length| start + length);
     }
+    Some(line.split_at(at))
+}
+
+/// The counters of a FEN at the front, either of which may be missing or end with `;`, and the rest.
+fn split_counters(mut rest: &str) -> ([Option<&str>; 2], &str) {
+    let mut counters = [None; 2];
+    for counter in &mut counters {
+        rest = rest.trim_start();
+        let (word, after) = rest.split_once([' ', '\t', ';']).unwrap_or((rest, ""));
+        if !is_number(word) {
+            break;
+        }
+        *counter = Some(word);
+        rest = after;
+    }
+    (counters, rest)
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The operations of an EPD line. A `;` within quotes ends none.
+fn epd_operations(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let ends = move |letter: char| {
+        is_quoted ^= letter == '"';
+        letter == ';' && !is_quoted
+    };
+    text.split(ends).map(str::trim)
 }
 
 /// Reads the openings of a PGN book; returns the number of games skipped.
@@ -308,8 +339,22 @@ mod tests {
         check("4k3/8/8/8/8/8/4P3/4K3 w - - hmvc 3; fmvn 9;", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 3 9"));
         check("4k3/8/8/8/8/8/4P3/4K3 w - e6", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
         check("4k3/8/8/8/8/8/4P3/4K3", Err("four fields"));
-        check("4k3/8/8/8/8/8/4P3/9 w - -", Err("is not a position"));
+        check("4k3/8/8/8/8/8/4P3/9 w - -", Err("is not a FEN"));
         check("8/8/8/8/8/8/4P3/4K3 w - -", Err("missing king"));
-        check("7k/6Q1/6K1/8/8/8/8/8 b - -", Err("the game is over"));
+        // Text within quotes is no operation; `;` may follow a counter at once.
+        let fen = |counters: &str| format!("4k3/8/8/8/8/8/4P3/4K3 w - - {counters}");
+        let kept = |rest: &str, counters: &str| check(&fen(rest), Ok(&fen(counters)));
+        kept("id \"a; hmvc 90; fmvn 80\"; hmvc 3; fmvn 7;", "3 7");
+        kept("c0 \"b; hmvc 90; c\";", "0 1");
+        kept("hmvc 3; c0 \"x; fmvn 9;\"; fmvn 4", "3 4");
+        kept("hmvc 3; c0 \"never closed; fmvn 9;", "3 1");
+        kept("5 12;", "5 12");
+        kept("5 12; id \"x\";", "5 12");
+        kept("5 12 ; hmvc 7;", "5 12");
+        kept("5; fmvn 9;", "5 9");
+        kept("5", "5 1");
+        kept("\t5\t12\r\n", "5 12");
+        kept("hmvcs 5; xhmvc 6; fmvn x;", "0 1");
+        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1", Err("Chess960"));
     }
 }

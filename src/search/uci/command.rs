@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, Color, Move, Position};
+use shakmaty::{Chess, Color, Move, Position};
 
 use super::Options;
+use crate::chess::parse_fen;
 use crate::search::{BENCH_DEPTH, Clock, Game, Limits};
 
 /// A line from the GUI.
@@ -84,11 +84,7 @@ pub(super) fn parse_position(text: &str) -> Result<Game, String> {
     let (start, moves) = text.split_once("moves").unwrap_or((text, ""));
     let position = match start.trim().split_once(char::is_whitespace) {
         None if start.trim() == "startpos" => Chess::default(),
-        Some(("fen", fen)) => {
-            let fen = fen.trim();
-            let setup = fen.parse::<Fen>().map_err(|error| format!("position fen {fen}: {error}"))?;
-            setup.into_position(CastlingMode::Standard).map_err(|error| format!("position fen {fen}: {error}"))?
-        }
+        Some(("fen", fen)) => parse_fen(fen).map_err(|error| format!("position fen: {error}"))?,
         _ => return Err("position startpos or position fen FEN is expected, then moves".into()),
     };
     let mut game = Game::new(position);
