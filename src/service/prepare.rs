@@ -115,8 +115,7 @@ fn prepare_binpack(
             segments.and_then(|segments| segments.following(samples)).inspect_err(|_| observer.scan_ended())?;
         scanned += file.metadata().map_or(0, |metadata| metadata.len());
         samples += segments.samples();
-        // A training's second service, which validates, need not repeat the warnings.
-        if request.split != Split::Validation && !segments.skipped().is_empty() {
+        if says_what_it_finds(&request) && !segments.skipped().is_empty() {
             observer.skipped(file, segments.skipped());
         }
         all.push(segments);
