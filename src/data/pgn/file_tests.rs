@@ -183,6 +183,7 @@ fn games_that_an_illegal_move_ended() {
     );
     check("1. e4 e5 2. Kxe8 {White makes an illegal move} 0-1", "", Ok("- -"));
     check("1. e4 e5 2. Kxe8 0-1", tag, Ok("- -"));
+    check("1. e4 e5 2. Kxe8 0-1", "[Termination \"Rules Infraction\"]\n", Ok("- -"));
     check("1. e4 e5 2. Kxe8 0-1", "", Err(SkipReason::IllegalMove));
     check("1. e4 e5 2. d2d9 0-1", "", Err(SkipReason::Garbage));
     // Moves after it could not be trusted.

@@ -124,7 +124,7 @@ impl PgnNotes {
         };
         let read_as = match self.whole_numbers_read_as {
             Some(WholeNumbers::Centipawns) => "centipawns",
-            Some(WholeNumbers::DecimalComma) => "pawns with a decimal comma",
+            Some(WholeNumbers::DecimalComma) if !self.unit_was_given => "pawns with a decimal comma",
             _ => "pawns",
         };
         format!("scores without a point (`{example}`) were read as {read_as}{view}, {why}")

@@ -70,9 +70,10 @@ pub fn is_needed(tag: &[u8]) -> bool {
     [&b"FEN"[..], b"Variant"].iter().any(|needed| name[..length].eq_ignore_ascii_case(needed))
 }
 
-/// Whether a text speaks of an illegal move.
+/// Whether a text speaks of an illegal move; `rules infraction` is the PGN standard's word for it.
 pub fn says_illegal(text: &[u8]) -> bool {
-    text.windows(7).any(|word| word.eq_ignore_ascii_case(b"illegal"))
+    let contains = |word: &[u8]| text.windows(word.len()).any(|found| found.eq_ignore_ascii_case(word));
+    contains(b"illegal") || contains(b"rules infraction")
 }
 
 /// Time class of a game by its `TimeControl` tag: base time plus forty increments, with Lichess's limits.

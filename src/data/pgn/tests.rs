@@ -181,7 +181,7 @@ fn malformed_games_have_a_reason_and_an_offset() {
     );
     check(&format!("[FEN \"{start} HFhf - 0 1\"]\n\n1. e4 *"), SkipReason::Variant, 0, "[FEN");
     check(&format!("[FEN \"{start} KQkq - 0 1\"]\n\n1. e4 *"), SkipReason::Variant, 0, "[FEN");
-    check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n[Variant \"Horde\"]\n\n1. e4 *", SkipReason::Variant, 35, "[Variant");
+    check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n[Variant \"Horde\"]\n\n1. e4 *", SkipReason::Variant, 34, "[Variant");
     check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
     check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
 }
