@@ -187,7 +187,10 @@ impl ColumnBuilder<'_> {
         self.section = Section::Strength;
         let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
         self.differences("Elo (equal nodes)", meaning, |row| row.strength.as_ref()?.elo_equal_nodes);
-        let meaning = format!("Elo against {reference} of the same seed, both with the same processor time per move");
+        let meaning = format!(
+            "Elo against {reference} of the same seed, both with the same processor time per move; each interval holds with \
+             95%, those of the verdict and its picture all together"
+        );
         self.differences("Elo (equal cost)", meaning, |row| row.strength.as_ref()?.elo_equal_cost);
         let meaning = "Elo at equal cost minus Elo at equal nodes, seed by seed: what the cost of a set takes, or its \
             speed gives";

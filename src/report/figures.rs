@@ -194,9 +194,13 @@ fn elo(row: &SummaryRow, kind: MatchKind) -> Option<Estimate> {
 /// Elo by set at equal cost, or at equal nodes without such matches. The reference has exactly 0.
 fn decisive_strength(summary: &MethodSummary) -> Option<Figure> {
     let (reference, kind) = (summary.match_reference.as_ref()?, decisive_kind(summary)?);
-    let elo = |row: &SummaryRow| if row.set == *reference { Some(exact(0.0)) } else { elo(row, kind) };
+    let elo = |row: &SummaryRow| match row.set == *reference {
+        true => Some(exact(0.0)),
+        false => Some(summary.judged_elo(row, kind)?.estimate),
+    };
     let dots = summary.rows.iter().filter_map(|row| Some((row.name.clone(), elo(row)?))).collect();
-    let axis = format!("Elo against {reference} at {} (with 95% interval; higher is better)", kind.name());
+    let axis =
+        format!("Elo against {reference} at {} (intervals hold together with 95%; higher is better)", kind.name());
     let (file, title) = match kind {
         MatchKind::EqualCost => ("elo-equal-cost", "Playing strength at equal cost"),
         MatchKind::EqualNodes => ("elo-equal-nodes", "Playing strength at equal nodes"),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
 use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, random_effects_mean, together};
@@ -32,7 +33,7 @@ pub struct Strength {
     effects: [Vec<Effect>; 2],
 }
 
-/// Elo as a verdict gives it: with an interval that holds together with those of the other sets.
+/// Elo as verdicts and their picture give it: with an interval that holds together with those of the other sets.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct JudgedElo {
     pub(super) estimate: Estimate,
@@ -61,24 +62,27 @@ impl Strength {
         })
     }
 
-    /// Elo in a verdict on so many sets.
-    pub(super) fn judged(&self, kind: MatchKind, sets: usize) -> Option<JudgedElo> {
-        let [nodes, cost] = &self.effects;
-        let effects = match kind {
-            MatchKind::EqualNodes => nodes,
-            MatchKind::EqualCost => cost,
-        };
-        let confidence = together(sets);
-        let estimate = random_effects_mean(effects, confidence)?;
-        Some(JudgedElo { estimate, outlook: elo_outlook(effects, confidence) })
-    }
-
     /// Elo by kind of match.
     pub(super) fn elo(&self, kind: MatchKind) -> Option<Estimate> {
         match kind {
             MatchKind::EqualNodes => self.elo_equal_nodes,
             MatchKind::EqualCost => self.elo_equal_cost,
         }
+    }
+}
+
+impl MethodSummary {
+    /// A row's Elo, with an interval that holds together with those of all sets that have played such matches.
+    pub(super) fn judged_elo(&self, row: &SummaryRow, kind: MatchKind) -> Option<JudgedElo> {
+        let has_played = |row: &&SummaryRow| row.strength.as_ref().is_some_and(|own| own.elo(kind).is_some());
+        let confidence = together(self.rows.iter().filter(has_played).count());
+        let [nodes, cost] = &row.strength.as_ref()?.effects;
+        let effects = match kind {
+            MatchKind::EqualNodes => nodes,
+            MatchKind::EqualCost => cost,
+        };
+        let estimate = random_effects_mean(effects, confidence)?;
+        Some(JudgedElo { estimate, outlook: elo_outlook(effects, confidence) })
     }
 }
 

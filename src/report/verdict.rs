@@ -47,8 +47,7 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let against = method.match_reference.as_ref().filter(|_| plays_another(method, reference));
     let elo = |row: &SummaryRow| {
         let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes].into_iter();
-        let strength = row.strength.as_ref()?;
-        let judged = |kind: MatchKind| strength.judged(kind, players(method, kind));
+        let judged = |kind: MatchKind| method.judged_elo(row, kind);
         let words = kinds.filter_map(|kind| Some(elo_words(judged(kind)?.estimate, kind.name()))).next()?;
         Some(format!("Against {}, {} is {words}.", against?, row.name))
     };
@@ -59,11 +58,6 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());
     let trainings = trainings(&method.rows, data_files).filter(|_| !sentences.is_empty());
     whole.into_iter().chain(trainings).chain(sentences).chain(strengths).collect()
-}
-
-/// The number of sets with Elo of a kind: so many statements hold together.
-fn players(method: &MethodSummary, kind: MatchKind) -> usize {
-    method.rows.iter().filter(|row| row.strength.as_ref().is_some_and(|own| own.elo(kind).is_some())).count()
 }
 
 /// Whether the sets have played another one than the first, which their losses are compared with.
@@ -86,7 +80,7 @@ impl<'a> Evidence<'a> {
         let pair = method.comparisons.pairs.iter().find(is_pair);
         // Elo against the set that the loss is compared with; another one has a sentence of its own.
         let strength = row.strength.as_ref().filter(|_| !plays_another(method, reference));
-        let judged = |kind: MatchKind| strength?.judged(kind, players(method, kind));
+        let judged = |kind: MatchKind| strength.and_then(|_| method.judged_elo(row, kind));
         let data = row.training_data.as_ref();
         let own_limit = limits("it", data);
         let facts = common.others_of(row, data.filter(|_| own_limit.is_none()));

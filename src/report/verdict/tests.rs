@@ -161,6 +161,7 @@ fn what_would_tell_is_named() {
     check(seeds, Some(3), Some(1_200), "3 more seeds or 1,200 more games");
     check(games, Some(3), Some(1_200), "1,200 more games or 3 more seeds");
     check(games, None, Some(1_200), "1,200 more games");
+    check(seeds, Some(1), None, "1 more seed");
     check(None, None, None, "more seeds");
     assert_eq!(
         undecided(Outlook { dominant: seeds, more_seeds: None, more_games: None }, "validation games"),

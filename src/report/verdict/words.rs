@@ -112,8 +112,10 @@ pub(super) fn elo_words(elo: Estimate, conditions: &str) -> String {
 
 /// `undecided, 3 more seeds or 1,200 more games would tell`: the cheaper first, by what the interval comes from mostly.
 pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
-    let more =
-        |number: Option<u64>, of: &str| number.map(|number| format!("{} more {of}", grouped(&number.to_string())));
+    let more = |number: Option<u64>, of: &str| {
+        let of = if number? == 1 { of.trim_end_matches('s') } else { of };
+        Some(format!("{} more {of}", grouped(&number?.to_string())))
+    };
     let [of_seeds, of_games] = [more(outlook.more_seeds, "seeds"), more(outlook.more_games, games)];
     let ways = match outlook.dominant {
         Some(NoiseSource::Games) => [of_games, of_seeds],
