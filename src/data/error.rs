@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::formats::ForeignFormat;
 use super::formats::binpack::ChunkError;
 use super::{Method, Purpose, RecordError, ScoreUnit};
 use crate::output::OutputError;
@@ -28,9 +29,11 @@ pub enum DataError {
         path.display()
     )]
     Unsupported { path: PathBuf, what: &'static str },
+    #[error("{} is {format}", path.display())]
+    Foreign { path: PathBuf, format: ForeignFormat },
     #[error("the input `{input}` cannot be used: {reason}")]
     Input { input: String, reason: String },
-    #[error("{} holds no game that can be used{skipped}", path.display())]
+    #[error("{} holds no game or sample that can be used{skipped}", path.display())]
     NoGames { path: PathBuf, skipped: String },
     #[error("{} yields no sample for --method {}{dropped}", path.display(), method.name())]
     NoSamples { path: PathBuf, method: Method, dropped: String },

@@ -91,7 +91,7 @@ pub fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Decompressed bytes that are inspected to detect the kind of a file.
-const LOOK_BYTES: u64 = 4096;
+pub const LOOK_BYTES: usize = 4096;
 
 /// A decompressed stream.
 pub struct Unpacked {
@@ -112,7 +112,7 @@ pub fn unpacked(mut stored: impl Read + Send + 'static) -> io::Result<Unpacked> 
     let compression = Compression::of(&head);
     let mut reader = decompressed(Cursor::new(head).chain(stored), compression)?;
     let mut beginning = Vec::new();
-    let rest: Box<dyn BufRead + Send> = match reader.by_ref().take(LOOK_BYTES).read_to_end(&mut beginning) {
+    let rest: Box<dyn BufRead + Send> = match reader.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut beginning) {
         Ok(_) => reader,
         Err(error) => Box::new(BufReader::new(Failed(Some(error)))),
     };
@@ -134,18 +134,36 @@ impl Read for Failed {
 pub fn not_text(beginning: &[u8]) -> Option<&'static str> {
     let control = |byte: &&u8| byte.is_ascii_control() && !b"\t\n\x0b\x0c\r\x1a".contains(byte);
     let controls = beginning.iter().filter(control).count();
+    other_file(beginning).or(match beginning {
+        [_, 0x2f, 0xf3, 0x7a, ..] => Some("a network (.nnue)"),
+        [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some("a safetensors file (a network or a checkpoint)"),
+        bytes if bytes.contains(&0) || 20 * controls > bytes.len() => Some("binary data of no known format"),
+        _ => None,
+    })
+}
+
+/// The kind of a file that holds neither text nor a network, by its beginning; `None` if that does not show it.
+#[must_use]
+pub fn other_file(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz-compressed"),
         [b'P', b'K', 3, 4, ..] => Some("a zip archive"),
         [b'7', b'z', 0xbc, 0xaf, ..] => Some("a 7z archive"),
         bytes if bytes.starts_with(super::fsd::MAGIC) => Some("a .fsd file"),
         bytes if bytes.starts_with(b"BINP") => Some("a Stockfish binpack"),
-        [_, 0x2f, 0xf3, 0x7a, ..] => Some("a network (.nnue)"),
-        [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some("a safetensors file (a network or a checkpoint)"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("text in UTF-16, not UTF-8"),
-        bytes if bytes.contains(&0) || 20 * controls > bytes.len() => Some("binary data of no known format"),
+        bytes if bytes.starts_with(b"version https://git-lfs") => {
+            Some("a Git LFS pointer instead of the file (fetch that with `git lfs pull`)")
+        }
+        bytes if is_html(bytes) => Some("an HTML page instead of the file (look at it to see what the server said)"),
         _ => None,
     }
+}
+
+fn is_html(beginning: &[u8]) -> bool {
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
+    let begins = |tag: &str| text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()));
+    ["<!doctype html", "<html", "<head"].into_iter().any(begins)
 }
 
 /// Refuses a file whose beginning shows that it is not text; errors name `path`.

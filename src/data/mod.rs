@@ -26,7 +26,7 @@ pub use sample_class::{BREAKDOWNS, Breakdown, SampleContext};
 pub use truncation::install_truncation_handler;
 
 pub(crate) use fsd::VERSION as FSD_VERSION;
-pub(crate) use input::{Input, hash_file};
+pub(crate) use input::{Input, hash_file, other_file};
 pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, PgnWriter, first_ply};
 pub(crate) use record::CompactRecord;
 

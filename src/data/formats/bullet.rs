@@ -20,8 +20,10 @@ use shakmaty::Color;
 
 use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
 use super::detect::has_compressed_name;
+use super::foreign;
 use super::skipped::SkippedSample;
 use crate::chess::PackedBoard;
+use crate::data::input::LOOK_BYTES;
 use crate::data::record::PositionFields;
 use crate::data::{DataError, GameResult, Record};
 use crate::units::Ply;
@@ -61,6 +63,11 @@ pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockS
                 }
             }
         }
+        if first == 0
+            && let Some(format) = foreign::of_binary(&bytes[..bytes.len().min(LOOK_BYTES)])
+        {
+            return Err(DataError::Foreign { path: path.into(), format });
+        }
         if first == 0 && entries.len() >= PROBED_ENTRIES && records.is_empty() {
             return Err(DataError::NotBullet { path: path.into(), entries: entries.len() });
         }
@@ -76,6 +83,11 @@ pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockS
             return Ok(());
         }
     }
+}
+
+/// Whether some entry is a position.
+pub fn has_position(bytes: &[u8]) -> bool {
+    bytes.as_chunks().0.iter().any(|entry| decode(entry).is_ok())
 }
 
 /// Why 32 bytes are not a position.

@@ -2,12 +2,13 @@
 //! again when it is read.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use super::{Format, binpack, text};
+use super::{ForeignFormat, Format, binpack, foreign, text};
 use crate::data::DataError;
 use crate::data::fsd::MAGIC;
-use crate::data::input::{Compression, Unpacked, check_text, head, unpacked};
+use crate::data::input::{Compression, LOOK_BYTES, Unpacked, check_text, head, unpacked};
 
 /// The first bytes of a shard of a build (`pipeline::build`), which can only be merged.
 pub(crate) const SHARD_MAGIC: &[u8; 8] = b"\x89FSH\r\n\x1a\n";
@@ -38,7 +39,9 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     if let Some(format @ (Format::Fsd | Format::Binpack | Format::Bullet)) = named
         && !has_compressed_name(path)
     {
-        return Ok(format);
+        let mut beginning = Vec::new();
+        open()?.take(LOOK_BYTES as u64).read_to_end(&mut beginning).map_err(DataError::read(path))?;
+        return refuse_foreign(foreign::of_binary(&beginning), path).map(|()| format);
     }
     // Errors are reported when the file is read.
     let Ok(Unpacked { beginning, .. }) = unpacked(open()?) else { return Ok(named.unwrap_or(Format::Pgn)) };
@@ -47,12 +50,20 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
             Err(DataError::Unsupported { path: path.into(), what: "a compressed .fsd file (decompress it first)" })
         }
         _ if beginning.starts_with(binpack::MAGIC) => Ok(Format::Binpack),
-        Some(format @ (Format::Fsd | Format::Binpack | Format::Bullet)) => Ok(format),
+        Some(format @ (Format::Fsd | Format::Binpack | Format::Bullet)) => {
+            refuse_foreign(foreign::of_binary(&beginning), path).map(|()| format)
+        }
         _ => {
+            refuse_foreign(foreign::of_binary(&beginning), path)?;
             check_text(&beginning, path)?;
+            refuse_foreign(foreign::of_text(&beginning), path)?;
             Ok(named.unwrap_or_else(|| if begins_with_sample(&beginning) { Format::Text } else { Format::Pgn }))
         }
     }
+}
+
+fn refuse_foreign(found: Option<ForeignFormat>, path: &Path) -> Result<(), DataError> {
+    found.map_or(Ok(()), |format| Err(DataError::Foreign { path: path.into(), format }))
 }
 
 /// The format by a file's ending; the file need not exist.

@@ -5,6 +5,7 @@ pub mod binpack;
 mod block_queue;
 mod bullet;
 mod detect;
+mod foreign;
 mod game_numbers;
 mod omissions;
 mod pgn;
@@ -20,6 +21,7 @@ pub(crate) use pgn::all_positions;
 pub(crate) use score_unit::{rescale_scores, resolve_unit};
 
 pub use detect::{detect, is_compressed};
+pub use foreign::ForeignFormat;
 pub use game_numbers::GameNumbers;
 pub use omissions::{Omissions, OmittedField, OmittedSample};
 pub use reader::SampleReader;

@@ -9,10 +9,12 @@ use std::path::Path;
 use rayon::prelude::*;
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position as _};
+use shakmaty::{CastlingMode, EnPassantMode, Position as _};
 
 use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
+use super::foreign;
 use super::skipped::SkippedSample;
+use crate::chess::{Chess, fen_position};
 use crate::data::input::check_text;
 use crate::data::{DataError, Eval, Record, RecordError, Sample};
 use crate::units::Ply;
@@ -134,8 +136,13 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
     let failure = |column: usize, reason, message: String| LineError { column: column + 1, reason, message };
     let mut commas = memchr::memchr_iter(b',', line);
     let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
-        return Err(failure(0, "not three fields", "not FEN,score,move: three fields separated by commas".into()));
+        let message = match foreign::of_line(line) {
+            Some(format) => format!("not FEN,score,move: this is {format}"),
+            None => "not FEN,score,move: three fields separated by commas".into(),
+        };
+        return Err(failure(0, "not three fields", message));
     };
+
     let position = parse_position(&line[..first]).map_err(|message| failure(0, "position", message))?;
     let plies =
         (position.fullmoves().get() - 1).saturating_mul(2).saturating_add(u32::from(position.turn().is_black()));
@@ -151,7 +158,10 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
                 failure(second + 1, "move", format!("the move {} is illegal in the position", excerpt(uci)))
             })?),
             Err(_) => {
-                let message = format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci));
+                let message = match foreign::of_line(line) {
+                    Some(format) => format!("not FEN,score,move: this is {format}"),
+                    None => format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci)),
+                };
                 return Err(failure(second + 1, "move", message));
             }
         },
@@ -163,7 +173,7 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
 fn parse_position(fen: &[u8]) -> Result<Chess, String> {
     let parsed =
         Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is not a FEN: {error}", excerpt(fen)))?;
-    Chess::from_setup(parsed.into_setup(), CastlingMode::Standard).map_err(|error| error.to_string())
+    fen_position(parsed).map_err(|error| error.to_string())
 }
 
 fn parse_score(text: &[u8]) -> Result<Option<i16>, String> {
@@ -213,6 +223,15 @@ fn mate_in(score: i16) -> Option<i32> {
     let score = i32::from(score);
     let moves = (Eval::MATE - score.abs()) / 2 * score.signum();
     (score.abs() > Eval::LARGEST && moves != 0 && i32::from(Eval::Mate(moves).centipawns()) == score).then_some(moves)
+}
+
+/// Whether a line has a sample's three fields, of which the last may be a move.
+pub fn is_sample(line: &[u8]) -> bool {
+    let fields: Vec<&[u8]> = line.trim_ascii().split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
+    match fields[..] {
+        [_, _, mv] => looks_like_sample(line) && (mv.is_empty() || UciMove::from_ascii(mv).is_ok()),
+        _ => false,
+    }
 }
 
 /// Whether a line looks like a sample: eight ranks of a FEN before a comma.

@@ -1,0 +1,95 @@
+//! Files of other programs' formats are refused by name in every command, whatever they are called.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::fixture::{check, fsbench};
+
+const FEN: &str = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
+
+/// Every command that reads samples refuses the file, with a message that contains `name`.
+fn check_refused(folder: &Path, file: &str, content: &[u8], name: &str) {
+    fs::write(folder.join(file), content).unwrap();
+    let verbs = [
+        &["dataset", "info", file][..],
+        &["dataset", "verify", file],
+        &["dataset", "stats", file],
+        &["dataset", "convert", file, "out.fsd"],
+        &["dataset", "build", file, "--method", "eval", "--out", "out.fsd"],
+        &["measure", "updates", "piece", "--data", file],
+    ];
+    for verb in verbs {
+        check(&fsbench(verb, folder), 2, name);
+    }
+    assert!(!folder.join("out.fsd").exists());
+}
+
+#[test]
+fn texts_of_other_programs_are_named() {
+    let folder = TempDir::new().unwrap();
+    let refused = |file: &str, line: &str, name: &str| {
+        check_refused(folder.path(), file, format!("{line}\n{line}\n").as_bytes(), name);
+    };
+    refused("a.txt", &format!("{FEN} | 35 | 1.0"), "bullet's text");
+    refused("a", &format!("{FEN} | 35 | 0-1"), "bullet-utils convert");
+    refused("b.txt", &format!("{FEN} [0.5] 12"), "`FEN [result] score`");
+    refused("c.epd", &format!("{FEN} c9 \"1-0\";"), "EPD with results");
+    refused("d.plain", &format!("fen {FEN}\nmove e7e5\nscore 54\nply 1\nresult 1\ne"), "Stockfish's .plain");
+    refused("e.csv", &format!("{FEN},35,1"), "c-chess-cli's `FEN,Eval,Result`");
+    refused("f.csv", &format!("FEN,Eval,Result\n{FEN},35,2"), "c-chess-cli's");
+    refused("g.epd", FEN, "a list of positions without scores");
+    refused("h.pgn", "<!DOCTYPE html>\n<html>", "an HTML page");
+    refused("i.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:00", "a Git LFS pointer");
+}
+
+/// With the format given, no line is read as another format's either.
+#[test]
+fn a_given_format_does_not_change_the_meaning() {
+    let folder = TempDir::new().unwrap();
+    for (line, name) in [(format!("{FEN},35,1"), "c-chess-cli's"), (format!("{FEN} | 35 | 1.0"), "bullet's text")] {
+        fs::write(folder.path().join("x"), format!("{line}\n")).unwrap();
+        let output = fsbench(&["dataset", "info", "x", "--from", "text"], folder.path());
+        check(&output, 2, name);
+        let build = ["dataset", "build", "x", "--from", "text", "--method", "eval", "--needs", "any", "--out", "x.fsd"];
+        check(&fsbench(&build, folder.path()), 2, name);
+        check(&fsbench(&["dataset", "convert", "x", "x.fsd", "--from", "text"], folder.path()), 2, name);
+    }
+    // Lines of ours among others: those are read, these are counted.
+    fs::write(folder.path().join("x"), format!("{FEN},35,e7e5\n{FEN},35,1\n")).unwrap();
+    let info = crate::fixture::json(&["dataset", "info", "x"], folder.path());
+    assert_eq!((&info["samples"], &info["skipped_samples"]["by_reason"]["move"]), (&1.into(), &1.into()));
+}
+
+/// The start position after 1. e4 e5 2. Qh5 in viriformat.
+fn viriformat() -> Vec<u8> {
+    let mut bytes = 0xffff_0000_0000_ffff_u64.to_le_bytes().to_vec();
+    bytes.extend([0x16, 0x42, 0x25, 0x61, 0, 0, 0, 0, 0x88, 0x88, 0x88, 0x88, 0x9e, 0xca, 0xad, 0xe9]);
+    bytes.extend([64, 0, 1, 0, 0, 0, 2, 0]);
+    for (from, to) in [(12, 28), (52, 36), (3, 39)] {
+        bytes.extend((from | (to << 6) as u16).to_le_bytes());
+        bytes.extend(20i16.to_le_bytes());
+    }
+    bytes.extend([0; 4]);
+    bytes
+}
+
+#[test]
+fn viriformat_is_named_whatever_the_file_is_called() {
+    let folder = TempDir::new().unwrap();
+    let games = viriformat().repeat(40);
+    check_refused(folder.path(), "x.vf", &games, "viriformat");
+    let named = |file: &str, content: &[u8], name: &str| {
+        fs::write(folder.path().join(file), content).unwrap();
+        check(&fsbench(&["dataset", "info", file], folder.path()), 2, name);
+    };
+    for file in ["x.bin", "x.binpack", "x", "x.data", "x.txt"] {
+        named(file, &games, "viriformat");
+        named(file, &games[..48], "viriformat");
+    }
+    named("x.vf.zst", &zstd::encode_all(&games[..], 1).unwrap(), "viriformat");
+    named("x.bin", &games[..32].repeat(100), "marlinformat");
+    fs::write(folder.path().join("x"), &games).unwrap();
+    check(&fsbench(&["dataset", "info", "x", "--from", "bullet"], folder.path()), 2, "viriformat");
+}
