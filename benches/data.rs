@@ -43,7 +43,7 @@ fn binpack(criterion: &mut Criterion) {
     let bytes = std::fs::read(&path).unwrap();
     let decode = || {
         let (mut chunks, mut block, mut samples) = (Chunks::new(bytes.as_slice()), Vec::new(), 0);
-        while let Some(chunk) = chunks.next_chunk().unwrap().unwrap() {
+        while let Some(chunk) = chunks.next_chunk().unwrap() {
             let mut decoder = Decoder::new(chunk.bytes);
             loop {
                 block.clear();

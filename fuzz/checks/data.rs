@@ -43,7 +43,7 @@ pub fn pgn(bytes: &[u8]) {
 /// What is decoded is encoded and decoded to the same samples.
 pub fn binpack(bytes: &[u8]) {
     let mut chunks = Chunks::new(bytes);
-    while let Ok(Ok(Some(Chunk { bytes, .. }))) = chunks.next_chunk() {
+    while let Ok(Some(Chunk { bytes, .. })) = chunks.next_chunk() {
         let mut records = Vec::new();
         let _ = Decoder::new(bytes.clone()).read(usize::MAX, &mut records);
         check_valid(&records);
@@ -55,7 +55,7 @@ pub fn binpack(bytes: &[u8]) {
         encoder.finish(&mut again).expect("what was pushed is valid");
         let mut copies = Vec::new();
         let mut written = Chunks::new(again.as_slice());
-        while let Some(Chunk { bytes, .. }) = written.next_chunk().expect("memory is readable").expect("our chunk") {
+        while let Some(Chunk { bytes, .. }) = written.next_chunk().expect("memory is readable") {
             Decoder::new(bytes).read(usize::MAX, &mut copies).expect("our own chunk");
         }
         let content = |record: &Record| (record.position().ok(), record.score(), record.result(), record.ply());

@@ -34,6 +34,7 @@ mod samples_service;
 mod score_unit;
 mod select;
 mod show;
+mod skipped;
 mod sprt;
 mod threads;
 mod train;

@@ -10,8 +10,9 @@ use super::dataset::{progress, warn_without_plies};
 use super::print::StdoutError;
 use super::sample::SeveralData;
 use super::score_unit::note_assumed;
+use super::skipped::warn_skipped_samples;
 use super::{Failure, Format, print_json_line};
-use crate::data::formats::FileUnit;
+use crate::data::formats::{FileUnit, SkippedSamples};
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::pipeline::Manifest;
 use crate::pipeline::build::Filter;
@@ -184,6 +185,10 @@ impl PrepareObserver for Notes {
 
     fn score_unit(&self, data: &Path, unit: FileUnit) {
         note_assumed(data, unit);
+    }
+
+    fn skipped(&self, data: &Path, skipped: &SkippedSamples) {
+        warn_skipped_samples(data.display(), skipped);
     }
 
     fn manifest(&self, manifest: &Manifest) {

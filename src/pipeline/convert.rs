@@ -200,7 +200,7 @@ fn manifest_of(summary: &ConvertSummary, source: SourceFile, command: &[String])
 /// The samples left out and skipped, for an error message.
 fn describe_left_out(conversion: &Conversion) -> String {
     let left_out = conversion.omissions.samples.iter().map(|(why, count)| format!("{count} {}", why.name()));
-    let skipped = conversion.skipped.by_reason.iter().map(|(reason, count)| format!("{count} skipped: {reason}"));
-    let counts: Vec<String> = left_out.chain(skipped).collect();
-    if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) }
+    let counts: Vec<String> = left_out.collect();
+    let left_out = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
+    left_out + &conversion.skipped.describe()
 }

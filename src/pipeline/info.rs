@@ -41,7 +41,7 @@ pub struct FileInfo {
 /// Reads a file to its end and counts its samples. `unit` is the unit of the scores where the file does not record it.
 ///
 /// # Errors
-/// When the file cannot be read to its end, is damaged, or records another unit than `unit`.
+/// When the file cannot be read to its end, holds nothing but broken entries, or records another unit than `unit`.
 pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let scores = score_unit(path, Some(format), unit)?;
@@ -109,10 +109,14 @@ fn read_samples(path: &Path, format: Format, info: &mut FileInfo) -> Result<(), 
         hasher.update(bytemuck::cast_slice(&block));
         info.count(&block);
     }
+    let skipped = reader.skipped();
+    if info.samples == 0 && skipped.total() > 0 {
+        return Err(DataError::NoGames { path: path.into(), skipped: skipped.describe() });
+    }
     info.compression = reader.compression();
     info.games = reader.games();
     info.hash = hasher.finalize().to_hex().to_string();
-    info.skipped_samples = Some(reader.skipped());
+    info.skipped_samples = Some(skipped);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use super::arrays::batch_dict;
 use super::error;
 use super::feature_set::FeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
-use crate::data::formats::{FileUnit, UnitOrigin};
+use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
@@ -223,6 +223,12 @@ impl PrepareObserver for Notes {
                 data.display(),
                 unit.describe()
             ));
+        }
+    }
+
+    fn skipped(&self, data: &Path, skipped: &SkippedSamples) {
+        if !skipped.is_empty() {
+            self.add(format!("broken entries of {} are left out{}", data.display(), skipped.describe()));
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{MappedFiles, PreparedStream, ReadMode, Request, ServiceError, TripletCheck};
 use crate::data::formats::binpack::{Segments, UsableSamples};
-use crate::data::formats::{FileUnit, score_unit};
+use crate::data::formats::{FileUnit, SkippedSamples, score_unit};
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
 use crate::pipeline::{BuildOptions, Manifest, WeightedInput, default_cache, open_unchecked_or_build};
@@ -19,6 +19,9 @@ pub trait PrepareObserver: Sync {
 
     /// The unit of the scores of `data`. Not called for pqr, which needs no scores.
     fn score_unit(&self, _data: &Path, _unit: FileUnit) {}
+
+    /// Broken parts of `data` are left out.
+    fn skipped(&self, _data: &Path, _skipped: &SkippedSamples) {}
 
     /// What is known of the `.fsd` file that is served.
     fn manifest(&self, _manifest: &Manifest) {}
@@ -83,6 +86,10 @@ fn prepare_binpack(
             segments.and_then(|segments| segments.following(samples)).inspect_err(|_| observer.scan_ended())?;
         scanned += file.metadata().map_or(0, |metadata| metadata.len());
         samples += segments.samples();
+        // A training's second service, which validates, need not repeat the warnings.
+        if request.split != Split::Validation && !segments.skipped().is_empty() {
+            observer.skipped(file, segments.skipped());
+        }
         all.push(segments);
     }
     observer.scan_ended();
@@ -119,11 +126,14 @@ fn prepare_built(
             refuse_filters(&request, "is built already; give the option to `dataset build`")?;
         }
         let manifest = Manifest::of(&data);
-        // A training's second service, which validates, need not repeat the warnings.
+        // Likewise said once.
         if let Ok(manifest) = &manifest
             && request.split != Split::Validation
         {
             observer.manifest(manifest);
+            if data.path() != path {
+                manifest.sources.iter().for_each(|source| observer.skipped(path, &source.skipped_samples));
+            }
         }
         let has_triplets = manifest.is_ok_and(|manifest| {
             manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)

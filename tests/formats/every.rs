@@ -90,7 +90,7 @@ fn binary_files_are_not_read_as_games() {
     // A text file without games.
     let prose = "# Notes\n\nNothing here is a game of chess, though it has lines.\n".repeat(20);
     fs::write(folder.path().join("notes.md"), prose).unwrap();
-    check(&fsbench(&["dataset", "info", "notes.md"], folder.path()), 2, "holds no game that can be used");
+    check(&fsbench(&["dataset", "info", "notes.md"], folder.path()), 2, "holds no game or sample that can be used");
     // A given format does not change the verdict.
     check(&fsbench(&["dataset", "info", "mine.nnue", "--from", "pgn"], folder.path()), 2, "a network (.nnue)");
 }

@@ -6,8 +6,10 @@
 mod common;
 
 mod convert;
+mod damage;
 mod every;
 mod fixture;
+mod foreign;
 mod oracle;
 mod robust;
 mod stress;

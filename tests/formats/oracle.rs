@@ -38,7 +38,7 @@ fn check_same(bytes: &[u8]) -> usize {
     let mut reader = CompressedTrainingDataEntryReader::from_slice(bytes).unwrap();
     let mut chunks = Chunks::new(bytes);
     let mut count = 0;
-    while let Some(chunk) = chunks.next_chunk().unwrap().unwrap() {
+    while let Some(chunk) = chunks.next_chunk().unwrap() {
         let mut decoder = Decoder::new(chunk.bytes);
         let mut block = Vec::new();
         while decoder.read(1000, &mut block).unwrap() > 0 {

@@ -115,7 +115,7 @@ fn bad_entries_are_located() {
     fs::write(folder.path().join("x.pgn"), "[Event \"x\"]\n\n1. e4 e5 1-0\n\n[Event \"y\"]\n\n1. Ke3 *\n").unwrap();
     check_broken(folder.path(), "x.pgn", "game at byte", "illegal move");
     fs::write(folder.path().join("x.binpack"), b"BINP\xff\xff\xff\xff").unwrap();
-    check_broken(folder.path(), "x.binpack", "after sample 0", "chunk at byte 0: its header claims 4294967295 bytes");
+    check_broken(folder.path(), "x.binpack", "chunk at byte 0", "its header claims 4294967295 bytes");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::engine::EngineArguments;
 use super::filters::Filters;
 use super::{Threads, failure, progress, style, warn_of_journal, warn_without_plies};
 use crate::cli::score_unit::note_assumed;
+use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::UnitOrigin;
 use crate::data::{DataError, InputPath, Method, ScoreUnit, formats};
@@ -239,12 +240,7 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
                 note!("  {game}");
             }
         }
-        if source.skipped_samples.total() > 0 {
-            note!("warning: {} samples of {} were skipped", source.skipped_samples.total(), source.path);
-            for sample in &source.skipped_samples.examples {
-                note!("  {sample}");
-            }
-        }
+        warn_skipped_samples(&source.path, &source.skipped_samples);
     }
 }
 
@@ -263,6 +259,7 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "dropped_games": manifest.dropped_games,
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
         "skipped": skipped,
+        "skipped_samples": manifest.sources.iter().map(|source| &source.skipped_samples).collect::<Vec<_>>(),
         "labelling": manifest.labelling,
         "score_unit": manifest.score_unit,
         "source_units": manifest.sources.iter().map(|source| source.score_unit).collect::<Vec<_>>(),

@@ -6,6 +6,7 @@ use anyhow::anyhow;
 
 use super::{Threads, failure, progress};
 use crate::cli::score_unit::describe;
+use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
 use crate::data::{DataError, ScoreUnit};
@@ -119,12 +120,7 @@ fn warn(converted: &ConvertSummary, arguments: &Arguments) {
         let unit = score_units.to;
         note!("warning: {to_name} records no score unit: read the file with --from-unit {unit}");
     }
-    if skipped.total() > 0 {
-        note!("warning: {} entries of {} were skipped", skipped.total(), arguments.input.display());
-        for sample in &skipped.examples {
-            note!("  {sample}");
-        }
-    }
+    warn_skipped_samples(arguments.input.display(), skipped);
 }
 
 fn units(conversion: &Conversion) -> String {

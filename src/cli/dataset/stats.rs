@@ -95,6 +95,8 @@ fn text(stats: &DatasetStats) -> String {
         share(stats.with_result),
         share(stats.with_move),
     )];
+    sections.extend(stats.skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count}: {reason}")));
+    sections.extend(stats.skipped.examples.iter().map(|entry| format!("  {entry}")));
     let repeated = stats.duplicates;
     let distinct = match repeated.exact {
         true => format!("{} positions", repeated.distinct),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::loss::checked;
 use super::progress::MeasureProgress;
-use super::{Failure, Format, FormatHints, ScoredData, failure, note_skipped_samples, table};
+use super::{Failure, Format, FormatHints, ScoredData, failure, table, warn_skipped_samples};
 use crate::cli::net::load;
 use crate::cli::{print_json, refuse_existing};
 use crate::measure::{DEFAULT_SAMPLES, ImportanceOptions, LossOptions, importance};
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut show = |done, all| progress.show(Some((done, all)), "groups of rows");
     let found = importance(&file, &data, &options, &mut show).map_err(failure)?;
     drop(progress);
-    note_skipped_samples(&found.skipped);
+    warn_skipped_samples(data.display(), &found.skipped);
     if let Some(keep) = &arguments.keep {
         let lines: String = found.kept.iter().map(|row| format!("{row}\n")).collect();
         output::write(keep, lines.as_bytes()).map_err(Failure::work)?;

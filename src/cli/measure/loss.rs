@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::progress::MeasureProgress;
-use super::{Failure, Format, FormatHints, ScoredData, failure, note_skipped_samples, table};
+use super::{Failure, Format, FormatHints, ScoredData, failure, table, warn_skipped_samples};
 use crate::cli::net::load_unquantised;
 use crate::cli::print_json;
 use crate::measure::{LossOptions, LossProgress, loss};
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let (record, skipped) = loss(&networks, &data, &options, &mut show).map_err(failure)?;
     drop(progress);
-    note_skipped_samples(&skipped);
+    warn_skipped_samples(data.display(), &skipped);
     match arguments.format {
         Format::Text => Ok(outln!("{}", text(&record))?),
         Format::Json => print_json(&record),

@@ -14,10 +14,11 @@ use super::net::{FormatHints, NetArgument};
 use super::print::{percent, table};
 use super::sample::Data;
 use super::score_unit::note_assumed;
+use super::skipped::warn_skipped_samples;
 use super::threads::Threads;
 use super::{Failure, Format, print_json};
 use crate::data::ScoreUnit;
-use crate::data::formats::{self, SkippedSamples, score_unit};
+use crate::data::formats::{self, score_unit};
 use crate::measure::{MeasureError, ReadSummary};
 
 /// Measure feature sets and networks on games
@@ -66,14 +67,7 @@ pub(super) fn note_skipped(summary: &ReadSummary) {
         note!("note: skipped {} broken games", skipped.total());
         skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
-    note_skipped_samples(&summary.skipped_samples);
-}
-
-fn note_skipped_samples(skipped: &SkippedSamples) {
-    if skipped.total() > 0 {
-        note!("note: skipped {} broken samples", skipped.total());
-        skipped.examples.iter().for_each(|example| note!("note: {example}"));
-    }
+    warn_skipped_samples("the data", &summary.skipped_samples);
 }
 
 /// Samples with scores, and the unit of these.

@@ -83,7 +83,11 @@ impl BlockSender {
     }
 
     pub fn skip(&self, reason: &str, sample: SkippedSample) {
-        self.state.skipped.lock().unwrap_or_else(PoisonError::into_inner).add(reason, sample);
+        self.state.skipped.lock().unwrap_or_else(PoisonError::into_inner).add(reason, || sample);
+    }
+
+    pub fn skip_all(&self, skipped: SkippedSamples) {
+        self.state.skipped.lock().unwrap_or_else(PoisonError::into_inner).extend(skipped);
     }
 
     pub fn add_bytes(&self, bytes: u64) {

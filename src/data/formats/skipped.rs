@@ -39,14 +39,45 @@ impl SkippedSamples {
         self.by_reason.values().sum()
     }
 
-    pub(super) fn add(&mut self, reason: &str, sample: SkippedSample) {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_reason.is_empty()
+    }
+
+    /// For an error message: how many were skipped, and the first. Empty if there are none.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self.examples.first() {
+            Some(first) => format!(" (broken entries: {}; the first: {first})", self.by_reason_text()),
+            None => String::new(),
+        }
+    }
+
+    /// The counts: `broken chain: 2, cut-off chunk: 1`.
+    #[must_use]
+    pub fn by_reason_text(&self) -> String {
+        let counts: Vec<String> = self.by_reason.iter().map(|(reason, count)| format!("{reason}: {count}")).collect();
+        counts.join(", ")
+    }
+
+    /// Counts an entry; `sample` describes it if it is among the first.
+    pub(super) fn add(&mut self, reason: &str, sample: impl FnOnce() -> SkippedSample) {
         match self.by_reason.get_mut(reason) {
             Some(count) => *count += 1,
             None => drop(self.by_reason.insert(reason.into(), 1)),
         }
         if self.examples.len() < Self::EXAMPLES {
-            self.examples.push(sample);
+            self.examples.push(sample());
         }
+    }
+
+    /// Adds the entries of a later part of the file.
+    pub(super) fn extend(&mut self, later: SkippedSamples) {
+        for (reason, count) in later.by_reason {
+            *self.by_reason.entry(reason).or_default() += count;
+        }
+        let room = Self::EXAMPLES - self.examples.len();
+        self.examples.extend(later.examples.into_iter().take(room));
     }
 }
 

@@ -177,11 +177,11 @@ fn write_samples(
 
 fn describe_skipped(sources: &[SourceFile]) -> String {
     let total: u64 = sources.iter().map(|source| source.skipped.total()).sum();
-    let first = sources.iter().find_map(|source| source.skipped.examples.first());
-    match first {
-        Some(first) => format!(" ({total} broken games; the first: {first})"),
-        None => String::new(),
+    if let Some(first) = sources.iter().find_map(|source| source.skipped.examples.first()) {
+        return format!(" ({total} broken games; the first: {first})");
     }
+    let samples = sources.iter().find(|source| source.skipped_samples.total() > 0);
+    samples.map(|source| source.skipped_samples.describe()).unwrap_or_default()
 }
 
 fn describe_dropped(counts: &BuildCounts) -> String {

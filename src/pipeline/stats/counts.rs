@@ -156,6 +156,7 @@ impl SampleCounts {
             with_score: histograms.with_score,
             with_result: histograms.results.count(),
             with_move: self.with_move,
+            skipped: reader.skipped(),
             score_unit: reader.score_unit(),
             unit_said_by: Some(reader.unit().origin),
             results: histograms.results,

@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::formats::{Format, SampleReader, UnitOrigin};
+use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin};
 use crate::data::{DataError, Record, ScoreUnit};
 use counts::SampleCounts;
 use distinct_count::DistinctCounter;
@@ -31,6 +31,9 @@ pub struct DatasetStats {
     pub with_score: u64,
     pub with_result: u64,
     pub with_move: u64,
+    /// Broken entries of the file.
+    #[serde(default, skip_serializing_if = "SkippedSamples::is_empty")]
+    pub skipped: SkippedSamples,
     /// The file's score unit; all scores below are in centipawns.
     pub score_unit: ScoreUnit,
     /// Where the unit comes from; `None` in documents of earlier versions.
@@ -65,7 +68,7 @@ const TASK_SAMPLES: usize = 4096;
 /// Reads a file of any format. `progress` receives the samples so far, the bytes read and the length of the file.
 ///
 /// # Errors
-/// When the file cannot be read to its end, is damaged, or holds no sample.
+/// When the file cannot be read to its end, or holds no sound sample.
 pub fn dataset_stats(
     path: &Path,
     format: Option<Format>,
@@ -99,7 +102,7 @@ pub fn dataset_stats(
         progress(read, reader.bytes_read(), reader.length());
     }
     if read == 0 {
-        return Err(DataError::Empty { path: path.into(), format: "statistics", why: String::new() });
+        return Err(DataError::Empty { path: path.into(), format: "statistics", why: reader.skipped().describe() });
     }
     Ok(counts.finish(&reader, read, distinct.duplicates(read)))
 }

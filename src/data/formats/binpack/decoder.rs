@@ -1,6 +1,4 @@
-//! Decodes a binpack: its chunks one after the other, and the samples of a chunk.
-
-use std::io::{self, Read};
+//! Decodes the samples of a chunk.
 
 use super::bits::{BitReader, unsigned_to_signed};
 use super::bmi2::{BitInstructions, BitTask, dispatch};
@@ -8,95 +6,7 @@ use super::error::{ChunkError, MovetextError};
 use super::move_code;
 use super::position::Position;
 use super::stem::{NO_SCORE, STEM_BYTES, Stem};
-use super::{HEADER_BYTES, MAGIC, MAX_CHUNK_BYTES};
 use crate::data::{GameResult, Record};
-
-/// A chunk's offset in the file, and its bytes after the header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    pub offset: u64,
-    pub bytes: Vec<u8>,
-}
-
-/// An error in the chunk at `offset`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenChunk {
-    pub offset: u64,
-    pub problem: ChunkError,
-}
-
-/// Reads the chunks of a file in order.
-pub struct Chunks<R> {
-    reader: R,
-    offset: u64,
-    /// Size of the next chunk, once its header is read.
-    next: Option<u64>,
-}
-
-impl<R: Read> Chunks<R> {
-    pub const fn new(reader: R) -> Chunks<R> {
-        Chunks { reader, offset: 0, next: None }
-    }
-
-    /// Size of the next chunk by its header; `None` at the end.
-    ///
-    /// # Errors
-    /// When the file cannot be read or the header is malformed.
-    pub fn peek(&mut self) -> io::Result<Result<Option<u64>, BrokenChunk>> {
-        if self.next.is_none() {
-            let mut header = Vec::with_capacity(HEADER_BYTES);
-            self.reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header)?;
-            if header.is_empty() {
-                return Ok(Ok(None));
-            }
-            match chunk_size(&header) {
-                Ok(size) => self.next = Some(size),
-                Err(problem) => return Ok(Err(BrokenChunk { offset: self.offset, problem })),
-            }
-        }
-        Ok(Ok(self.next))
-    }
-
-    /// The next chunk; `None` at the end.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is cut off.
-    pub fn next_chunk(&mut self) -> io::Result<Result<Option<Chunk>, BrokenChunk>> {
-        let size = match self.peek()? {
-            Ok(Some(size)) => size,
-            Ok(None) => return Ok(Ok(None)),
-            Err(broken) => return Ok(Err(broken)),
-        };
-        self.next = None;
-        // The size in the header is not trusted: memory grows with the bytes read.
-        let mut bytes = Vec::new();
-        self.reader.by_ref().take(size).read_to_end(&mut bytes)?;
-        let offset = self.offset;
-        self.offset += HEADER_BYTES as u64 + size;
-        let left = bytes.len() as u64;
-        Ok(if left == size {
-            Ok(Some(Chunk { offset, bytes }))
-        } else {
-            Err(BrokenChunk { offset, problem: ChunkError::CutOff { size, left } })
-        })
-    }
-}
-
-/// The size of a chunk by its header.
-pub fn chunk_size(header: &[u8]) -> Result<u64, ChunkError> {
-    let magic = &header[..header.len().min(MAGIC.len())];
-    if magic != &MAGIC[..magic.len()] {
-        return Err(ChunkError::Magic { found: magic.escape_ascii().to_string() });
-    }
-    let Some(size) = header.last_chunk::<4>().filter(|_| header.len() == HEADER_BYTES) else {
-        return Err(ChunkError::Header { bytes: header.len() });
-    };
-    let size = u64::from(u32::from_le_bytes(*size));
-    if size > MAX_CHUNK_BYTES {
-        return Err(ChunkError::TooLarge { size, most: MAX_CHUNK_BYTES });
-    }
-    Ok(size)
-}
 
 /// Takes the samples that a [`Decoder`] reads.
 pub trait RecordSink {
@@ -131,14 +41,14 @@ impl RecordSink for Vec<Record> {
 /// Decodes the samples of a chunk in portions.
 #[derive(Debug)]
 pub struct Decoder {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Whether every position and move is known to be legal.
     unchecked: bool,
     /// The next sample's `game`, and the increment from sample to sample.
     game: u32,
     step: u32,
     /// Offset of the next chain.
-    at: usize,
+    pub(super) at: usize,
     chain: Option<Chain>,
 }
 
@@ -208,24 +118,24 @@ impl Decoder {
         Ok(out.count() - before)
     }
 
-    /// Appends all samples of the next chain and returns the offset of its stem; `None` at the end of the chunk.
-    ///
-    /// # Errors
-    /// As [`Decoder::read`].
-    pub fn read_chain(&mut self, out: &mut Vec<Record>) -> Result<Option<usize>, ChunkError> {
+    /// Appends all samples of the next chain of a chunk that is read chain by chain. After an error `at` is where the
+    /// chain begins, and some of its samples are in `out`.
+    #[inline(always)]
+    pub(super) fn read_whole_chain(
+        &mut self,
+        bits: impl BitInstructions,
+        out: &mut impl RecordSink,
+    ) -> Result<(), ChunkError> {
         let start = self.at;
-        if self.read(1, out)? == 0 {
-            return Ok(None);
-        }
-        let plies = self.chain.as_ref().map_or(0, |chain| usize::from(chain.left));
-        self.read(plies, out)?;
-        Ok(Some(start))
-    }
-
-    /// Offset of the next chain, once the current one is read.
-    #[must_use]
-    pub const fn at(&self) -> usize {
-        self.at
+        let numbers = (self.game, self.step);
+        let read = self.begin_chain(bits).and_then(|first| {
+            out.push(first);
+            let Some(mut chain) = self.chain.take() else { return Ok(self.at) };
+            chain.read::<true>(bits, &self.bytes, numbers, usize::MAX, out)?;
+            Ok(chain.movetext.end_byte())
+        });
+        self.at = *read.as_ref().unwrap_or(&start);
+        read.map(|_| ())
     }
 
     /// The chunk's allocation, for reuse.

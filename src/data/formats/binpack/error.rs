@@ -16,12 +16,31 @@ pub enum ChunkError {
     TooLarge { size: u64, most: u64 },
     #[error("its header claims {size} bytes, the file has only {left} more; it was cut off, fetch it again")]
     CutOff { size: u64, left: u64 },
+    #[error("its header claims {size} bytes, but the next chunk's header follows after {found}; the file is damaged")]
+    WrongSize { size: u64, found: u64 },
+    #[error("the chain at byte {at} does not end where the next begins, at byte {next}: its moves are damaged")]
+    Overrun { at: usize, next: usize },
     #[error("the chain at byte {at} is cut off: {left} bytes are left of the chunk, a chain takes 34 or more")]
     Stem { at: usize, left: usize },
     #[error("the first position of the chain at byte {at} is broken: {problem}")]
     Position { at: usize, problem: StemError },
     #[error("move {ply} after the first position of the chain at byte {at} is broken: {problem}")]
     Movetext { at: usize, ply: u16, problem: MovetextError },
+}
+
+impl ChunkError {
+    /// The reason under which the damage is counted.
+    #[must_use]
+    pub const fn counted_as(&self) -> &'static str {
+        match self {
+            ChunkError::Magic { .. } | ChunkError::TooLarge { .. } | ChunkError::WrongSize { .. } => "broken chunk",
+            ChunkError::Header { .. } | ChunkError::CutOff { .. } => "cut-off chunk",
+            ChunkError::Overrun { .. }
+            | ChunkError::Stem { .. }
+            | ChunkError::Position { .. }
+            | ChunkError::Movetext { .. } => "broken chain",
+        }
+    }
 }
 
 /// Why the 32 bytes of a stem are not a position with a move.

@@ -13,12 +13,15 @@
 mod attacks;
 mod bits;
 mod bmi2;
+mod chunks;
 mod decoder;
 mod encoder;
 mod error;
 mod move_code;
 mod parallel_read;
 mod position;
+mod recovery;
+mod scan;
 mod segment_cache;
 mod segments;
 mod stem;
@@ -26,11 +29,13 @@ mod triplet;
 #[cfg(target_arch = "x86_64")]
 mod vbmi2;
 
-pub use decoder::{BrokenChunk, Chunk, Chunks, Decoder, RecordSink};
+pub use chunks::{Chunk, Chunks};
+pub use decoder::{Decoder, RecordSink};
 pub use encoder::{Encoder, InvalidSample, MAX_MOVETEXT_BYTES};
 pub use error::{ChunkError, MovetextError, StemError};
 pub(super) use parallel_read::read;
 pub use position::Position;
+pub use recovery::{BrokenChain, ChainLog, ChainSpan};
 #[cfg(test)]
 pub(crate) use segments::tests::games as random_games;
 pub use segments::{Segment, Segments, UsableSamples};

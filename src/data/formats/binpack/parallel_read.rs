@@ -1,4 +1,4 @@
-//! Reads the samples of a whole binpack: all cores decode chunks, which are sent in file order.
+//! Reads the sound samples of a whole binpack: all cores decode chunks, which are sent in file order.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -7,8 +7,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use rayon::ThreadPool;
 
-use super::decoder::{BrokenChunk, Chunk, Chunks, Decoder};
+use super::recovery::{BrokenChain, ChainLog};
+use super::{Chunk, ChunkError, Chunks, Decoder};
 use crate::data::formats::block_queue::{self, BLOCK_SAMPLES, BlockSender};
+use crate::data::formats::skipped::{SkippedSample, SkippedSamples};
 use crate::data::{DataError, Record};
 
 /// Limits on the chunks decoded at once and on their bytes, which bound the memory.
@@ -16,6 +18,8 @@ const CHUNKS_IN_FLIGHT: usize = 8;
 const BYTES_IN_FLIGHT: u64 = 64 << 20;
 /// Samples of a chunk that are decoded ahead; the rest of larger chunks follows in the chunk's turn.
 const SAMPLES_AHEAD: usize = 1 << 19;
+/// Samples after which a block is complete. Most chains that begin before still fit into the block.
+const WANTED_SAMPLES: usize = BLOCK_SAMPLES - 1024;
 
 /// A chunk that is being decoded.
 struct PendingChunk {
@@ -24,24 +28,22 @@ struct PendingChunk {
 }
 
 struct DecodedChunk {
-    offset: u64,
-    decoder: Decoder,
+    reading: ChunkReader,
     blocks: Vec<Vec<Record>>,
-    problem: Option<super::ChunkError>,
 }
 
-/// Sends all samples of a binpack. Before an error come the samples before it.
+/// Sends all sound samples of a binpack; the broken chunks and chains are skipped and counted.
 pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
-    let broken = |BrokenChunk { offset, problem }| DataError::Chunk { path: path.into(), chunk: offset, problem };
     let most = sender.decoders.current_num_threads().clamp(1, CHUNKS_IN_FLIGHT) + 1;
     let unpacked = block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?;
     let mut chunks = Chunks::new(unpacked.reader);
     let mut pending: VecDeque<PendingChunk> = VecDeque::new();
     loop {
-        let next = chunks.peek().map_err(DataError::read(path))?;
+        let next = chunks.next_chunk();
         let fits = |pending: &VecDeque<PendingChunk>| {
             let bytes: u64 = pending.iter().map(|chunk| chunk.bytes).sum();
-            matches!(next, Ok(Some(size)) if pending.len() < most && bytes + size <= BYTES_IN_FLIGHT)
+            let more = next.as_ref().ok().and_then(Option::as_ref).map(|chunk| chunk.bytes.len() as u64);
+            more.is_some_and(|more| pending.len() < most && bytes + more <= BYTES_IN_FLIGHT)
         };
         while !fits(&pending)
             && let Some(front) = pending.pop_front()
@@ -50,18 +52,8 @@ pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockS
                 return Ok(());
             }
         }
-        if next.map_err(broken)?.is_none() {
-            return Ok(());
-        }
-        let chunk = chunks.next_chunk().map_err(DataError::read(path))?;
-        if chunk.is_err() {
-            for front in std::mem::take(&mut pending) {
-                if !send_chunk(&front, path, sender)? {
-                    return Ok(());
-                }
-            }
-        }
-        pending.extend(chunk.map_err(broken)?.map(|chunk| start_decoding(chunk, sender.decoders)));
+        let Some(chunk) = next.map_err(DataError::read(path))? else { return Ok(()) };
+        pending.push_back(start_decoding(chunk, sender.decoders));
     }
 }
 
@@ -69,50 +61,74 @@ fn start_decoding(chunk: Chunk, decoders: &ThreadPool) -> PendingChunk {
     let bytes = chunk.bytes.len() as u64;
     let (sender, decoded) = sync_channel(1);
     decoders.spawn(move || {
+        let mut reading = ChunkReader::new(chunk);
+        let blocks = (0..SAMPLES_AHEAD / BLOCK_SAMPLES).map_while(|_| reading.next_block()).collect();
         // The receiver may have been dropped.
-        let _ = sender.send(decode(chunk));
+        let _ = sender.send(DecodedChunk { reading, blocks });
     });
     PendingChunk { bytes, decoded }
-}
-
-fn decode(chunk: Chunk) -> DecodedChunk {
-    let mut decoder = Decoder::new(chunk.bytes);
-    let (mut blocks, mut problem) = (Vec::new(), None);
-    while problem.is_none() && blocks.len() < SAMPLES_AHEAD / BLOCK_SAMPLES {
-        let mut block = Vec::with_capacity(BLOCK_SAMPLES);
-        match decoder.read(BLOCK_SAMPLES, &mut block) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => problem = Some(error),
-        }
-        blocks.push(block);
-    }
-    DecodedChunk { offset: chunk.offset, decoder, blocks, problem }
 }
 
 /// Sends a chunk's samples; false when the reader was dropped.
 fn send_chunk(pending: &PendingChunk, path: &Path, sender: &mut BlockSender) -> Result<bool, DataError> {
     let gone = |_| DataError::Read { path: path.into(), cause: std::io::Error::other("a decoding thread stopped") };
-    let DecodedChunk { offset, mut decoder, blocks, problem } = pending.decoded.recv().map_err(gone)?;
-    for block in blocks {
+    let DecodedChunk { mut reading, blocks } = pending.decoded.recv().map_err(gone)?;
+    let mut blocks = blocks.into_iter();
+    while let Some(block) = blocks.next().or_else(|| reading.next_block()) {
         if !sender.send(block)? {
             return Ok(false);
         }
     }
-    let broken = |problem| DataError::Chunk { path: path.into(), chunk: offset, problem };
-    if let Some(problem) = problem {
-        return Err(broken(problem));
+    let mut skipped = SkippedSamples::default();
+    count_damage(reading.offset, reading.damage.as_ref(), &reading.log.broken, &mut skipped);
+    sender.skip_all(skipped);
+    Ok(true)
+}
+
+/// Counts what of the chunk at `offset` could not be read.
+pub fn count_damage(offset: u64, damage: Option<&ChunkError>, broken: &[BrokenChain], skipped: &mut SkippedSamples) {
+    let location = format!("chunk at byte {offset}");
+    if let Some(problem) = damage {
+        skipped
+            .add(problem.counted_as(), || SkippedSample { location: location.clone(), message: problem.to_string() });
     }
-    loop {
+    // The chain that the end of the file cuts is the same damage.
+    let broken = match (damage, broken.split_last()) {
+        (Some(ChunkError::CutOff { left, .. }), Some((last, before))) if last.end as u64 == *left => before,
+        _ => broken,
+    };
+    for BrokenChain { at, end, problem } in broken {
+        skipped.add(problem.counted_as(), || SkippedSample {
+            location: location.clone(),
+            message: format!("{problem}; left out {} bytes", end - at),
+        });
+    }
+}
+
+/// Decodes the samples of a chunk block by block.
+struct ChunkReader {
+    offset: u64,
+    damage: Option<ChunkError>,
+    decoder: Decoder,
+    log: ChainLog,
+    /// Samples that did not fit into the last block.
+    rest: Vec<Record>,
+}
+
+impl ChunkReader {
+    fn new(chunk: Chunk) -> ChunkReader {
+        let Chunk { offset, bytes, damage } = chunk;
+        ChunkReader { offset, damage, decoder: Decoder::new(bytes), log: ChainLog::default(), rest: Vec::new() }
+    }
+
+    /// The next samples, [`BLOCK_SAMPLES`] at most; `None` at the end.
+    fn next_block(&mut self) -> Option<Vec<Record>> {
         let mut block = Vec::with_capacity(BLOCK_SAMPLES);
-        let read = decoder.read(BLOCK_SAMPLES, &mut block);
-        let count = block.len();
-        if count > 0 && !sender.send(block)? {
-            return Ok(false);
+        block.append(&mut self.rest);
+        if block.len() < WANTED_SAMPLES {
+            self.decoder.read_sound(WANTED_SAMPLES - block.len(), &mut block, &mut self.log);
         }
-        read.map_err(broken)?;
-        if count == 0 {
-            return Ok(true);
-        }
+        self.rest = block.split_off(block.len().min(BLOCK_SAMPLES));
+        (!block.is_empty()).then_some(block)
     }
 }

@@ -8,6 +8,7 @@
 //! | 8–39 | the [`Key`] |
 //! | 40–43 | number n of segments |
 //! | 44 … 44+20n−1 | segments: offset in the file (64 bits), bytes, samples, usable samples (32 bits each) |
+//! | … | what is broken in the file, as JSON |
 //! | 4 more | CRC-32 of everything before |
 //!
 //! All numbers are little-endian.
@@ -17,6 +18,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::scan::Scan;
 use super::{Segment, UsableSamples};
 use crate::data::DataError;
 use crate::output::OutputFile;
@@ -25,7 +27,7 @@ const MAGIC: &[u8; 8] = b"FSBPIECE";
 const HEAD_BYTES: usize = 44;
 const SEGMENT_BYTES: usize = 20;
 /// Raised when segments are cut differently or other samples become usable.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Blocks of the file that enter the key, and their length.
 const LOOKS: u64 = 64;
 const LOOK_BYTES: u64 = 4_096;
@@ -62,22 +64,21 @@ impl Key {
     }
 }
 
-/// The cached segments of the file of `length` bytes with this key.
-pub fn load(folder: &Path, key: &Key, length: u64) -> Option<Vec<Segment>> {
+/// The cached scan of the file of `length` bytes with this key.
+pub fn load(folder: &Path, key: &Key, length: u64) -> Option<Scan> {
     let bytes = fs::read(key.path(folder)).ok()?;
     let (body, sum) = bytes.split_last_chunk::<4>()?;
-    let (head, segments) = body.split_at_checked(HEAD_BYTES)?;
-    let proper = head.starts_with(MAGIC)
-        && head[8..40] == *key.0.as_bytes()
-        && crc32fast::hash(body).to_le_bytes() == *sum
-        && segments.len() / SEGMENT_BYTES == word(head, 40) as usize
-        && segments.len().is_multiple_of(SEGMENT_BYTES);
+    let (head, rest) = body.split_at_checked(HEAD_BYTES)?;
+    let proper =
+        head.starts_with(MAGIC) && head[8..40] == *key.0.as_bytes() && crc32fast::hash(body).to_le_bytes() == *sum;
+    let (segments, skipped) = rest.split_at_checked((word(head, 40) as usize).checked_mul(SEGMENT_BYTES)?)?;
+    let skipped = serde_json::from_slice(skipped).ok()?;
     let segments: Vec<Segment> = segments.chunks_exact(SEGMENT_BYTES).map(segment).collect();
     let ends = |segment: &Segment| segment.offset.checked_add(u64::from(segment.bytes));
     let in_order = segments.windows(2).all(|pair| ends(&pair[0]).is_some_and(|end| end <= pair[1].offset));
     let inside = segments.last().and_then(ends).is_some_and(|end| end <= length);
     let sound = segments.iter().all(|segment| segment.usable <= segment.samples);
-    (proper && in_order && inside && sound).then_some(segments)
+    (proper && in_order && inside && sound).then_some(Scan { segments, skipped })
 }
 
 fn segment(bytes: &[u8]) -> Segment {
@@ -89,11 +90,13 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// Stores segments in the cache.
+/// Stores a scan in the cache.
 ///
 /// # Errors
 /// When the folder cannot be written to.
-pub fn store(folder: &Path, key: &Key, segments: &[Segment]) -> Result<(), DataError> {
+pub fn store(folder: &Path, key: &Key, scan: &Scan) -> Result<(), DataError> {
+    let Scan { segments, skipped } = scan;
+    let skipped = serde_json::to_vec(skipped).map_err(|error| DataError::write(folder)(error.into()))?;
     fs::create_dir_all(folder).map_err(DataError::write(folder))?;
     let mut bytes = Vec::with_capacity(HEAD_BYTES + SEGMENT_BYTES * segments.len() + 4);
     bytes.extend(MAGIC);
@@ -103,6 +106,7 @@ pub fn store(folder: &Path, key: &Key, segments: &[Segment]) -> Result<(), DataE
         bytes.extend(segment.offset.to_le_bytes());
         bytes.extend([segment.bytes, segment.samples, segment.usable].map(u32::to_le_bytes).as_flattened());
     }
+    bytes.extend(skipped);
     let sum = crc32fast::hash(&bytes);
     bytes.extend(sum.to_le_bytes());
     let mut out = OutputFile::create(&key.path(folder))?;
@@ -114,9 +118,17 @@ pub fn store(folder: &Path, key: &Key, segments: &[Segment]) -> Result<(), DataE
 mod tests {
     use super::*;
     use crate::data::Needs;
+    use crate::data::formats::skipped::{SkippedSample, SkippedSamples};
 
-    fn segments() -> Vec<Segment> {
-        (0..9).map(|n| Segment { offset: 8 + 100 * n, bytes: 100, samples: 40, usable: 30 + n as u32 }).collect()
+    fn segments(numbers: &[u64]) -> Scan {
+        let segment = |n: &u64| Segment { offset: 8 + 100 * n, bytes: 100, samples: 40, usable: 30 + *n as u32 };
+        let mut skipped = SkippedSamples::default();
+        skipped.add("broken chain", || SkippedSample { location: "chunk at byte 0".into(), message: "odd".into() });
+        Scan { segments: numbers.iter().map(segment).collect(), skipped }
+    }
+
+    fn scan() -> Scan {
+        segments(&[0, 1, 2, 3, 4, 5, 6, 7, 8])
     }
 
     #[test]
@@ -128,8 +140,8 @@ mod tests {
         let (cache, key) =
             (folder.path().join("not/there/yet"), Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable"));
         assert_eq!(load(&cache, &key, 1_000_000), None);
-        store(&cache, &key, &segments()).expect("writable");
-        assert_eq!(load(&cache, &key, 1_000_000), Some(segments()));
+        store(&cache, &key, &scan()).expect("writable");
+        assert_eq!(load(&cache, &key, 1_000_000), Some(scan()));
         assert_eq!(Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable"), key);
         for other in [
             UsableSamples::Pqr,
@@ -159,10 +171,10 @@ mod tests {
         fs::write(&path, b"BINP").expect("writable");
         let key =
             Key::of(&File::open(&path).expect("just written"), UsableSamples::Eval(Needs::Any)).expect("readable");
-        store(folder.path(), &key, &segments()).expect("writable");
+        store(folder.path(), &key, &scan()).expect("writable");
         let stored = key.path(folder.path());
         let good = fs::read(&stored).expect("just written");
-        let check = |bytes: &[u8], length, expected: Option<Vec<Segment>>| {
+        let check = |bytes: &[u8], length, expected: Option<Scan>| {
             fs::write(&stored, bytes).expect("writable");
             assert_eq!(load(folder.path(), &key, length), expected);
         };
@@ -173,9 +185,9 @@ mod tests {
             check(&good[..at], 908, None);
         }
         check(&good, 907, None);
-        check(&good, 908, Some(segments()));
+        check(&good, 908, Some(scan()));
         // Overlapping segments are refused although the checksum is right.
-        store(folder.path(), &key, &[segments()[0], segments()[0]]).expect("writable");
+        store(folder.path(), &key, &segments(&[0, 0])).expect("writable");
         assert_eq!(load(folder.path(), &key, 908), None);
     }
 }

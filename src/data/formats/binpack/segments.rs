@@ -1,23 +1,18 @@
 //! Segments of a binpack, which can be decoded in any order. A segment is some thousand samples: complete chains of
-//! complete games, unless the end of a chunk cuts a game. One pass over the file finds them and checks that all of it
-//! can be read.
+//! complete games, unless the end of a chunk cuts a game. One pass over the file finds them, and counts what of it is
+//! broken.
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::decoder::{Chunk, Decoder, RecordSink};
+use super::decoder::{Decoder, RecordSink};
+use super::scan::{Scan, ScanProgress, scan_file};
+use super::segment_cache;
 use super::triplet::has_triplet;
-use super::{ChunkError, HEADER_BYTES, segment_cache};
-use crate::data::formats::game_numbers::GameNumbers;
+use crate::data::formats::skipped::SkippedSamples;
 use crate::data::{DataError, Method, Needs, Record};
-
-/// Number of samples after which the next game begins a new segment.
-const SEGMENT_SAMPLES: usize = 4_096;
 
 /// The segments of smaller files are not cached: scanning takes no time.
 const MIN_CACHED_BYTES: u64 = 4 << 20;
@@ -57,7 +52,7 @@ impl UsableSamples {
         }
     }
 
-    fn accepts(self, record: &Record) -> bool {
+    pub(super) fn accepts(self, record: &Record) -> bool {
         match self {
             UsableSamples::Eval(needs) => needs.met_by(record),
             UsableSamples::Pqr => has_triplet(record),
@@ -65,10 +60,7 @@ impl UsableSamples {
     }
 }
 
-/// Called with the bytes scanned so far and the file's length.
-pub type ScanProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
-
-/// Consecutive chains of one chunk.
+/// Consecutive chains of one chunk, all of them sound.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Offset in the file.
@@ -87,15 +79,9 @@ pub struct Segments {
     file: File,
     filter: UsableSamples,
     segments: Vec<Segment>,
+    skipped: SkippedSamples,
     /// The number of each segment's first sample in the file.
     first_samples: Vec<u32>,
-}
-
-/// A chunk's contents within the file.
-#[derive(Copy, Clone, Debug)]
-struct ChunkSpan {
-    offset: u64,
-    bytes: u32,
 }
 
 impl Segments {
@@ -114,24 +100,26 @@ impl Segments {
         let file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
         let Some(cache) = cache.filter(|_| length >= MIN_CACHED_BYTES) else {
-            return Segments::scan_file(path, file, filter, threads, progress);
+            let scan = scan_file(path, &file, filter, threads, progress)?;
+            return Segments::from_scan(path, file, filter, scan);
         };
         let key = segment_cache::Key::of(&file, filter).map_err(DataError::read(path))?;
-        if let Some(segments) = segment_cache::load(cache, &key, length) {
-            return Segments::from_segments(path, file, filter, segments);
+        if let Some(scan) = segment_cache::load(cache, &key, length) {
+            return Segments::from_scan(path, file, filter, scan);
         }
-        let segments = Segments::scan_file(path, file, filter, threads, progress)?;
+        let scan = scan_file(path, &file, filter, threads, progress)?;
         // A file that changed during the scan has another key. Storing is best effort.
-        if segment_cache::Key::of(&segments.file, filter).is_ok_and(|after| after == key) {
-            let _ = segment_cache::store(cache, &key, &segments.segments);
+        if segment_cache::Key::of(&file, filter).is_ok_and(|after| after == key) {
+            let _ = segment_cache::store(cache, &key, &scan);
         }
-        Ok(segments)
+        Segments::from_scan(path, file, filter, scan)
     }
 
     /// Scans the whole file on `threads` threads.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged, holds no usable sample, or more than 2^32 − 1 samples.
+    /// When the file cannot be read, holds no usable sample, or more than 2^32 − 1 samples. Damage is no error: what is
+    /// broken is [skipped](Segments::skipped).
     pub fn scan(
         path: &Path,
         filter: UsableSamples,
@@ -139,30 +127,12 @@ impl Segments {
         progress: ScanProgress<'_>,
     ) -> Result<Segments, DataError> {
         let file = File::open(path).map_err(DataError::read(path))?;
-        Segments::scan_file(path, file, filter, threads, progress)
+        let scan = scan_file(path, &file, filter, threads, progress)?;
+        Segments::from_scan(path, file, filter, scan)
     }
 
-    fn scan_file(
-        path: &Path,
-        file: File,
-        filter: UsableSamples,
-        threads: usize,
-        progress: ScanProgress<'_>,
-    ) -> Result<Segments, DataError> {
-        let spans = chunk_spans(&file, path)?;
-        let mut segments: Vec<Segment> = Vec::new();
-        for scanned in scan_chunks(&file, path, filter, &spans, threads, progress) {
-            segments.extend(scanned?);
-        }
-        Segments::from_segments(path, file, filter, segments)
-    }
-
-    fn from_segments(
-        path: &Path,
-        file: File,
-        filter: UsableSamples,
-        segments: Vec<Segment>,
-    ) -> Result<Segments, DataError> {
+    fn from_scan(path: &Path, file: File, filter: UsableSamples, scan: Scan) -> Result<Segments, DataError> {
+        let Scan { segments, skipped } = scan;
         let input = |reason: &str| DataError::Input { input: path.display().to_string(), reason: reason.into() };
         let mut first_samples = Vec::with_capacity(segments.len());
         let mut samples = 0u32;
@@ -172,10 +142,10 @@ impl Segments {
             samples = sum.ok_or_else(|| input("it holds more than 2^32 − 1 samples; split it into smaller files"))?;
         }
         if segments.iter().all(|segment| segment.usable == 0) {
-            let dropped = format!(": none of its {samples} samples can be used");
+            let dropped = format!(": none of its {samples} samples can be used{}", skipped.describe());
             return Err(DataError::NoSamples { path: path.into(), method: filter.method(), dropped });
         }
-        Ok(Segments { path: path.into(), file, filter, segments, first_samples })
+        Ok(Segments { path: path.into(), file, filter, segments, skipped, first_samples })
     }
 
     /// The segments with their samples numbered after `samples` others.
@@ -204,6 +174,12 @@ impl Segments {
     #[must_use]
     pub fn first_sample(&self, segment: usize) -> u32 {
         self.first_samples[segment]
+    }
+
+    /// What of the file is broken and left out.
+    #[must_use]
+    pub const fn skipped(&self) -> &SkippedSamples {
+        &self.skipped
     }
 
     #[must_use]
@@ -261,94 +237,9 @@ impl Segments {
     }
 }
 
-/// Locates the chunks, checking the sizes in their headers against the file's length.
-fn chunk_spans(file: &File, path: &Path) -> Result<Vec<ChunkSpan>, DataError> {
-    let length = file.metadata().map_err(DataError::read(path))?.len();
-    let mut spans = Vec::new();
-    let mut at = 0;
-    while at < length {
-        let broken = |problem| DataError::Chunk { path: path.into(), chunk: at, problem };
-        let mut header = [0; HEADER_BYTES];
-        let header_bytes = (length - at).min(HEADER_BYTES as u64) as usize;
-        file.read_exact_at(&mut header[..header_bytes], at).map_err(DataError::read(path))?;
-        let size = super::decoder::chunk_size(&header[..header_bytes]).map_err(broken)?;
-        let (offset, left) = (at + HEADER_BYTES as u64, length - at - HEADER_BYTES as u64);
-        if size > left {
-            return Err(broken(ChunkError::CutOff { size, left }));
-        }
-        spans.push(ChunkSpan { offset, bytes: size as u32 });
-        at = offset + size;
-    }
-    Ok(spans)
-}
-
-type ScanResult = Result<Vec<Segment>, DataError>;
-
-/// Scans every chunk on `threads` threads, each of which holds one chunk in memory.
-fn scan_chunks(
-    file: &File,
-    path: &Path,
-    filter: UsableSamples,
-    spans: &[ChunkSpan],
-    threads: usize,
-    progress: ScanProgress<'_>,
-) -> Vec<ScanResult> {
-    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let bytes = |span: &ChunkSpan| HEADER_BYTES as u64 + u64::from(span.bytes);
-    let total = spans.iter().map(bytes).sum();
-    let results: Vec<Mutex<Option<ScanResult>>> = spans.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, spans.len().max(1)) {
-            scope.spawn(|| {
-                let mut scratch = Vec::new();
-                while let Some((span, slot)) = {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    spans.get(number).zip(results.get(number))
-                } {
-                    let segments = scan_chunk(file, path, filter, *span, &mut scratch);
-                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(segments);
-                    progress(done.fetch_add(bytes(span), Ordering::Relaxed) + bytes(span), total);
-                }
-            });
-        }
-    });
-    results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
-}
-
-fn scan_chunk(
-    file: &File,
-    path: &Path,
-    filter: UsableSamples,
-    span: ChunkSpan,
-    records: &mut Vec<Record>,
-) -> ScanResult {
-    let mut chunk = Chunk { offset: span.offset, bytes: vec![0; span.bytes as usize] };
-    file.read_exact_at(&mut chunk.bytes, span.offset).map_err(DataError::read(path))?;
-    let broken = |problem| DataError::Chunk { path: path.into(), chunk: span.offset - HEADER_BYTES as u64, problem };
-    let mut decoder = Decoder::new(chunk.bytes);
-    let mut segments: Vec<Segment> = Vec::new();
-    let mut games = GameNumbers::default();
-    loop {
-        records.clear();
-        let Some(at) = decoder.read_chain(records).map_err(broken)? else { return Ok(segments) };
-        let begins = records.first().is_some_and(|record| games.begins_game(record));
-        if let Some(last) = records.last() {
-            games.begins_game(last);
-        }
-        let full = segments.last().is_none_or(|segment| segment.samples as usize >= SEGMENT_SAMPLES && begins);
-        if full {
-            segments.push(Segment { offset: span.offset + at as u64, bytes: 0, samples: 0, usable: 0 });
-        }
-        if let Some(segment) = segments.last_mut() {
-            segment.bytes += (decoder.at() - at) as u32;
-            segment.samples += records.len() as u32;
-            segment.usable += records.iter().filter(|record| filter.accepts(record)).count() as u32;
-        }
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::super::HEADER_BYTES;
     use super::*;
     use crate::chess::{Chess, random_move};
     use crate::data::formats::{Format, SampleWriter};
@@ -356,6 +247,7 @@ pub(crate) mod tests {
     use crate::units::{Ply, Seed};
     use rand::RngExt;
     use shakmaty::Position;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     fn provenance(games: u64) -> Provenance {
         let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
@@ -432,7 +324,11 @@ pub(crate) mod tests {
         let mut broken = bytes.repeat(times);
         *broken.last_mut().expect("not empty") ^= 0xff;
         std::fs::write(&path, &broken[..broken.len() - 1]).expect("writable");
-        assert!(Segments::open(&path, UsableSamples::Eval(Needs::Any), 2, Some(&cache), &|_, _| {}).is_err());
+        let open = || Segments::open(&path, UsableSamples::Eval(Needs::Any), 2, Some(&cache), &|_, _| {});
+        let third = open().expect("the cut is counted");
+        assert_eq!(third.skipped().by_reason_text(), "cut-off chunk: 1");
+        let fourth = open().expect("as before");
+        assert_eq!((third.segments(), third.skipped()), (fourth.segments(), fourth.skipped()));
     }
 
     #[test]
@@ -441,16 +337,25 @@ pub(crate) mod tests {
         let path = folder.path().join("games.binpack");
         games(&path, 20);
         let whole = std::fs::read(&path).expect("just written");
-        let check = |bytes: &[u8], expected: &str| {
+        let scan = |bytes: &[u8]| {
             std::fs::write(&path, bytes).expect("writable");
-            let error =
-                Segments::scan(&path, UsableSamples::Eval(Needs::Any), 2, &|_, _| {}).expect_err("damaged").to_string();
-            assert!(error.contains(expected), "{error}");
+            Segments::scan(&path, UsableSamples::Eval(Needs::Any), 2, &|_, _| {})
+        };
+        let check = |bytes: &[u8], expected: &str| {
+            let segments = scan(bytes).expect("the rest is sound");
+            assert!(segments.samples() > 0);
+            let [first, ..] = &segments.skipped().examples[..] else { panic!("nothing is skipped") };
+            assert!(first.to_string().contains(expected), "{first}");
         };
         check(&whole[..whole.len() - 1], "cut off");
         check(&[&whole[..], b"BI"].concat(), "cut off after 2 of 8 bytes");
         check(&[&whole[..], b"BINX0000"].concat(), "not a binpack");
-        check(b"", "yields no sample");
+        let refused = |bytes: &[u8], expected: &str| {
+            let error = scan(bytes).expect_err("no sample").to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        refused(b"", "yields no sample");
+        refused(b"BINX0000", "broken chunk: 1; the first: chunk at byte 0: found");
         std::fs::write(&path, &whole).expect("writable");
         let segments = Segments::scan(&path, UsableSamples::Eval(Needs::Any), 1, &|_, _| {}).expect("whole again");
         std::fs::write(&path, &whole[..whole.len() / 2]).expect("writable");
