@@ -4,6 +4,7 @@
 use fsbench::chess::{Chess, Color, Perspective};
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
+use fsbench::net::bullet::OutputOrder;
 use fsbench::net::nnue::{Architecture, Nnue};
 use fsbench::net::{
     Activation, FloatNet, NetFile, QuantNet, bullet, forward_integer, load_float, load_quantised, quantise,
@@ -26,25 +27,27 @@ fn evaluate(net: &QuantNet, set: &FeatureSet) {
     assert_eq!(found, expected.sum());
 }
 
-/// The input: the activation, the number of output buckets, the width or 0, then the file.
+/// The input: the activation (the highest bit: output weights input by input), the number of output buckets, the width or 0, then the file.
 pub fn bullet_raw(bytes: &[u8]) {
     let [activation, buckets, width, content @ ..] = bytes else { return };
     let activations = [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise, Activation::Dual];
     let layout = bullet::Layout {
-        activation: activations[usize::from(*activation) % activations.len()],
+        activation: activations[usize::from(*activation & 127) % activations.len()],
         buckets: usize::from(*buckets),
         l1: Some(usize::from(*width)).filter(|width| *width > 0),
+        output_order: if activation & 128 == 0 { OutputOrder::Bucket } else { OutputOrder::Input },
     };
     thread_local! {
         static SET: FeatureSet = FeatureSet::resolve("file(P) * rank(P) for P in pieces").expect("a definition");
     }
     SET.with(|set| {
         let path = file("quantised.bin", content);
-        let Ok(loaded) = bullet::load(&path, set, layout) else { return };
+        let Ok((loaded, _)) = bullet::load(&path, set, layout) else { return };
         evaluate(&loaded.net, set);
         bullet::save(&path, &loaded.net).expect("a network of bullet's format");
-        let layout = bullet::Layout { l1: Some(loaded.net.shape.l1), ..layout };
-        assert_eq!(bullet::load(&path, set, layout).expect("just written"), loaded);
+        let output_order = OutputOrder::Bucket;
+        let layout = bullet::Layout { l1: Some(loaded.net.shape.l1), output_order, ..layout };
+        assert_eq!(bullet::load(&path, set, layout).expect("just written").0, loaded);
     });
 }
 

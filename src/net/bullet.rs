@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | l1·features | feature transformer weights, feature by feature (l1 × features, column-major) | QA |
 //! | l1 | its biases | QA |
-//! | inputs·buckets | output weights, bucket by bucket: those of stm's values, then nstm's | QB |
+//! | inputs·buckets | output weights in an [`OutputOrder`]: of stm's values, then nstm's | QB |
 //! | buckets | output biases | QA·QB |
 //!
 //! `inputs` is 2·l1, with pairwise l1. The repeated text `bullet` pads the file to a multiple of 64 bytes.
@@ -18,9 +18,45 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use super::other_kind::other_kind;
 use super::{Activation, BucketRule, NetError, NetFile, Origin, OutputBuckets, QuantDense, QuantNet, Scheme, Shape};
 use crate::features::FeatureSet;
 use crate::output::OutputFile;
+
+/// The order of the output weights, which the author of a trainer chooses and a file does not tell.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputOrder {
+    /// Bucket by bucket: saved with `.transpose()`.
+    #[default]
+    Bucket,
+    /// Input by input, each with its weight for every bucket: saved without `.transpose()`.
+    Input,
+}
+
+impl OutputOrder {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OutputOrder::Bucket => "bucket",
+            OutputOrder::Input => "input",
+        }
+    }
+
+    const fn other(self) -> OutputOrder {
+        match self {
+            OutputOrder::Bucket => OutputOrder::Input,
+            OutputOrder::Input => OutputOrder::Bucket,
+        }
+    }
+
+    /// Where the weight of an input for a bucket stands.
+    const fn index(self, (input, inputs): (usize, usize), (bucket, buckets): (usize, usize)) -> usize {
+        match self {
+            OutputOrder::Bucket => bucket * inputs + input,
+            OutputOrder::Input => input * buckets + bucket,
+        }
+    }
+}
 
 /// The properties of the network that the file does not store.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -30,6 +66,7 @@ pub struct Layout {
     pub buckets: usize,
     /// Accumulator width; `None` derives it from the file's size.
     pub l1: Option<usize>,
+    pub output_order: OutputOrder,
 }
 
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -65,7 +102,7 @@ const PADDING: &[u8] = b"bullet";
 ///
 /// # Errors
 /// When the file cannot be read, its size fits no network of that layout, or a weight is too large for the scheme.
-pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<NetFile, NetError> {
+pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<(NetFile, OrderEvidence), NetError> {
     let read = |reason| NetError::Read { path: path.into(), reason };
     let invalid = |reason| NetError::Bullet { path: path.into(), reason };
     let file = File::open(path).map_err(read)?;
@@ -75,15 +112,74 @@ pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<NetFile, Ne
     }
     let mut bytes = Vec::with_capacity(size as usize);
     file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
-    let shape = shape(&bytes, set.num_features(), layout).map_err(invalid)?;
+    let unreadable = |reason| other_kind(path, &bytes).unwrap_or_else(|| invalid(reason));
+    let shape = shape(&bytes, set.num_features(), layout).map_err(unreadable)?;
     let content = |reason| NetError::Content { path: path.into(), reason: Box::new(reason) };
     shape.validate().map_err(content)?;
-    let net = parse(&bytes, shape);
+    let net = parse(&bytes, shape, layout.output_order);
     for (bucket, stack) in net.stacks.iter().enumerate() {
         let checked = stack[0].check_weights(&format!("bucket {bucket}"), &net.scheme, net.shape.activation);
         checked.map_err(content)?;
     }
-    Ok(NetFile { origin: Origin::of(set), net })
+    let evidence = order_evidence(&net, layout.output_order);
+    Ok((NetFile { origin: Origin::of(set), net }, evidence))
+}
+
+/// What the output weights themselves tell about their order.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum OrderEvidence {
+    /// There is one bucket, or the weights speak for the order in which they were read.
+    Agrees,
+    /// The weights speak for this other order.
+    Contradicts(OutputOrder),
+    Unknown,
+}
+
+/// A neuron's weights for two buckets in a row are similar in a trained network, while numbers that belong to different
+/// neurons are not: the order in which neighbouring buckets correlate is the right one.
+fn order_evidence(net: &QuantNet, order: OutputOrder) -> OrderEvidence {
+    let buckets = net.stacks.len();
+    if buckets == 1 {
+        return OrderEvidence::Agrees;
+    }
+    let inputs = net.stacks[0][0].inputs;
+    let read = |bucket: usize, input: usize| f64::from(net.stacks[bucket][0].weights[input]);
+    // The weight that the other order would have read: the same place in the file.
+    let otherwise = |bucket: usize, input: usize| {
+        let place = order.other().index((input, inputs), (bucket, buckets));
+        match order {
+            OutputOrder::Bucket => read(place / inputs, place % inputs),
+            OutputOrder::Input => read(place % buckets, place / buckets),
+        }
+    };
+    let pairs = || (1..buckets).flat_map(|bucket| (0..inputs).map(move |input| (bucket, input)));
+    let of = |weight: &dyn Fn(usize, usize) -> f64| {
+        correlation(pairs().map(|(bucket, input)| (weight(bucket - 1, input), weight(bucket, input))))
+    };
+    let here = of(&read);
+    let there = of(&otherwise);
+    // Five standard deviations of a correlation by chance, and clearly more than the other.
+    let least = 0.1 + 5.0 / ((buckets - 1) as f64 * inputs as f64).sqrt();
+    if here > least && here > 3.0 * there {
+        OrderEvidence::Agrees
+    } else if there > least && there > 3.0 * here {
+        OrderEvidence::Contradicts(order.other())
+    } else {
+        OrderEvidence::Unknown
+    }
+}
+
+/// Pearson's correlation; 0 if either side is constant.
+fn correlation(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut sums = [0.0; 6];
+    for (x, y) in pairs {
+        for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, y * y, x * y]) {
+            *sum += term;
+        }
+    }
+    let [count, x, y, xx, yy, xy] = sums;
+    let spread = (count * xx - x * x) * (count * yy - y * y);
+    if spread > 0.0 { (count * xy - x * y) / spread.sqrt() } else { 0.0 }
 }
 
 /// Writes the file atomically.
@@ -99,7 +195,7 @@ pub fn save(path: &Path, net: &QuantNet) -> Result<(), NetError> {
 
 /// The shape whose numbers and padding make up the file.
 fn shape(bytes: &[u8], features: u32, layout: Layout) -> Result<Shape, BulletError> {
-    let Layout { activation, buckets, l1 } = layout;
+    let Layout { activation, buckets, l1, .. } = layout;
     let size = bytes.len();
     let shape = |l1| Shape {
         activation,
@@ -142,15 +238,19 @@ fn numbers(shape: &Shape) -> Option<usize> {
 }
 
 /// Reads the network from at least as many bytes as `shape` needs.
-fn parse(bytes: &[u8], shape: Shape) -> QuantNet {
+fn parse(bytes: &[u8], shape: Shape, order: OutputOrder) -> QuantNet {
     let (pairs, _) = bytes.as_chunks::<2>();
     let mut numbers = pairs.iter().map(|pair| i16::from_le_bytes(*pair));
     let mut take = |count: usize| -> Vec<i16> { numbers.by_ref().take(count).collect() };
     let ft_weights = take(shape.features as usize * shape.l1);
     let ft_biases = take(shape.l1);
     let inputs = 2 * shape.activation.outputs(shape.l1);
-    let weights: Vec<Vec<i16>> = (0..shape.buckets.count).map(|_| take(inputs)).collect();
-    let biases = take(shape.buckets.count);
+    let buckets = shape.buckets.count;
+    let outputs = take(inputs * buckets);
+    let of_bucket =
+        |bucket| (0..inputs).map(|input| outputs[order.index((input, inputs), (bucket, buckets))]).collect();
+    let weights: Vec<Vec<i16>> = (0..buckets).map(of_bucket).collect();
+    let biases = take(buckets);
     let layer = |(weights, bias): (Vec<i16>, &i16)| {
         vec![QuantDense { inputs, outputs: 1, weights, biases: vec![i32::from(*bias)] }]
     };
@@ -194,7 +294,7 @@ mod tests {
         let shape = Shape { activation, buckets, ..Shape::plain(64, l1, vec![]) };
         let count = numbers(&shape).expect("small");
         let bytes: Vec<u8> = (0..count).flat_map(|n| ((n * 31 % 201) as i16 - 100).to_le_bytes()).collect();
-        parse(&bytes, shape)
+        parse(&bytes, shape, OutputOrder::Bucket)
     }
 
     #[test]
@@ -223,13 +323,49 @@ mod tests {
         ] {
             let net = net(activation, buckets, l1);
             save(&path, &net).expect("saved");
-            let layout = Layout { activation, buckets, l1: None };
-            let back = load(&path, &set(), layout).expect("loads");
+            let layout = Layout { activation, buckets, l1: None, output_order: OutputOrder::Bucket };
+            let (back, _) = load(&path, &set(), layout).expect("loads");
             assert_eq!(back.net, net);
-            assert_eq!(load(&path, &set(), Layout { l1: Some(l1), ..layout }).expect("loads"), back);
+            assert_eq!(load(&path, &set(), Layout { l1: Some(l1), ..layout }).expect("loads").0, back);
             assert!(load(&path, &set(), Layout { l1: Some(l1 + 2), ..layout }).is_err());
             assert_eq!(forward_integer(&back.net, 0, &[1, 2], &[3]), forward_integer(&net, 0, &[1, 2], &[3]));
         }
+    }
+
+    /// The same network in both orders, with buckets that are alike and ones that are not.
+    #[test]
+    fn both_orders_of_the_output_weights_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("quantised.bin");
+        let mut net = net(Activation::Screlu, 8, 16);
+        let check = |net: &QuantNet, expected: fn(OutputOrder, OutputOrder) -> OrderEvidence| {
+            for stored in [OutputOrder::Bucket, OutputOrder::Input] {
+                let mut in_order = net.clone();
+                for (place, weight) in net.stacks.iter().flat_map(|stack| &stack[0].weights).enumerate() {
+                    let place = stored.index((place % 32, 32), (place / 32, 8));
+                    in_order.stacks[place / 32][0].weights[place % 32] = *weight;
+                }
+                save(&path, &in_order).expect("saved");
+                for read in [OutputOrder::Bucket, OutputOrder::Input] {
+                    let layout = Layout { activation: Activation::Screlu, buckets: 8, l1: None, output_order: read };
+                    let (file, evidence) = load(&path, &set(), layout).expect("loads");
+                    assert_eq!(file.net == *net, read == stored);
+                    assert_eq!(evidence, expected(stored, read), "{stored:?} read as {read:?}");
+                }
+            }
+        };
+        let weight = |number: usize| ((number * number * 7919 + number * 31) % 241) as i16 - 120;
+        for (bucket, stack) in net.stacks.iter_mut().enumerate() {
+            stack[0].weights = (0..32).map(|input| weight(bucket * 32 + input)).collect();
+        }
+        check(&net, |_, _| OrderEvidence::Unknown);
+        for (bucket, stack) in net.stacks.iter_mut().enumerate() {
+            stack[0].weights = (0..32).map(|input| weight(input) / 2 + weight(bucket * 32 + input) / 8).collect();
+        }
+        check(&net, |stored, read| match stored == read {
+            true => OrderEvidence::Agrees,
+            false => OrderEvidence::Contradicts(stored),
+        });
     }
 
     /// A file that is cut anywhere is refused.
@@ -237,7 +373,8 @@ mod tests {
     fn broken_files_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("quantised.bin");
-        let layout = Layout { activation: Activation::Screlu, buckets: 1, l1: None };
+        let output_order = OutputOrder::Bucket;
+        let layout = Layout { activation: Activation::Screlu, buckets: 1, l1: None, output_order };
         let net = net(Activation::Screlu, 1, 5);
         let whole = bytes(&net).expect("one of bullet's");
         let check = |bytes: &[u8], layout: Layout, expected: &str| {
@@ -246,7 +383,7 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         };
         for length in 0..whole.len() {
-            check(&whole[..length], layout, "quantised.bin: ");
+            check(&whole[..length], layout, "quantised.bin");
         }
         let mut damaged = whole.clone();
         *damaged.last_mut().expect("bytes") ^= 1;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::bullet::{OrderEvidence, OutputOrder};
 use super::nnue::{Architecture, Nnue, is_nnue};
 use super::{Checkpoint, NetError, NetFile, Scheme, Shape, bullet, load_float, quantise, read_description};
 use crate::features::FeatureSet;
@@ -26,6 +27,8 @@ pub struct LoadedNetwork {
     /// Only of `.nnue` files.
     pub architecture: Option<Architecture>,
     pub description: Option<String>,
+    /// Only of bullet's files: the order in which the output weights were read, and what they tell about it.
+    pub output_order: Option<(OutputOrder, OrderEvidence)>,
 }
 
 /// Loads a network file of any kind: fsbench's, a checkpoint, a `.nnue` file or, if the options say so, bullet's.
@@ -35,19 +38,21 @@ pub struct LoadedNetwork {
 pub fn load(path: &Path, options: &LoadOptions) -> Result<LoadedNetwork, NetError> {
     if let Some((set, layout)) = &options.bullet {
         let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
-        let file = bullet::load(path, &set, *layout)?;
-        return Ok(LoadedNetwork { file, format: "bullet", architecture: None, description: None });
+        let (file, evidence) = bullet::load(path, &set, *layout)?;
+        let output_order = Some((layout.output_order, evidence));
+        return Ok(LoadedNetwork { file, format: "bullet", architecture: None, description: None, output_order });
     }
     if !is_nnue(path)? {
         let (file, precision) = load_quantised(path, options.scheme.as_ref())?;
         let format = if precision == StoredPrecision::Float { "checkpoint, quantised" } else { "fsbench" };
         let description = if precision == StoredPrecision::Float { None } else { read_description(path)? };
-        return Ok(LoadedNetwork { file, format, architecture: None, description });
+        return Ok(LoadedNetwork { file, format, architecture: None, description, output_order: None });
     }
     let nnue = Nnue::load(path, options.architecture)?;
     let architecture = Some(nnue.architecture);
     let description = Some(String::from_utf8_lossy(&nnue.description).into_owned());
-    Ok(LoadedNetwork { file: nnue.into_file()?, format: "nnue", architecture, description })
+    let file = nnue.into_file()?;
+    Ok(LoadedNetwork { file, format: "nnue", architecture, description, output_order: None })
 }
 
 /// The numbers that a network's file holds.

@@ -15,6 +15,7 @@ mod ft_permute;
 mod integer;
 mod load;
 pub mod nnue;
+mod other_kind;
 mod quantise;
 mod scheme;
 mod shape;

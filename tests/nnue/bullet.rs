@@ -85,6 +85,58 @@ fn raw_networks_round_trip_and_score_the_same() {
     assert_eq!(i64::from(Scheme::simple().internal_score(raw_score)), expected);
 }
 
+/// The same network with the output weights input by input, as bullet saves them without `.transpose()`.
+#[test]
+fn both_orders_of_the_output_weights_give_the_same_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, raw, other] =
+        ["net.safetensors", "quantised.bin", "untransposed.bin"].map(|name| folder.path().join(name));
+    let mut file = network();
+    file.save(&own).unwrap();
+    succeed(&["net", "convert", text(&own), text(&raw), "--to", "bullet"]);
+    let reorder = || {
+        let mut bytes = std::fs::read(&raw).unwrap();
+        let at = 2 * 769 * 24;
+        let weights = bytes[at..at + 2 * 48 * 4].to_vec();
+        for place in 0..48 * 4 {
+            let from = 2 * (place % 4 * 48 + place / 4);
+            bytes[at + 2 * place..][..2].copy_from_slice(&weights[from..from + 2]);
+        }
+        std::fs::write(&other, bytes).unwrap();
+    };
+    reorder();
+    let eval = |path: &Path, more: &[&str]| {
+        let arguments = ["eval", "--net", text(path), "--fen", FEN, "--bullet", "chess768", "--buckets", "4"];
+        let output = fsbench(&[&arguments[..], more].concat());
+        assert!(output.status.success());
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (expected, note) = eval(&raw, &[]);
+    assert!(note.contains("are read bucket by bucket") && note.contains("--output-order input"), "{note}");
+    let by_input = ["--output-order", "input"];
+    assert_eq!(eval(&other, &by_input), (expected.clone(), String::new()));
+    assert_eq!(eval(&raw, &["--output-order", "bucket"]), (expected, String::new()));
+    assert_ne!(eval(&other, &[]).0, eval(&raw, &[]).0);
+    // Buckets that are alike, as in a trained network, show the order.
+    let first = file.net.stacks[0][0].weights.clone();
+    for stack in &mut file.net.stacks {
+        for (weight, first) in stack[0].weights.iter_mut().zip(&first) {
+            *weight = (*first * 3 + *weight) / 4;
+        }
+    }
+    file.save(&own).unwrap();
+    succeed(&["net", "convert", text(&own), text(&raw), "--to", "bullet", "--force"]);
+    reorder();
+    assert_eq!(eval(&raw, &[]).1, "");
+    assert!(eval(&other, &[]).1.contains("seems to hold its output weights input by input"));
+    assert!(eval(&raw, &by_input).1.contains("give --output-order bucket"));
+    // `net convert` reads either.
+    let back = folder.path().join("back.safetensors");
+    let options = ["--bullet", "chess768", "--buckets", "4", "--output-order", "input"];
+    succeed(&[&["net", "convert", text(&other), text(&back)][..], &options].concat());
+    assert_eq!(std::fs::read(&own).unwrap(), std::fs::read(&back).unwrap());
+}
+
 #[test]
 fn broken_raw_networks_are_bad_requests() {
     let folder = tempfile::tempdir().unwrap();

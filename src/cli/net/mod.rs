@@ -11,6 +11,7 @@ use anyhow::Context;
 use super::Failure;
 use crate::engine::Model;
 use crate::measure::Network;
+use crate::net::bullet::{OrderEvidence, OutputOrder};
 use crate::net::nnue::Architecture;
 use crate::net::{self, Activation, LoadOptions, LoadedNetwork, NetFile, Scheme, bullet, load_float, load_quantised};
 use crate::play::{NetworkPlayer, Player, PlayerKind};
@@ -55,6 +56,10 @@ pub(super) struct FormatHints {
     /// Bullet file: accumulator width, if the file's size fits several
     #[arg(long, value_name = "WIDTH", requires = "bullet")]
     l1: Option<usize>,
+    /// Bullet file with output buckets: order of the output weights, bucket by bucket (saved with `.transpose()`) or input
+    /// by input (saved without) [default: bucket]
+    #[arg(long, value_enum, value_name = "ORDER", requires = "bullet")]
+    output_order: Option<OutputOrder>,
     /// Run folder: load the network of the last epoch instead of the best one
     #[arg(long, conflicts_with = "bullet")]
     last: bool,
@@ -97,7 +102,8 @@ impl NetArgument {
 impl FormatHints {
     /// Hints for files other than bullet's.
     pub(super) fn new(arch: Option<Architecture>, last: bool, scheme: Option<String>) -> FormatHints {
-        FormatHints { arch, bullet: None, activation: Activation::Screlu, buckets: 1, l1: None, last, scheme }
+        let (bullet, activation, output_order) = (None, Activation::Screlu, None);
+        FormatHints { arch, bullet, activation, buckets: 1, l1: None, output_order, last, scheme }
     }
 
     /// The file to load: `path`, or a network in the run folder `path`.
@@ -112,7 +118,9 @@ impl FormatHints {
     }
 
     fn load_options(&self) -> anyhow::Result<LoadOptions> {
-        let layout = bullet::Layout { activation: self.activation, buckets: self.buckets as usize, l1: self.l1 };
+        let output_order = self.output_order.unwrap_or_default();
+        let buckets = self.buckets as usize;
+        let layout = bullet::Layout { activation: self.activation, buckets, l1: self.l1, output_order };
         let bullet = self.bullet.clone().map(|set| (set, layout));
         Ok(LoadOptions { architecture: self.arch, scheme: self.scheme()?, bullet })
     }
@@ -164,5 +172,30 @@ pub(super) fn load_player(path: &Path, hints: &FormatHints) -> Result<Player, Fa
 pub(super) fn load(path: &Path, hints: &FormatHints) -> Result<LoadedNetwork, Failure> {
     let path = &hints.file(path).map_err(Failure::Request)?;
     let options = hints.load_options().map_err(Failure::Request)?;
-    net::load(path, &options).map_err(Failure::request)
+    let loaded = net::load(path, &options).map_err(Failure::request)?;
+    note_output_order(path, hints.output_order, &loaded);
+    Ok(loaded)
+}
+
+/// Says in which order the output weights of a bullet file were read, unless it was given or the weights show that it is
+/// right.
+fn note_output_order(path: &Path, given: Option<OutputOrder>, loaded: &LoadedNetwork) {
+    let path = path.display();
+    match loaded.output_order {
+        Some((order, OrderEvidence::Contradicts(other))) => note!(
+            "warning: {path} seems to hold its output weights {} by {}, but was read with --output-order {}; give \
+             --output-order {}",
+            other.name(),
+            other.name(),
+            order.name(),
+            other.name()
+        ),
+        Some((order, OrderEvidence::Unknown)) if given.is_none() => note!(
+            "note: the output weights of {path} are read {} by {}, which the file does not show; if bullet saved them \
+             without `.transpose()`, give --output-order input",
+            order.name(),
+            order.name()
+        ),
+        _ => {}
+    }
 }
