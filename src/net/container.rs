@@ -14,6 +14,7 @@ use safetensors::{Dtype, SafeTensorError, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
 use super::file::Origin;
+use super::other_kind::other_kind;
 use super::{NetError, Scheme, Shape};
 use crate::output::OutputFile;
 
@@ -172,7 +173,8 @@ pub(super) struct Container<'a> {
 impl<'a> Container<'a> {
     pub(super) fn new(path: &'a Path, bytes: &'a [u8], kind: FileKind) -> Result<Container<'a>, NetError> {
         let container = |reason| NetError::Container { path: path.into(), reason };
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(container)?;
+        let unreadable = |reason| other_kind(path, bytes).unwrap_or_else(|| container(reason));
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
         let foreign = || NetError::Foreign { path: path.into(), key: KEY, kind: kind.name() };
         let json = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(foreign)?;
         let header: Header =

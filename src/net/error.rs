@@ -18,6 +18,8 @@ pub enum NetError {
     Write(#[from] OutputError),
     #[error("{path} is not a complete safetensors file ({reason}); was it only partly copied?")]
     Container { path: PathBuf, reason: safetensors::SafeTensorError },
+    #[error("{path} is {what}, not a network")]
+    NotNetwork { path: PathBuf, what: String },
     #[error("{path} has no `{key}` in its metadata: it is not a {kind} written by fsbench")]
     Foreign { path: PathBuf, key: &'static str, kind: &'static str },
     #[error("{path}: the metadata entry is invalid: {reason}")]

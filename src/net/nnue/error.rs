@@ -12,8 +12,11 @@ pub enum NnueError {
     Truncated { what: &'static str, at: usize, needed: u64, size: usize },
     #[error("byte 0: version {0:08x} is not of a .nnue file (7af32f16 or 7af32f20)")]
     Version(u32),
-    #[error("byte 4: hash {hash:08x} belongs to no known architecture ({known})")]
-    Unknown { hash: u32, known: String },
+    #[error(
+        "byte 4: version {version:08x} with hash {hash:08x} is no Stockfish network that fsbench knows{description}; known are \
+         {known}"
+    )]
+    Unknown { version: u32, hash: u32, description: String, known: String },
     #[error("byte 4: the file is of architecture {found}, not {wanted}")]
     Other { found: String, wanted: Architecture },
     #[error("byte {at}: the hash of {what} is {found:08x}, not {expected:08x}; the file is damaged")]

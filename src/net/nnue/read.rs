@@ -3,6 +3,7 @@
 use super::architecture::{Encoding, WeightRange};
 use super::{Architecture, Nnue, NnueError, PADDING, leb128};
 use crate::net::{QuantDense, QuantNet, Shape};
+use crate::text::excerpt;
 
 /// A cursor over the bytes of a file. `what` names the next part of the file for error messages.
 struct NnueReader<'a> {
@@ -155,8 +156,9 @@ fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Resu
     let matches = |one: &Architecture| one.version() == version && one.hash() == hash;
     let found: Vec<Architecture> = Architecture::ALL.into_iter().filter(matches).collect();
     if found.is_empty() {
-        let known = Architecture::ALL.map(|one| format!("{one} {:08x}", one.hash())).join(", ");
-        return Err(NnueError::Unknown { hash, known });
+        let known = Architecture::ALL.map(|one| format!("{one} ({:08x}, {:08x})", one.version(), one.hash()));
+        let description = describe_unknown(reader);
+        return Err(NnueError::Unknown { version, hash, description, known: known.join(", ") });
     }
     match wanted {
         None => Ok(found),
@@ -165,6 +167,15 @@ fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Resu
             let found = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
             Err(NnueError::Other { found, wanted })
         }
+    }
+}
+
+/// What the file says of itself, for an error message.
+fn describe_unknown(reader: &mut NnueReader<'_>) -> String {
+    let length = reader.number("the description's length").unwrap_or(0);
+    match reader.take(u64::from(length), "the description") {
+        Ok(text) if !text.is_empty() => format!("; it calls itself \"{}\"", excerpt(text, 300)),
+        _ => String::new(),
     }
 }
 
