@@ -90,8 +90,7 @@ fn every_command_uses_what_is_sound_and_names_the_rest() {
 
     let service = |data: &str, threads: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
-        let arguments =
-            ["samples-service", "--set", "piece", "--method", "eval", "--needs", "any", "--batch-size", "64"];
+        let arguments = ["samples-service", "piece", "--method", "eval", "--needs", "any", "--batch-size", "64"];
         command.args(arguments).args(["--read", "auto", "--threads", threads, "--data", data]);
         command.current_dir(path).env("FSBENCH_CACHE", path.join("cache")).stdin(Stdio::null());
         let output = command.output().unwrap();

@@ -79,12 +79,17 @@ fn viriformat() -> Vec<u8> {
 fn viriformat_is_named_whatever_the_file_is_called() {
     let folder = TempDir::new().unwrap();
     let games = viriformat().repeat(40);
-    for file in ["x.vf", "x.bin", "x.binpack", "x", "x.data", "x.txt"] {
-        check_refused(folder.path(), file, &games, "viriformat");
-        check_refused(folder.path(), file, &games[..48], "viriformat");
+    check_refused(folder.path(), "x.vf", &games, "viriformat");
+    let named = |file: &str, content: &[u8], name: &str| {
+        fs::write(folder.path().join(file), content).unwrap();
+        check(&fsbench(&["dataset", "info", file], folder.path()), 2, name);
+    };
+    for file in ["x.bin", "x.binpack", "x", "x.data", "x.txt"] {
+        named(file, &games, "viriformat");
+        named(file, &games[..48], "viriformat");
     }
-    check_refused(folder.path(), "x.vf.zst", &zstd::encode_all(&games[..], 1).unwrap(), "viriformat");
-    check_refused(folder.path(), "x.bin", &games[..32].repeat(100), "marlinformat");
+    named("x.vf.zst", &zstd::encode_all(&games[..], 1).unwrap(), "viriformat");
+    named("x.bin", &games[..32].repeat(100), "marlinformat");
     fs::write(folder.path().join("x"), &games).unwrap();
     check(&fsbench(&["dataset", "info", "x", "--from", "bullet"], folder.path()), 2, "viriformat");
 }

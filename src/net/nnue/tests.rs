@@ -204,7 +204,7 @@ fn errors_name_the_damaged_byte() {
     };
     // The header has 12 bytes and the description 6. The transformer's hash is at 18, its biases start at 22.
     check(0, &[1], "byte 0: version 7af32f01 is not");
-    check(4, &[0, 0, 0, 0], "with hash 00000000 is no Stockfish network that fsbench knows");
+    check(4, &[0, 0, 0, 0], "byte 4: version 7af32f20 with hash 00000000 is no Stockfish network");
     check(8, &[0xff; 4], "the file ends at byte");
     check(8, &[0xf0, 0xff, 0xff, 0xff], "the file ends at byte");
     check(18, &[0], "byte 18: the hash of the feature transformer is");
