@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::dataset::{progress, warn_without_plies};
+use super::dataset::warn_without_plies;
 use super::print::StdoutError;
+use super::progress_bar::progress;
 use super::sample::SeveralData;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
@@ -169,7 +170,7 @@ impl Notes {
 
 impl PrepareObserver for Notes {
     fn scanned(&self, done: u64, total: u64) {
-        let template = "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left";
+        let template = "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {left}";
         let mut bar = self.bar();
         let bar = bar.get_or_insert_with(|| progress(Some(total), template));
         bar.set_length(total);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::{Threads, failure, progress};
+use super::{Threads, failure};
+use crate::cli::progress_bar::progress;
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
