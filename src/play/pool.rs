@@ -53,7 +53,11 @@ impl PlayingTable<'_> {
             while !stop.load(Ordering::Relaxed)
                 && let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed))
             {
-                let game = self.game(&mut seats, *number, &stop);
+                let game = match self.game(&mut seats, *number, &stop) {
+                    // An engine that could not be started.
+                    Err(MatchError::Engine { .. }) if self.is_ending(&stop) => Err(MatchError::Stopped),
+                    game => game,
+                };
                 let failed = game.is_err();
                 if games.send(game).is_err() || failed {
                     return;
