@@ -178,24 +178,31 @@ fn a_sequential_test_stops_the_match() {
     assert_eq!(timeless(folder.path(), "test").matches("[Round ").count() as u64, 2 * pairs);
 }
 
-/// An engine that plays b's moves, and runs `trouble` in the seventh ply of every game.
+/// An engine that makes one move from any position of [`quiet_book`], and then runs `trouble`.
 fn troubled(folder: &Path, name: &str, trouble: &str) {
     let plays = format!(
-        "set -- $moves; if [ $# -ge 6 ]; then {trouble}; else {PROGRAM} uci --net b.safetensors \
-         \"position fen $fen${{moves:+ moves $moves}}\" 'go nodes 20'; fi"
+        "set -- $moves; case $# in 0) m=g1f3;; 1) m=g8f6;; *) m=;; esac; \
+         if [ -n \"$m\" ]; then echo info depth 1 score cp 0; echo bestmove $m; else {trouble}; fi"
     );
     Script::new(&plays).write(&folder.join(name));
+}
+
+/// Replaces the book by 40 openings: the initial position at different counts of the fifty-move rule.
+fn quiet_book(folder: &Path) {
+    let fens = (0..40).map(|clock| format!("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - {clock} 30\n"));
+    fs::write(folder.join("book.epd"), fens.collect::<String>()).unwrap();
 }
 
 /// An odd answer costs the game in which it was given, with the reason in PGN, journal and document; the match goes on.
 #[test]
 fn an_odd_answer_forfeits_its_game() {
     let folder = bench();
+    quiet_book(folder.path());
     let check = |trouble: &str, reason: &str, tag: &str, message: &str| {
         troubled(folder.path(), "odd", trouble);
         let out = folder.path().join("odd-games");
         let arguments =
-            "a.safetensors uci:./odd --nodes 20 --pairs 2 --hash 1 --patience 2 --concurrency 2 --out odd-games";
+            "a.safetensors uci:./odd --nodes 20 --pairs 2 --hash 1 --patience 5 --concurrency 2 --out odd-games";
         let document = json(folder.path(), arguments);
         assert_eq!((&document["games"]["wins"], &document["games"]["losses"]), (&4.into(), &0.into()), "{trouble}");
         assert_eq!(document["players"][0]["forfeits"], serde_json::json!({}));
@@ -214,8 +221,8 @@ fn an_odd_answer_forfeits_its_game() {
         assert!(text.contains("odd lost 4 games by forfeit: "), "{text}");
         fs::remove_dir_all(out).unwrap();
     };
-    let illegal = "answered \"bestmove a1b8\": that move is illegal}";
-    check("echo bestmove a1b8", "nonsense", "rules infraction", illegal);
+    let illegal = "answered \"bestmove h8a7\": that move is illegal}";
+    check("echo bestmove h8a7", "nonsense", "rules infraction", illegal);
     check(
         "echo 'bestmove (none)'",
         "nonsense",
@@ -226,7 +233,7 @@ fn an_odd_answer_forfeits_its_game() {
     check("echo bestmove NULL", "nonsense", "rules infraction", "answered \"bestmove NULL\": that is not a move}");
     check("exit 3", "ended", "abandoned", "ended (exit status: 3)}");
     check("echo '{no memory}' >&2; exit 3", "ended", "abandoned", "ended (exit status: 3): no memory}");
-    check(":", "silent", "abandoned", "gave no answer within 2 s}");
+    check(":", "silent", "abandoned", "gave no answer within 5 s}");
 }
 
 /// Won by White at the first move: games of one ply.
@@ -255,6 +262,7 @@ fn an_engine_that_fails_once_loses_one_game() {
 fn an_engine_that_never_works_ends_the_match() {
     let folder = bench();
     let path = folder.path();
+    quiet_book(path);
     let arguments = "a.safetensors uci:./bad --nodes 20 --pairs 20 --hash 1 --concurrency 1 --out games";
     Script::new("exit 3").write(&path.join("bad"));
     refused(path, arguments, 1, "it lost 8 games in a row by forfeit; these games are not kept");
@@ -311,9 +319,8 @@ fn engines_take_arguments() {
     let path = folder.path();
     fs::rename(path.join("b.safetensors"), path.join("my net.safetensors")).unwrap();
     let play = |engine: &str, out: &str| {
-        let mut command =
-            command(path, &format!("--nodes 40 --pairs 1 --hash 1 --format json --out {out} a.safetensors"));
-        let output = command.arg(engine).output().unwrap();
+        let mut command = command(path, &format!("--nodes 40 --pairs 1 --hash 1 --format json --out {out}"));
+        let output = command.args(["a.safetensors", engine]).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let engine = format!("uci:'{PROGRAM}' uci --net 'my net.safetensors'|SoftNodes=true");
