@@ -8,11 +8,13 @@ mod engines;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
 use fsbench::data::{Fsd, Game, Record, games};
+use fsbench::features::FeatureSet;
+use fsbench::net::{NetFile, Origin, Scheme, quantise};
 use fsbench::pipeline::Manifest;
 use shakmaty::Position;
 use tempfile::TempDir;
@@ -81,6 +83,13 @@ fn games_have_evals_and_do_not_depend_on_concurrency() {
     assert!(!folder.path().join("g.pgn.journal").exists());
 }
 
+/// An engine that dies after so many searches, and then cannot be started.
+fn dies_after(folder: &Path, searches: u32) {
+    let on_go = format!("echo x >> count; [ $(wc -l < count) -gt {searches} ] && exit 3; {SHUFFLE}");
+    let on_uci = format!("[ -e count ] && [ $(wc -l < count) -gt {searches} ] && exit 3");
+    Script { on_uci: &on_uci, ..Script::new(&on_go) }.write(&folder.join("engine"));
+}
+
 #[test]
 fn an_interrupted_run_resumes() {
     let folder = TempDir::new().unwrap();
@@ -90,10 +99,10 @@ fn an_interrupted_run_resumes() {
     let uninterrupted = fs::read(folder.path().join("g.pgn")).unwrap();
     fs::remove_file(folder.path().join("g.pgn")).unwrap();
 
-    // The engine dies in the fourth game.
-    engine(folder.path(), &format!("echo x >> count; [ $(wc -l < count) -gt 28 ] && exit 3; {SHUFFLE}"));
+    // The engine dies in the fourth game for good.
+    dies_after(folder.path(), 28);
     let output = generate(folder.path(), &more);
-    check(&output, 1, "ended while searching (exit status: 3); 3 finished games are kept in g.pgn.journal");
+    check(&output, 1, "ended while starting (exit status: 3); 3 finished games are kept in g.pgn.journal");
     assert!(!folder.path().join("g.pgn").exists());
 
     // The game of an incomplete line is played again.
@@ -114,7 +123,7 @@ fn an_interrupted_run_resumes() {
 #[test]
 fn finished_games_beyond_the_number_are_kept() {
     let folder = TempDir::new().unwrap();
-    engine(folder.path(), &format!("echo x >> count; [ $(wc -l < count) -gt 36 ] && exit 3; {SHUFFLE}"));
+    dies_after(folder.path(), 36);
     check(&generate(folder.path(), &["--random-plies", "0"]), 1, "finished games are kept in g.pgn.journal");
     let journal = folder.path().join("g.pgn.journal");
     let kept = fs::read_to_string(&journal).unwrap().lines().count() - 1;
@@ -138,7 +147,9 @@ fn engines_that_misbehave_are_named() {
         let folder = TempDir::new().unwrap();
         engine(folder.path(), on_go);
         let begin = Instant::now();
-        check(&generate(folder.path(), &["--random-plies", "0"]), 1, stderr);
+        let output = generate(folder.path(), &["--random-plies", "0", "--concurrency", "6"]);
+        check(&output, 1, stderr);
+        check(&output, 1, "it failed in 6 games in a row");
         assert!(begin.elapsed() < Duration::from_secs(30), "{on_go}");
         assert!(!folder.path().join("g.pgn").exists());
     };
@@ -198,6 +209,103 @@ fn a_game_in_which_an_engine_fails_is_played_again() {
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["again"], 2);
     assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), uninterrupted);
+}
+
+/// A game that an engine spoils twice is dropped and counted, in the output, its manifest and the journal.
+#[test]
+fn games_that_an_engine_spoils_are_dropped() {
+    let check_dropped = |trouble: &str, reason: &str, name: &str| {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path();
+        // The second game fails in its fourth search, and again in its first.
+        let odd = |then: &str| {
+            format!(
+                "echo x >> count; n=$(wc -l < count); if [ $n -ge 12 ] && [ $n -le 13 ]; then {trouble}; {then}; else {SHUFFLE}; fi"
+            )
+        };
+        engine(path, &odd(":"));
+        let games = "--engine ./engine --nodes 5 --games 6 --patience 1 --random-plies 0";
+        let output = run(path, &format!("{games} --out g.pgn"));
+        check(&output, 0, "");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("g.pgn: 5 games by") && text.contains(&format!("dropped    1 games: {name}")), "{text}");
+        let pgn = fs::read_to_string(path.join("g.pgn")).unwrap();
+        let rounds: Vec<&str> = pgn.lines().filter_map(|line| line.strip_prefix("[Round ")).collect();
+        assert_eq!(rounds, ["\"1\"]", "\"3\"]", "\"4\"]", "\"5\"]", "\"6\"]"]);
+
+        fs::remove_file(path.join("count")).unwrap();
+        let output = run(path, &format!("{games} --out g.fsd --format json"));
+        check(&output, 0, "");
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&summary["games"], &summary["samples"]), (&5.into(), &40.into()));
+        assert_eq!(summary["dropped_games"], serde_json::json!({ reason: 1 }));
+        let manifest = Manifest::of(&Fsd::open(&path.join("g.fsd")).unwrap()).unwrap();
+        assert_eq!((manifest.games, manifest.spoiled_games.into_values().collect::<Vec<_>>()), (5, vec![1]));
+    };
+    check_dropped("exit 3", "ended", "the engine ended");
+    check_dropped("echo bestmove e2e5", "nonsense", "no usable answer");
+    check_dropped("set -- $moves; echo bestmove e2e4", "nonsense", "no usable answer");
+    check_dropped(":", "silent", "no answer in time");
+}
+
+/// A dropped game stays dropped when an interrupted run goes on.
+#[test]
+fn dropped_games_stay_in_the_journal() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let on_go = format!(
+        "echo x >> count; n=$(wc -l < count); [ $n = 12 ] || [ $n = 13 ] || [ $n -gt 30 ] && exit 3; {SHUFFLE}"
+    );
+    let on_uci = "[ -e count ] && [ $(wc -l < count) -gt 30 ] && exit 3";
+    Script { on_uci, ..Script::new(&on_go) }.write(&path.join("engine"));
+    check(&generate(path, &["--random-plies", "0"]), 1, "; 3 finished games are kept in g.pgn.journal");
+    engine(path, SHUFFLE);
+    let output = generate(path, &["--random-plies", "0", "--format", "json"]);
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["resumed"], &summary["games"]), (&4.into(), &5.into()));
+    assert_eq!(summary["dropped_games"], serde_json::json!({ "ended": 1 }));
+}
+
+/// After ^C the command says what it leaves, and how to go on.
+#[test]
+fn an_interruption_is_explained() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, &format!("echo x >> count; [ $(wc -l < count) -gt 9 ] && sleep 60; {SHUFFLE}"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    let arguments = "dataset generate --engine ./engine --nodes 5 --games 6 --random-plies 0 --out g.pgn";
+    command.args(arguments.split(' ')).current_dir(path).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while fs::read_to_string(path.join("count")).unwrap_or_default().lines().count() < 10 {
+        assert!(Instant::now() < deadline, "the second game did not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let told = "interrupted; g.pgn.journal keeps the finished games: give the command again to go on";
+    check(&output, 130, told);
+}
+
+/// fsbench's own engine, with its arguments; a few nodes end some of its searches in their first iteration.
+#[test]
+fn networks_play_games_through_uci() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let set = FeatureSet::shipped("piece").unwrap();
+    let net = quantise(&common::random_net(set.num_features(), 16, &[8], 3), &Scheme::stockfish()).unwrap();
+    NetFile { origin: Origin::of(&set), net }.save(&path.join("my net.safetensors")).unwrap();
+    let program = env!("CARGO_BIN_EXE_fsbench");
+    let engine = format!("{program} uci --net 'my net.safetensors'|SoftNodes=false");
+    let mut command = Command::new(program);
+    command.args(["dataset", "generate", "--engine", &engine]).current_dir(path);
+    let output = command.args("--nodes 50 --games 4 --max-plies 60 --out g.fsd".split(' ')).output().unwrap();
+    check(&output, 0, "");
+    let manifest = Manifest::of(&Fsd::open(&path.join("g.fsd")).unwrap()).unwrap();
+    assert_eq!((manifest.games, manifest.spoiled_games.len()), (4, 0));
+    let engines = &manifest.generated.unwrap().engines;
+    assert_eq!(engines[0].arguments, ["uci", "--net", "my net.safetensors"]);
 }
 
 /// Moves the white rook and the black king to and fro in any position of the books below.

@@ -161,6 +161,23 @@ fn mates_and_options_are_recorded() {
     check_error(fixture.label(&records()), "at least one node");
 }
 
+/// Scores in any order of words, and of engines that report bounds only.
+#[test]
+fn odd_info_lines_are_understood() {
+    let check = |info: &str, expected: i32| {
+        let (found, labelling, _) =
+            Fixture::answering(&format!("{info}; echo bestmove e2e3")).label(&records()).unwrap();
+        assert_eq!(found[3], Some((Eval::Score(Centipawn(expected)), "e2e3".into())), "{info}");
+        assert!(labelling.failed.is_empty());
+    };
+    check("echo info depth 3 seldepth 4 pv e2e3 score cp 25 nodes 100 nps 1000", 25);
+    check("echo info depth 1 score cp -98 lowerbound nodes 32 pv e2e3", -98);
+    check("echo info depth 1 score cp 7; echo info depth 2 score -INFINITE nodes 5", 7);
+    check("echo info depth 1 score cp 7; echo info depth 2 score cp 90 upperbound", 7);
+    check("printf '  info\\tdepth 3  score  cp 25 \\n'", 25);
+    check("echo info depth 3 score cp 25", 25);
+}
+
 /// The engine misbehaves in one position: rule-50 counter 7 and a board of 22 characters.
 #[test]
 fn one_bad_position_does_not_stop_the_others() {

@@ -5,11 +5,14 @@ mod common;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use fsbench::engine::{BackEnd, Model};
 use fsbench::features::FeatureSet;
 use fsbench::net::{FloatNet, Scheme, quantise};
-use fsbench::search::{Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci};
+use fsbench::search::{
+    BENCH_FENS, Clock, Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci, uci_commands,
+};
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess, Move, Position};
 
@@ -75,6 +78,49 @@ fn node_limits_are_exact() {
         assert_eq!(result.nodes, nodes);
         assert!(position.position().legal_moves().contains(&result.best.expect("a move")));
     }
+}
+
+/// Captures without end: the first iteration takes more than 200 nodes.
+const MANY_CAPTURES: &str = "r2qk2r/pppb1p1p/4p2n/PB1p2p1/1b6/2N1PN1P/2PP1PP1/R1B1K2R w KQkq - 4 10";
+
+/// Whatever ends a search, it has told a score: that of its result.
+#[test]
+fn every_search_tells_a_score() {
+    let player = Player::new("piece", 16, &[8]);
+    let mut searcher = player.searcher(BackEnd::best());
+    let nodes = |nodes| Limits { nodes: Some(nodes), ..Limits::default() };
+    let at_once = Clock::fixed(Instant::now(), Duration::from_millis(1), Duration::ZERO);
+    let limits = [
+        nodes(1),
+        nodes(2),
+        nodes(7),
+        nodes(50),
+        nodes(200),
+        Limits { depth: Some(1), ..Limits::default() },
+        Limits { clock: Some(at_once), ..Limits::default() },
+    ];
+    let in_check = ["4k3/8/8/8/8/8/4r3/4K3 w - - 0 1", "rnb1kbnr/pppp1ppp/8/4p3/5P1q/8/PPPPP1PP/RNBQKBNR w KQkq - 1 3"];
+    let mut unfinished = 0;
+    for fen in BENCH_FENS.iter().step_by(7).chain(&in_check).chain(&[MANY_CAPTURES]) {
+        for limits in &limits {
+            let mut last = None;
+            searcher.clear();
+            let result = searcher.search(&game(fen), limits, |iteration| last = Some(iteration.clone()));
+            let last = last.expect("an iteration");
+            assert_eq!(last.depth, result.depth, "{fen} {limits:?}");
+            if result.depth == 0 {
+                assert_eq!(last.line.first().copied(), result.best, "{fen} {limits:?}");
+                assert_eq!((last.score, last.nodes), (result.score, result.nodes), "{fen} {limits:?}");
+                unfinished += 1;
+            }
+        }
+    }
+    assert!(unfinished > 10, "{unfinished}");
+    // A move that has been searched has its value; before that the network's score stands.
+    searcher.clear();
+    let position = game(MANY_CAPTURES);
+    let static_score = Score::Cp(searcher.evaluate(&position));
+    assert_eq!(searcher.search(&position, &nodes(1), |_| ()).score, static_score);
 }
 
 /// The counts of [the chess programming wiki](https://www.chessprogramming.org/Perft_Results), from depth 1.
@@ -288,6 +334,145 @@ fn uci_answers() {
     session.quit();
 }
 
+/// Every `bestmove` comes after a score.
+#[test]
+fn uci_tells_a_score_before_every_move() {
+    let mut session = Session::new();
+    let mut check = |position: &str, go: &str, expected: &str| {
+        session.send(position);
+        session.send(go);
+        let mut last = String::new();
+        loop {
+            let line = session.wait("");
+            if line.starts_with("bestmove ") {
+                assert!(line.starts_with(expected), "{position} {go}: {line}");
+                break;
+            }
+            last = line;
+        }
+        assert!(last.starts_with("info depth ") && last.contains(" score "), "{position} {go}: {last:?}");
+        last
+    };
+    for go in ["go nodes 1", "go nodes 50", "go nodes 200", "go depth 1", "go movetime 1", "go wtime 1 btime 1"] {
+        for position in ["position startpos", &format!("position fen {MANY_CAPTURES}")] {
+            check(position, go, "bestmove ");
+        }
+    }
+    let mated = check("position fen R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "go depth 3", "bestmove (none)");
+    assert!(mated.contains("score mate 0") && !mated.contains("pv"), "{mated}");
+    let stalemate = check("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go depth 3", "bestmove (none)");
+    assert!(stalemate.contains("score cp 0"), "{stalemate}");
+    session.send("position startpos");
+    session.send("go infinite\nstop");
+    session.wait("info depth ");
+    session.wait("bestmove ");
+    session.quit();
+}
+
+/// A position that is refused leaves none: the engine does not answer for an older one.
+#[test]
+fn uci_forgets_the_position_before_a_refused_one() {
+    let mut session = Session::new();
+    for refused in [
+        "position fen 4k3/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
+        "position fen 8/8/8 w - - 0 1",
+        "position startpos moves e2e4 e7e5 e4e5",
+        "position",
+    ] {
+        session.send("position startpos moves e2e4");
+        session.send(refused);
+        session.wait("info string error: position");
+        for command in ["eval", "d", "go depth 2"] {
+            session.send(command);
+            assert!(session.wait("").starts_with("info string error: there is no position"), "{refused}: {command}");
+        }
+        assert_eq!(session.wait(""), "bestmove (none)");
+    }
+    session.send("position startpos");
+    session.send("go depth 2");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.send("position nowhere");
+    session.send("ucinewgame");
+    session.send("d");
+    session.wait("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
+    session.quit();
+}
+
+/// Search moves that are not legal are named and left out.
+#[test]
+fn uci_refuses_illegal_search_moves() {
+    let mut session = Session::new();
+    session.send("go searchmoves e2e5 h2h4 depth 2");
+    assert_eq!(session.wait("info"), "info string error: go searchmoves e2e5: not a legal move here");
+    assert!(session.wait("bestmove ").starts_with("bestmove h2h4"));
+    session.send("go searchmoves e2e5 depth 2");
+    session.wait("info string error: go searchmoves e2e5: not a legal move here");
+    session.wait("info string error: go searchmoves: no legal move is left; searching all moves");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.quit();
+}
+
+/// A search for a mate that is not there ends by itself; one that is there is found.
+#[test]
+fn uci_gives_up_searching_for_a_mate() {
+    let mut session = Session::new();
+    session.send("setoption name Hash value 1");
+    session.send("position fen 8/8/8/4k3/8/8/4P3/4K3 w - - 0 1");
+    session.send("go mate 2");
+    session.wait("info depth 14 ");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    for (fen, moves) in MATES {
+        session.send("ucinewgame");
+        session.send(&format!("position fen {fen}"));
+        session.send(&format!("go mate {moves}"));
+        session.wait("info depth ");
+        let mut last = String::new();
+        loop {
+            match session.wait("") {
+                line if line.starts_with("bestmove ") => break,
+                line => last = line,
+            }
+        }
+        assert!(last.contains(&format!("score mate {moves} ")), "{fen}: {last}");
+    }
+    session.quit();
+}
+
+const MATES: [(&str, u32); 3] = [
+    ("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1", 2),
+    ("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", 2),
+    ("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1", 3),
+];
+
+fn network(_: &Path) -> Result<PlayingNetwork, String> {
+    let Player { set, model } = Player::new("piece", 16, &[8]);
+    Ok(PlayingNetwork { set, model })
+}
+
+/// As in a pipe or on a command line: what was asked for is answered before the engine ends.
+#[test]
+fn a_bench_is_finished_before_the_end() {
+    let expected = bench(&mut Player::new("piece", 16, &[8]).searcher(BackEnd::best()), 2).nodes;
+    let is_bench = |output: &[u8]| {
+        let text = String::from_utf8_lossy(output).into_owned();
+        assert!(text.starts_with(&format!("{expected} nodes ")) && text.ends_with(" nps\n"), "{text}");
+    };
+    for input in ["setoption name Hash value 1\nbench 2\nquit\n", "setoption name Hash value 1\nbench 2\n"] {
+        let mut output = Vec::new();
+        uci(input.as_bytes(), &mut output, &network, Some("net".into())).expect("it is read");
+        is_bench(&output);
+    }
+    let mut output = Vec::new();
+    let commands = ["setoption name Hash value 1", "bench 2"].map(str::to_owned);
+    uci_commands(&commands, &mut output, &network, Some("net".into()));
+    is_bench(&output);
+    // A search is finished, too.
+    let mut output = Vec::new();
+    uci_commands(&["go depth 4".to_owned()], &mut output, &network, Some("net".into()));
+    let text = String::from_utf8_lossy(&output);
+    assert!(text.contains("info depth 4 ") && text.contains("\nbestmove "), "{text}");
+}
+
 /// Two bare kings: hundreds of iterations within milliseconds do not flood the GUI, and the last one is reported.
 #[test]
 fn uci_reports_few_of_many_short_iterations() {
@@ -394,6 +579,7 @@ fn uci_reports_errors_and_continues() {
     check("setoption name UCI_Chess960 value true", "Chess960 is not played");
     check("setoption name Contempt value 1", "no option \"Contempt\"");
     check("setoption name EvalFile value missing.nnue", "missing.nnue: no such file");
+    session.send("position startpos");
     // The present network stays, and so it does at the default that GUIs send.
     for value in ["", " <empty>"] {
         session.send(&format!("setoption name EvalFile value{value}"));

@@ -1,10 +1,12 @@
 //! Handling of SIGINT, SIGTERM and SIGHUP for all commands.
 //!
 //! A signal ends the process and removes its unfinished files. A command that can stop in good order calls
-//! [`gracefully`] and then regularly checks [`requested`]; a second signal ends it at once.
+//! [`gracefully`] and then regularly checks [`requested`]; a second signal ends it at once. A command that takes long says
+//! with [`on_exit_say`] what a signal interrupts.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -16,6 +18,16 @@ static RECEIVED: AtomicU8 = AtomicU8::new(0);
 
 /// Whether the command ends by itself after the first signal.
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
+
+type Message = Box<dyn Fn() -> String + Send>;
+
+/// What to say when a signal ends the process.
+static ON_EXIT: Mutex<Option<Message>> = Mutex::new(None);
+
+/// Sets what a signal that ends the process at once makes it say: what is interrupted, and how to go on.
+pub(super) fn on_exit_say(message: impl Fn() -> String + Send + 'static) {
+    *ON_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(message));
+}
 
 /// Starts a thread that handles signals, so that they are handled even if the work hangs. Signals that the process
 /// ignores from its start, as under `nohup`, stay ignored.
@@ -32,6 +44,11 @@ fn handle(signal: u8) {
     if !(is_first && GRACEFUL.load(Ordering::SeqCst)) {
         // Exits without running destructors: other threads are still at work.
         remove_unfinished();
+        if let Some(message) = ON_EXIT.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            // Below a progress bar.
+            let new_line = if io::stderr().is_terminal() { "\n" } else { "" };
+            note!("{new_line}{}", message());
+        }
         signal_hook::low_level::exit(i32::from(exit_status_of(signal)));
     }
 }

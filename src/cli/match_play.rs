@@ -1,20 +1,22 @@
 //! `fsbench match`: plays matches between networks and UCI engines.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
 
+use super::engine_command::{self, program_name};
 use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
 use super::sprt::{self, SprtArguments};
-use super::{Failure, Format, interrupt, match_shard};
+use super::{Failure, Format, interrupt, match_shard, progress_bar};
 use crate::pipeline::sample_openings;
-use crate::pipeline::uci::EngineSpec;
+use crate::pipeline::uci::{EngineFault, EngineSpec};
 use crate::play::{
     Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit, PairingResult,
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
@@ -29,11 +31,12 @@ use crate::units::Seed;
 ///
 /// Each opening is played twice with colours swapped; Elo and its 95% interval are computed from these pairs. With
 /// --nodes the same match gives the same games, whatever --concurrency. A match with --out continues where it was
-/// interrupted. Networks play with fsbench's own search; `uci:PROGRAM` or `uci:PROGRAM|Option=value|…` names a UCI
-/// engine.
+/// interrupted. Networks play with fsbench's own search; `uci:PROGRAM`, `'uci:PROGRAM ARGUMENTS'` or
+/// `'uci:PROGRAM|Option=value|…'` names a UCI engine. An engine that ends, does not answer or gives no legal move loses that
+/// game by forfeit; one that forfeits 32 games in a row, or the first 8 without a move, ends the match.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Network files, run folders, .nnue files, or UCI engines as uci:PROGRAM|Option=value
+    /// Network files, run folders, .nnue files, or UCI engines as 'uci:PROGRAM ARGUMENTS|Option=value'
     #[arg(value_name = "PLAYER", required = true, num_args = 2..)]
     players: Vec<String>,
     #[command(flatten)]
@@ -133,6 +136,8 @@ struct PlayerDocument {
     nodes: f64,
     nps: f64,
     lost_on_time: u64,
+    /// Games lost by forfeit, by reason.
+    forfeits: BTreeMap<EngineFault, u64>,
 }
 
 #[derive(Serialize)]
@@ -231,19 +236,9 @@ fn failure(error: MatchError, out: Option<&Path>) -> Failure {
 
 fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
     if let Some(command) = text.strip_prefix("uci:") {
-        let mut parts = command.split('|');
-        let program = parts.next().unwrap_or_default().trim();
-        if program.is_empty() {
-            return Err(Failure::Request(anyhow!("{text:?} names no program; write uci:PROGRAM|Option=value")));
-        }
-        let mut spec = EngineSpec { hash: arguments.hash, ..EngineSpec::new(program) };
-        for option in parts {
-            let option =
-                EngineSpec::parse_option(option).map_err(|why| Failure::Request(anyhow!("{text:?}: {why}")))?;
-            spec.options.push(option);
-        }
-        let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Player { name, kind: PlayerKind::Engine(spec), nodes: None });
+        let refused = |why: String| Failure::Request(anyhow!("the player {text:?}: {why}"));
+        let engine = EngineSpec { hash: arguments.hash, ..engine_command::parse(command).map_err(refused)? };
+        return Ok(Player { name: program_name(&engine), kind: PlayerKind::Engine(engine), nodes: None });
     }
     load_player(Path::new(text), &arguments.hints)
 }
@@ -285,6 +280,9 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
     let ratio = match kept {
         Some(kept) => read_json(kept).map_err(Failure::work)?,
         None => {
+            interrupt::on_exit_say(|| {
+                "interrupted while measuring the cost of a node: give the command again to begin the match".into()
+            });
             let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
             let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
                 bar.set_length(rounds as u64);
@@ -330,11 +328,10 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
 
 pub(super) fn bar(players: usize) -> ProgressBar {
     let template = match players {
-        2 => "{elapsed} {wide_bar} {pos}/{len} games, {eta} left; {msg}",
-        _ => "{elapsed} {wide_bar} {pos}/{len} games, {eta} left",
+        2 => "{elapsed} {wide_bar} {pos}/{len} games, {left}; {msg}",
+        _ => "{elapsed} {wide_bar} {pos}/{len} games, {left}",
     };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(0).with_style(style)
+    ProgressBar::new(0).with_style(progress_bar::style(template))
 }
 
 /// The first pairing's Elo so far.
@@ -373,6 +370,7 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
                 nodes: work.nodes as f64 / work.moves.max(1) as f64,
                 nps: work.nodes as f64 / work.seconds.max(1e-9),
                 lost_on_time: work.lost_on_time,
+                forfeits: work.forfeits.clone(),
             })
             .collect(),
         limit: limit(settings, arguments, cost.as_ref()),
@@ -439,6 +437,11 @@ fn text(document: &Document, arguments: &Arguments) -> String {
     let _ = writeln!(out, "\n{}, {} openings, 95% intervals over pairs", document.limit, document.openings.count);
     for player in document.players.iter().filter(|player| player.lost_on_time > 0) {
         let _ = writeln!(out, "{} lost {} games on time", player.name, player.lost_on_time);
+    }
+    for player in &document.players {
+        for (reason, games) in &player.forfeits {
+            let _ = writeln!(out, "{} lost {games} games by forfeit: {}", player.name, reason.name());
+        }
     }
     if let Some(CostRatio { nanoseconds_per_node: [one, two], ratio, low, high, rounds, .. }) = &document.equal_cost {
         let _ = writeln!(

@@ -193,6 +193,10 @@ impl ExperimentMonitor for StderrMonitor {
     fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>) {
         let remaining = remaining.map(|time| format!(", about {} left", HumanDuration(time))).unwrap_or_default();
         note!("[{number}/{total}{remaining}] {name}");
+        let name = name.to_owned();
+        interrupt::on_exit_say(move || {
+            format!("interrupted in step {number}, {name}; the same command does what is missing")
+        });
     }
 
     fn failed(&mut self, error: &ExperimentError) {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::dataset::{progress, warn_of_scores, warn_without_plies};
+use super::dataset::{warn_of_scores, warn_without_plies};
 use super::print::StdoutError;
+use super::progress_bar::progress;
 use super::sample::SeveralData;
 use super::score_unit::note_assumed;
 use super::skipped::warn_skipped_samples;
@@ -172,7 +173,7 @@ impl Notes {
 
 impl PrepareObserver for Notes {
     fn scanned(&self, done: u64, total: u64) {
-        let template = "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left";
+        let template = "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {left}";
         let mut bar = self.bar();
         let bar = bar.get_or_insert_with(|| progress(Some(total), template));
         bar.set_length(total);

@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use super::interrupt;
+use super::{interrupt, progress_bar};
 use crate::train::{EpochMetrics, RunObserver, RunOverview, StepMetrics};
 
 /// Time between two plain lines.
@@ -69,8 +69,8 @@ impl RunObserver for TrainProgress {
             overview.steps_per_epoch
         ));
         if std::io::stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} left");
-            let bar = ProgressBar::new(self.steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            let style = progress_bar::style("{prefix} {wide_bar} {pos}/{len} {msg}, {left}");
+            let bar = ProgressBar::new(self.steps).with_style(style);
             bar.set_position(overview.steps_done);
             bar.reset_eta();
             self.bar = Some(bar);

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::net::{FormatHints, load_for_engine};
-use crate::search::uci;
+use crate::search::{uci, uci_commands};
 
 /// Play as a UCI engine
 ///
 /// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network),
 /// Move Overhead, SoftNodes (check node limits between iterations only). A line `info string error: …` reports a wrong
-/// command.
+/// command. `go mate N` gives up at depth 2N + 10. The node counts of `bench` are those of `fsbench bench`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The network to load at the start; the option EvalFile replaces it
@@ -19,6 +19,10 @@ pub struct Arguments {
     net: Option<PathBuf>,
     #[command(flatten)]
     hints: FormatHints,
+    /// Execute these commands and end, instead of reading commands: `bench 5`, or several in quotes, as in
+    /// `"position startpos" "go depth 5"`
+    #[arg(value_name = "COMMAND")]
+    commands: Vec<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -31,5 +35,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         // A wrong file on the command line ends the program; a wrong file in the option EvalFile does not.
         load(path).map_err(|message| Failure::Request(anyhow::anyhow!(message)))?;
     }
+    if !arguments.commands.is_empty() {
+        uci_commands(&lines(&arguments.commands), stdout(), &load, arguments.net.clone());
+        return Ok(());
+    }
     uci(BufReader::new(stdin()), stdout(), &load, arguments.net.clone()).map_err(Failure::work)
+}
+
+/// The lines that arguments stand for: one of all words, or one of each argument where any has several words. A last
+/// `quit` says nothing new.
+fn lines(arguments: &[String]) -> Vec<String> {
+    let are_lines = arguments.iter().any(|argument| argument.trim().contains(char::is_whitespace));
+    let commands = match arguments {
+        [commands @ .., last] if last == "quit" => commands,
+        commands => commands,
+    };
+    if are_lines { commands.to_vec() } else { vec![commands.join(" ")] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_one_command_or_several() {
+        let check = |words: &[&str], expected: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(lines(&words), expected);
+        };
+        check(&["bench"], &["bench"]);
+        check(&["bench", "5"], &["bench 5"]);
+        check(&["bench", "5", "quit"], &["bench 5"]);
+        check(&["go", "depth", "5"], &["go depth 5"]);
+        check(&["genfens 5 seed 42 book None", "quit"], &["genfens 5 seed 42 book None"]);
+        check(&["uci", "position startpos", "go depth 3"], &["uci", "position startpos", "go depth 3"]);
+        check(&["bench 5"], &["bench 5"]);
+    }
 }

@@ -200,6 +200,7 @@ fn manifest_of(summary: &ConvertSummary, source: SourceFile, command: &[String])
         positions: summary.read,
         kept: summary.samples,
         dropped: Default::default(),
+        spoiled_games: Default::default(),
         dropped_games: Default::default(),
         samples_hash: summary.hash.clone()?,
     })

@@ -10,6 +10,7 @@ use super::build::{BuildOptions, DropReason, GameDropReason};
 use super::convert::Conversion;
 use super::generate::Generation;
 use super::label::Labelling;
+use super::uci::EngineFault;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
 use crate::data::{DataError, Fsd, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::output::checked::{with_checksum, without_checksum};
@@ -76,6 +77,9 @@ pub struct Manifest {
     pub labelling: Option<Labelling>,
     pub sources: Vec<SourceFile>,
     pub games: u64,
+    /// Games that engines were to play, and that one of them spoiled; beside `games`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spoiled_games: BTreeMap<EngineFault, u32>,
     /// Positions from which a move was played.
     pub positions: u64,
     pub kept: u64,

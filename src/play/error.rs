@@ -15,8 +15,13 @@ pub enum MatchError {
     Request(String),
     #[error("player {name}: {reason}")]
     Player { name: String, reason: String },
-    #[error("player {name}: {}", with_advice(error))]
-    Engine { name: String, error: Box<UciError> },
+    #[error("player {name}: {}{}", with_advice(error), forfeits_note(*forfeits))]
+    Engine {
+        name: String,
+        error: Box<UciError>,
+        /// Games in a row that the engine lost by forfeit before the match was given up.
+        forfeits: u64,
+    },
     #[error(transparent)]
     Openings(#[from] GenerateError),
     #[error(transparent)]
@@ -37,7 +42,7 @@ impl MatchError {
     }
 
     pub(super) fn engine(player: &Player, error: UciError) -> MatchError {
-        MatchError::Engine { name: player.name.clone(), error: Box::new(error) }
+        MatchError::Engine { name: player.name.clone(), error: Box::new(error), forfeits: 0 }
     }
 
     /// Whether the request was wrong, rather than the work having failed.
@@ -50,6 +55,13 @@ impl MatchError {
             MatchError::Journal(error) => error.is_request(),
             MatchError::Output(_) | MatchError::Damaged { .. } | MatchError::Stopped => false,
         }
+    }
+}
+
+fn forfeits_note(forfeits: u64) -> String {
+    match forfeits {
+        0 => String::new(),
+        _ => format!("\nit lost {forfeits} games in a row by forfeit; these games are not kept"),
     }
 }
 

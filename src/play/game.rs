@@ -7,6 +7,7 @@ use shakmaty::{Chess, Move, Position};
 
 use crate::chess::{legal_move, start_fen, uci_move};
 use crate::data::{Eval, GameResult, PgnWriter};
+use crate::pipeline::uci::{EngineFault, UciError};
 use crate::units::Centipawn;
 
 /// A finished game of a match.
@@ -22,6 +23,23 @@ pub struct MatchGame {
     /// White's view.
     pub result: GameResult,
     pub termination: Termination,
+    /// With [`Termination::Forfeit`].
+    pub forfeit: Option<Forfeit>,
+}
+
+/// What an engine did to lose a game by forfeit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forfeit {
+    pub reason: EngineFault,
+    /// What happened, on one line: "answered …", "ended …".
+    pub message: String,
+}
+
+impl Forfeit {
+    /// `None` for an error that is not the engine's.
+    pub(super) fn of(error: &UciError) -> Option<Forfeit> {
+        Some(Forfeit { reason: error.fault()?, message: error.brief() })
+    }
 }
 
 /// A move of a game, and the search that chose it.
@@ -51,17 +69,13 @@ pub enum Termination {
     Adjudication,
     /// A player exceeded its time.
     Time,
+    /// An engine ended, did not answer, or answered with no legal move.
+    Forfeit,
 }
 
 impl Termination {
-    /// The PGN tag's value.
-    const fn tag(self) -> &'static str {
-        match self {
-            Termination::Rules => "normal",
-            Termination::Adjudication => "adjudication",
-            Termination::Time => "time forfeit",
-        }
-    }
+    pub(super) const ALL: [Termination; 4] =
+        [Termination::Rules, Termination::Adjudication, Termination::Time, Termination::Forfeit];
 }
 
 /// A game in the journal, as [`MatchGame::to_journal`] describes it.
@@ -74,6 +88,8 @@ struct JournalLine {
     start: Chess,
     result: GameResult,
     termination: Termination,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forfeit: Option<Forfeit>,
     moves: String,
 }
 
@@ -109,6 +125,7 @@ impl MatchGame {
             start: self.start.clone(),
             result: self.result,
             termination: self.termination,
+            forfeit: self.forfeit.clone(),
             moves: words.join(" "),
         })
     }
@@ -118,7 +135,7 @@ impl MatchGame {
     /// # Errors
     /// When the line is not such JSON, or a word is no legal move of its position.
     pub fn from_journal(line: &str) -> Result<MatchGame, String> {
-        let JournalLine { game, white, black, start, result, termination, moves } =
+        let JournalLine { game, white, black, start, result, termination, forfeit, moves } =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
         let mut position = start.clone();
         let mut played = Vec::new();
@@ -127,11 +144,39 @@ impl MatchGame {
             position.play_unchecked(found.mv);
             played.push(found);
         }
-        Ok(MatchGame { number: game, white, black, start, moves: played, result, termination })
+        Ok(MatchGame { number: game, white, black, start, moves: played, result, termination, forfeit })
+    }
+
+    /// The player that lost on time or by forfeit; `None` if the game ended otherwise.
+    pub(super) fn defaulter(&self) -> Option<usize> {
+        let loser = if self.result == GameResult::Loss { self.white } else { self.black };
+        matches!(self.termination, Termination::Time | Termination::Forfeit).then_some(loser)
+    }
+
+    /// Whether a player chose a move of the game itself.
+    pub(super) fn has_move_of(&self, player: usize) -> bool {
+        let mut turn = self.start.turn();
+        self.moves.iter().any(|played| {
+            let mover = turn.fold_wb(self.white, self.black);
+            turn = turn.other();
+            mover == player && played.search.is_some()
+        })
+    }
+
+    /// The value of the PGN tag Termination, one of those in the PGN standard.
+    fn termination_tag(&self) -> &'static str {
+        match (self.termination, &self.forfeit) {
+            (Termination::Rules, _) => "normal",
+            (Termination::Adjudication, _) => "adjudication",
+            (Termination::Time, _) => "time forfeit",
+            (Termination::Forfeit, Some(Forfeit { reason: EngineFault::Nonsense, .. })) => "rules infraction",
+            (Termination::Forfeit, _) => "abandoned",
+        }
     }
 
     /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score
-    /// in pawns (`+M9`: mate in nine plies, as cutechess and fastchess write it), the depth and the time.
+    /// in pawns (`+M9`: mate in nine plies, as cutechess and fastchess write it), the depth and the time. The last comment
+    /// of a game lost by forfeit says what happened.
     ///
     /// # Panics
     /// When `names` lacks one of the game's players.
@@ -147,7 +192,7 @@ impl MatchGame {
         pgn.tag("Result", self.result.pgn());
         pgn.start_tags(&self.start);
         pgn.tag("PlyCount", &self.moves.len().to_string());
-        pgn.tag("Termination", self.termination.tag());
+        pgn.tag("Termination", self.termination_tag());
         pgn.begin_moves(&self.start);
         for MatchMove { mv, search } in &self.moves {
             pgn.play(*mv);
@@ -158,6 +203,10 @@ impl MatchGame {
                     None => pgn.comment(&format!("{seconds:.3}s")),
                 }
             }
+        }
+        if let (Some(player), Some(Forfeit { message, .. })) = (self.defaulter(), &self.forfeit) {
+            let text = format!("{} forfeits the game: it {message}", names[player]);
+            pgn.comment(&text.replace(['{', '}'], "").replace(char::is_control, " "));
         }
         pgn.finish(self.result)
     }
@@ -216,6 +265,25 @@ mod tests {
         check("b8c6", "b8b6", "\"b8b6\" is no move of game 5");
         check("@31/9", "@31", "is no move of game 5");
         check("win", "won", "unknown variant");
+    }
+
+    /// A game that White, player 1, loses by forfeit.
+    #[test]
+    fn forfeits_round_trip_and_have_a_comment() {
+        let check = |reason: &str, tag: &str| {
+            let forfeit = format!(r#""forfeit","forfeit":{{"reason":"{reason}","message":"answered {{x}}\tnow"}}"#);
+            let line = LINE.replace(r#""adjudication""#, &forfeit).replace(r#""win""#, r#""loss""#);
+            let game = MatchGame::from_journal(&line).expect("a game");
+            assert_eq!(game.to_journal().expect("JSON"), line);
+            assert_eq!((game.defaulter(), game.has_move_of(0), game.has_move_of(1)), (Some(1), true, true));
+            let pgn = game.pgn(&["A".to_owned(), "B".to_owned()]);
+            assert!(pgn.contains(&format!("[Termination \"{tag}\"]")), "{pgn}");
+            assert!(pgn.ends_with("{B forfeits the game: it answered x now} 0-1\n\n"), "{pgn}");
+        };
+        check("nonsense", "rules infraction");
+        check("ended", "abandoned");
+        check("silent", "abandoned");
+        assert_eq!(MatchGame::from_journal(LINE).expect("a game").defaulter(), None);
     }
 
     #[test]

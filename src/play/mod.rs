@@ -28,7 +28,7 @@ pub use crate::statistics::pentanomial::{Interval, MatchEstimate, Pairs, PairsEr
 pub use adjudication::Adjudication;
 pub use equal_cost::{CostRatio, equal_cost};
 pub use error::MatchError;
-pub use game::{MatchGame, MatchMove, SearchInfo, Termination};
+pub use game::{Forfeit, MatchGame, MatchMove, SearchInfo, Termination};
 pub use limit::{MoveLimit, parse_time_control};
 pub use openings::{OpeningSettings, balanced_openings};
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};

@@ -127,13 +127,12 @@ impl<'a> Seat<'a> {
                 let limits = network_limits(limit, clocks, line.position().turn(), start, setup.overhead);
                 let found = searcher.search(&line.game, &limits, |_| ());
                 let Some(best) = found.best else { return Err(MatchError::Stopped) };
-                // A node limit can end the first iteration: then there is no score yet.
-                let eval = (found.depth > 0).then_some(match found.score {
+                let eval = match found.score {
                     Score::Cp(score) => Eval::Score(Centipawn(score)),
                     Score::Mate(moves) => Eval::Mate(moves),
-                });
+                };
                 let (depth, nodes) = (found.depth, found.nodes);
-                Ok((best, SearchInfo { eval, depth, nodes, time: start.elapsed() }))
+                Ok((best, SearchInfo { eval: Some(eval), depth, nodes, time: start.elapsed() }))
             }
             Chooser::Engine(engine) => {
                 let analysis = engine.analyse(&line.uci, line.position(), uci_limit(limit, clocks));

@@ -39,8 +39,9 @@ pub struct MatchResult {
 /// and the counted games (`games.pgn`).
 ///
 /// # Errors
-/// When players or openings cannot be used, an engine fails, or a file cannot be read or written. Finished games stay
-/// in the journal; the same call continues from there.
+/// When players or openings cannot be used, an engine cannot be started or loses game after game by forfeit (the first 8
+/// without having made a move, or 32 in a row), or a file cannot be read or written. Finished games stay in the journal; the
+/// same call continues from there.
 pub fn play_match(
     players: &[Player],
     settings: &MatchSettings,
@@ -55,7 +56,8 @@ pub fn play_match(
     let Opened { book, identities, names, pairings, .. } = opened;
     let resumed = score.tally.finished;
     progress(&score.tally.progress());
-    let table = PlayingTable { players, settings, book: &book, pairings: &pairings, interrupted };
+    let has_worked = &score.tally.players_seen(players.len());
+    let table = PlayingTable { players, settings, book: &book, pairings: &pairings, has_worked, interrupted };
     if !score.tally.is_decided() {
         table.play(&score.tally.missing(), &mut |game| {
             score.add(&game)?;

@@ -1,5 +1,6 @@
 //! Counts the games of a match from its journal, in the order of their numbers.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,9 @@ use super::game::{MatchGame, Termination};
 use super::pentanomial::Pairs;
 use super::shards;
 use super::tally::Tally;
-use crate::data::GameResult;
 use crate::output::OutputFile;
 use crate::pipeline::Journal;
+use crate::pipeline::uci::EngineFault;
 
 /// What a journal's lines hold.
 pub(super) const GAMES: &str = "games";
@@ -30,13 +31,15 @@ pub struct MatchProgress {
 }
 
 /// A player's work over the counted games.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlayerWork {
     pub moves: u64,
     pub nodes: u64,
     pub seconds: f64,
     /// Games lost by exceeding the time.
     pub lost_on_time: u64,
+    /// Games lost by forfeit.
+    pub forfeits: BTreeMap<EngineFault, u64>,
 }
 
 /// Sums over the counted games.
@@ -104,9 +107,8 @@ impl Scoreboard {
     /// Writes the counted games in order; each player's work, and how the games ended.
     pub(super) fn write_pgn(&self, folder: &Path, names: &[String]) -> Result<Totals, MatchError> {
         let mut file = OutputFile::create(&folder.join("games.pgn"))?;
-        let mut work = vec![PlayerWork { moves: 0, nodes: 0, seconds: 0.0, lost_on_time: 0 }; names.len()];
-        let kinds = [Termination::Rules, Termination::Adjudication, Termination::Time];
-        let mut terminations = kinds.map(|kind| (kind, 0));
+        let mut work = vec![PlayerWork::default(); names.len()];
+        let mut terminations = Termination::ALL.map(|kind| (kind, 0));
         for (number, offset) in (0..2 * self.tally.counted).zip(self.offsets.iter().flatten()) {
             let damaged = |reason| MatchError::Damaged { game: number, reason };
             let game = MatchGame::from_journal(&self.journal.line_at(*offset)?).map_err(damaged)?;
@@ -121,9 +123,12 @@ impl Scoreboard {
                 }
                 turn = turn.other();
             }
-            if game.termination == Termination::Time {
-                let loser = if game.result == GameResult::Loss { game.white } else { game.black };
-                work[loser].lost_on_time += 1;
+            if let Some(loser) = game.defaulter() {
+                let work = &mut work[loser];
+                match &game.forfeit {
+                    Some(forfeit) => *work.forfeits.entry(forfeit.reason).or_default() += 1,
+                    None => work.lost_on_time += 1,
+                }
             }
             terminations.iter_mut().filter(|(kind, _)| *kind == game.termination).for_each(|(_, count)| *count += 1);
         }

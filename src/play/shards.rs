@@ -62,7 +62,9 @@ pub fn play_shard(
         progress(&MatchProgress { total, ..score.tally.progress() });
     };
     report(&score, progress);
-    let table = PlayingTable { players, settings, book: &opened.book, pairings: &opened.pairings, interrupted };
+    let has_worked = &score.tally.players_seen(players.len());
+    let (book, pairings) = (&opened.book, &opened.pairings);
+    let table = PlayingTable { players, settings, book, pairings, has_worked, interrupted };
     if !missing.is_empty() {
         table.play(&missing, &mut |game| {
             score.add(&game)?;

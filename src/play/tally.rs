@@ -101,6 +101,16 @@ impl Tally {
         self.results.iter().zip(0..).filter(|(result, _)| result.is_none()).map(|(_, number)| number).collect()
     }
 
+    /// By player, of so many: whether one of its games is finished.
+    pub(super) fn players_seen(&self, players: usize) -> Vec<bool> {
+        let mut seen = vec![false; players];
+        for (_, number) in self.results.iter().zip(0..).filter(|(result, _)| result.is_some()) {
+            let Fixture { white, black, .. } = fixture(number, &self.pairings);
+            (seen[white], seen[black]) = (true, true);
+        }
+        seen
+    }
+
     pub(super) fn progress(&self) -> MatchProgress {
         MatchProgress { games: self.finished, total: self.results.len() as u64, first: self.pairs[0] }
     }

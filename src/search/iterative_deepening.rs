@@ -19,6 +19,7 @@ use crate::features::FeatureSet;
 /// Result of one iteration.
 #[derive(Clone, Debug)]
 pub struct Iteration {
+    /// 0 where not even the first iteration was finished.
     pub depth: u32,
     /// Deepest ply reached.
     pub seldepth: u32,
@@ -26,7 +27,7 @@ pub struct Iteration {
     pub nodes: u64,
     /// Share of the transposition table filled by this search, in thousandths.
     pub hashfull: u32,
-    /// The principal variation; the best move is first.
+    /// The principal variation; the best move is first. Empty if the game is over.
     pub line: Vec<Move>,
 }
 
@@ -37,8 +38,9 @@ pub struct SearchResult {
     pub best: Option<Move>,
     /// The expected reply.
     pub ponder: Option<Move>,
+    /// The best move's; the network's score of the position where no move has one yet.
     pub score: Score,
-    /// Depth of the last finished iteration.
+    /// Depth of the last finished iteration; 0 without one.
     pub depth: u32,
     /// Moves made.
     pub nodes: u64,
@@ -122,13 +124,15 @@ impl<'a> Searcher<'a> {
         search.perft(game.position(), game.keys().last().copied().unwrap_or_default(), depth)
     }
 
-    /// Searches the game's current position. `observe` is called with every finished iteration.
+    /// Searches the game's current position. `observe` is called with every finished iteration; without one, at the end
+    /// with depth 0, so that there is always a score.
     pub fn search(&mut self, game: &Game, limits: &Limits, mut observe: impl FnMut(&Iteration)) -> SearchResult {
         self.table.advance_age();
         self.evaluator.set(game.position().board());
         let root_moves = root_moves(game, limits);
         let Some(first) = root_moves.first().copied() else {
             let score = if game.position().is_check() { Score::Mate(0) } else { Score::Cp(0) };
+            observe(&Iteration { depth: 0, seldepth: 0, score, nodes: 0, hashfull: 0, line: Vec::new() });
             return SearchResult { best: None, ponder: None, score, depth: 0, nodes: 0 };
         };
         let nodes = limits.nodes.unwrap_or(u64::MAX);
@@ -136,6 +140,7 @@ impl<'a> Searcher<'a> {
         let (evaluator, table, histories) = (&mut self.evaluator, &mut self.table, &mut self.histories);
         let mut search = AlphaBeta::new(game, &root_moves, evaluator, self.scale, table, histories, conditions);
         let mut result = SearchResult { best: Some(first), ponder: None, score: Score::Cp(0), depth: 0, nodes: 0 };
+        let mut has_score = false;
         let deepest = limits.depth.unwrap_or(MAX_PLY as u32 - 1).clamp(1, MAX_PLY as u32 - 1);
         let mut value = 0;
         for depth in 1..=deepest {
@@ -144,10 +149,12 @@ impl<'a> Searcher<'a> {
                 // An interrupted iteration may have found a better move already.
                 if let Some(RootLine { line, value }) = search.take_raised_alpha() {
                     result.set_line(&line, value);
+                    has_score = true;
                 }
                 break;
             };
             value = new_value;
+            has_score = true;
             let line = search.principal_variation().to_vec();
             result.set_line(&line, value);
             result.depth = depth;
@@ -158,6 +165,15 @@ impl<'a> Searcher<'a> {
             }
         }
         result.nodes = search.nodes();
+        let (seldepth, hashfull) = (search.seldepth(), search.hashfull());
+        if !has_score {
+            result.score = Score::Cp(self.evaluate(game));
+        }
+        if result.depth == 0 {
+            let line = result.best.into_iter().chain(result.ponder).collect();
+            let SearchResult { score, nodes, .. } = result;
+            observe(&Iteration { depth: 0, seldepth, score, nodes, hashfull, line });
+        }
         result
     }
 }

@@ -7,17 +7,18 @@ use indicatif::ProgressBar;
 
 use super::engine::EngineArguments;
 use super::filters::Filters;
-use super::{Threads, failure, progress, style, warn_of_journal, warn_of_scores, warn_without_plies};
+use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plies};
+use crate::cli::progress_bar::{progress, style};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, Format, interrupt, print_json};
 use crate::data::formats::UnitOrigin;
 use crate::data::{DataError, EvalOptions, InputPath, Method, ScoreUnit, formats};
 use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, ShardJob, build_shard, input_unit};
 use crate::pipeline::label::LabelSettings;
 use crate::pipeline::manifest::SourceFile;
 use crate::pipeline::uci::SearchLimit;
-use crate::pipeline::{self, BuildJob, Manifest, WeightedInput};
+use crate::pipeline::{self, BuildJob, Manifest, WeightedInput, journal_path};
 use crate::units::{Seed, Shard};
 
 /// Build a .fsd file from games and samples
@@ -69,10 +70,10 @@ pub struct Arguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scores by an engine")]
 pub(super) struct Labels {
-    /// Have a UCI engine, by name or path, score the positions instead of taking the inputs' scores; an interrupted run
-    /// resumes when the command is given again
+    /// Have a UCI engine score the positions instead of taking the inputs' scores: PROGRAM, 'PROGRAM ARGUMENTS' or
+    /// 'PROGRAM|Option=value'; an interrupted run resumes when the command is given again
     #[arg(long, value_name = "ENGINE", requires = "limit")]
-    engine: Option<PathBuf>,
+    engine: Option<String>,
     /// Depth of each search in plies
     #[arg(long, group = "limit", requires = "engine")]
     depth: Option<u32>,
@@ -126,6 +127,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let command: Vec<String> = std::env::args().collect();
     let job =
         BuildJob { labels: labels.as_ref(), command: &command, ..BuildJob::new(&inputs, &arguments.out, &options) };
+    if labels.is_some() {
+        let journal = journal_path(&arguments.out);
+        interrupt::on_exit_say(move || match journal.exists() {
+            true => format!("interrupted; {} keeps the scores: give the command again to go on", journal.display()),
+            false => "interrupted before the first position was scored".into(),
+        });
+    }
     let bar = bar(&inputs);
     let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
@@ -205,7 +213,7 @@ pub(super) fn check_output(out: &Path, force: bool) -> Result<(), Failure> {
 pub(super) fn bar(inputs: &[WeightedInput]) -> ProgressBar {
     let length: Option<u64> = inputs.iter().map(|input: &WeightedInput| InputPath::length(&input.origin)).sum();
     match length {
-        Some(length) => progress(Some(length), "{elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left; {msg}"),
+        Some(length) => progress(Some(length), "{elapsed} {wide_bar} {bytes}/{total_bytes}, {left}; {msg}"),
         None => progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}"),
     }
 }
@@ -219,7 +227,7 @@ pub(super) fn show(bar: &ProgressBar, done: BuildProgress) {
             if bar.length() != Some(total) {
                 bar.reset();
                 bar.set_length(total);
-                bar.set_style(style("{elapsed} {wide_bar} {pos}/{len} positions, {per_sec}, {eta} left; {msg}"));
+                bar.set_style(style("{elapsed} {wide_bar} {pos}/{len} positions, {per_sec}, {left}; {msg}"));
             }
             (done, format!("{failed} failed"))
         }

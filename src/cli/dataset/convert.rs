@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::{Threads, failure, progress, warn_of_scores};
+use super::{Threads, failure, warn_of_scores};
+use crate::cli::progress_bar::progress;
 use crate::cli::score_unit::describe;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, print_json};

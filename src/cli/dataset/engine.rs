@@ -1,11 +1,10 @@
 //! Arguments of the commands that run engines.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, engine_command};
 use crate::pipeline::uci::{EngineSpec, Workers};
 
 /// How engines are set up and run.
@@ -26,10 +25,13 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// The engines at `paths`, with their options.
-    pub fn specs(&self, paths: &[PathBuf]) -> Result<Vec<EngineSpec>, Failure> {
-        let spec = |path: &PathBuf| EngineSpec { hash: self.hash, ..EngineSpec::new(path) };
-        let mut specs: Vec<EngineSpec> = paths.iter().map(spec).collect();
+    /// The engines of `texts`, with their options.
+    pub fn specs(&self, texts: &[String]) -> Result<Vec<EngineSpec>, Failure> {
+        let mut specs = Vec::new();
+        for text in texts {
+            let bad = |why: String| Failure::request(anyhow!("--engine {text:?}: {why}"));
+            specs.push(EngineSpec { hash: self.hash, ..engine_command::parse(text).map_err(bad)? });
+        }
         for text in &self.options {
             let (number, rest) = split_number(text);
             let bad = |why: String| Failure::request(anyhow!("--engine-option {text:?}: {why}"));
@@ -38,7 +40,7 @@ impl EngineArguments {
                 None => specs.iter_mut().for_each(|spec| spec.options.push(option.clone())),
                 Some(number) => specs
                     .get_mut(number.wrapping_sub(1))
-                    .ok_or_else(|| bad(format!("there are {} engines", paths.len())))?
+                    .ok_or_else(|| bad(format!("there are {} engines", texts.len())))?
                     .options
                     .push(option),
             }

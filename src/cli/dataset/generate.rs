@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::engine::EngineArguments;
-use super::{failure, progress, warn_of_journal};
-use crate::cli::{Failure, Format, print_json};
+use super::{failure, warn_of_journal};
+use crate::cli::progress_bar::progress;
+use crate::cli::{Failure, Format, interrupt, print_json};
 use crate::data::DataError;
 use crate::pipeline::generate::{
     Adjudication, BookOrder, BookSpec, EngineScore, GenerateError, GenerateJob, GenerateSettings, GenerateSummary,
@@ -19,12 +20,15 @@ use crate::units::Seed;
 /// PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack
 /// output each searched position is a sample: the engine's best move, its score and the game's result. The same
 /// engines, settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is
-/// given again.
+/// given again. A game in which an engine fails (it ends, does not answer, or gives no legal move with a score) is played
+/// again by new engines, and dropped if one fails again; 8 such games before the first finished one, or 32 in a row, end
+/// the run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A UCI engine, by name or path; can be repeated: then each pair plays every opening with both colours
+    /// A UCI engine: PROGRAM, 'PROGRAM ARGUMENTS' or 'PROGRAM|Option=value'; can be repeated: then each pair plays every
+    /// opening with both colours
     #[arg(long, value_name = "ENGINE", default_value = "stockfish")]
-    engine: Vec<PathBuf>,
+    engine: Vec<String>,
     #[command(flatten)]
     engines: EngineArguments,
     /// Nodes per search
@@ -105,7 +109,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         command: std::env::args().collect(),
         ..GenerateJob::new(specs, arguments.games)
     };
-    let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {eta} left";
+    let journal = journal_path(&arguments.out);
+    interrupt::on_exit_say(move || match journal.exists() {
+        true => format!("interrupted; {} keeps the finished games: give the command again to go on", journal.display()),
+        false => "interrupted before the first game was begun".into(),
+    });
+    let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {left}";
     let bar = progress(Some(u64::from(arguments.games)), template);
     let summary = generate(&settings(arguments), &job, &arguments.out, &mut |done| {
         bar.set_position(u64::from(done));
@@ -160,6 +169,8 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
         format!("{}: {} games by {}", arguments.out.display(), summary.games, summary.engine),
         format!("plies      {}", summary.plies),
     ];
+    let dropped = summary.dropped_games.iter();
+    lines.extend(dropped.map(|(why, count)| format!("dropped    {count} games: {}", why.name())));
     lines.extend(summary.samples.map(|samples| format!("samples    {samples}")));
     lines.extend(summary.score_unit.map(|unit| format!("scores     {}", unit.describe())));
     if summary.resumed > 0 {

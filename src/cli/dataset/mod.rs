@@ -11,10 +11,8 @@ mod stats;
 mod verify;
 
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
 use super::threads::Threads;
@@ -86,16 +84,4 @@ pub(super) fn warn_without_plies(manifest: &Manifest) {
             source.path
         );
     }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// A progress bar on stderr, shown where stderr is a terminal; a spinner without `length`.
-pub(super) fn progress(length: Option<u64>, template: &str) -> ProgressBar {
-    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    bar.set_style(style(template));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

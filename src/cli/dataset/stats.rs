@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::{Threads, failure, progress, warn_of_scores};
+use super::{Threads, failure, warn_of_scores};
 use crate::cli::print::{percent, table};
+use crate::cli::progress_bar::progress;
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json, refuse_existing};
 use crate::data::{EvalOptions, ScoreUnit, formats};

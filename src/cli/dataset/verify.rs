@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use serde_json::json;
 
-use super::{Threads, failure, progress};
+use super::{Threads, failure};
+use crate::cli::progress_bar::progress;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{EvalOptions, formats};
 use crate::pipeline::verify::{VerifyReport, verify};

@@ -3,7 +3,9 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
+
+use crate::cli::progress_bar::style;
 
 /// The least time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -30,8 +32,7 @@ impl MeasureProgress {
         if let Some((done, total)) = counts {
             if bar.length() != Some(total) {
                 bar.set_length(total);
-                let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len}, {eta} left; {msg}");
-                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_style(style("{elapsed} {wide_bar} {pos}/{len}, {left}; {msg}"));
             }
             bar.set_position(done);
         }

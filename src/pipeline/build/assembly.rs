@@ -115,6 +115,7 @@ impl Assembly<'_> {
             positions: counts.positions,
             kept: writer.samples(),
             dropped: counts.dropped(),
+            spoiled_games: Default::default(),
             dropped_games: counts.dropped_games(),
             samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
         };

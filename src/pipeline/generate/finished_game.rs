@@ -5,7 +5,7 @@ use shakmaty::{Chess, Move, Position};
 
 use crate::chess::{legal_move, start_fen, uci_move};
 use crate::data::{Eval, GameResult, PgnWriter, Record, RecordError, Sample, first_ply};
-use crate::pipeline::uci::Answer;
+use crate::pipeline::uci::{Answer, EngineFault};
 use crate::units::{self, Centipawn};
 
 /// A move and the search of the position before it.
@@ -44,6 +44,30 @@ struct JournalEntry {
     line: String,
 }
 
+/// What a line of the journal is about; the moves of a finished game are not checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntrySummary {
+    pub number: u32,
+    /// Why the game was dropped; `None` for a finished game.
+    #[serde(default)]
+    pub dropped: Option<EngineFault>,
+}
+
+impl EntrySummary {
+    /// The journal's line for a dropped game.
+    pub fn to_entry(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    pub fn parse(entry: &str) -> Result<EntrySummary, String> {
+        let summary: EntrySummary = serde_json::from_str(entry).map_err(|error| error.to_string())?;
+        if summary.dropped.is_none() {
+            serde_json::from_str::<JournalEntry>(entry).map_err(|error| error.to_string())?;
+        }
+        Ok(summary)
+    }
+}
+
 impl FinishedGame {
     /// Number of moves played.
     pub fn move_count(&self) -> usize {
@@ -60,11 +84,6 @@ impl FinishedGame {
             result: self.result,
             line: words.join(" "),
         })
-    }
-
-    /// The game's number; the moves are not checked.
-    pub fn number_of(entry: &str) -> Result<u32, String> {
-        serde_json::from_str::<JournalEntry>(entry).map(|entry| entry.number).map_err(|error| error.to_string())
     }
 
     pub fn from_entry(entry: &str) -> Result<FinishedGame, String> {
@@ -181,7 +200,12 @@ mod tests {
     fn entries_round_trip() {
         let game = game();
         assert_eq!(FinishedGame::from_entry(&game.to_entry().unwrap()).unwrap(), game);
-        assert_eq!(FinishedGame::number_of(&game.to_entry().unwrap()), Ok(3));
+        let summary = EntrySummary { number: 3, dropped: None };
+        assert_eq!(EntrySummary::parse(&game.to_entry().unwrap()), Ok(summary));
+        let dropped = EntrySummary { number: 4, dropped: Some(EngineFault::Silent) };
+        assert_eq!(dropped.to_entry().unwrap(), r#"{"number":4,"dropped":"silent"}"#);
+        assert_eq!(EntrySummary::parse(&dropped.to_entry().unwrap()), Ok(dropped));
+        assert!(EntrySummary::parse(r#"{"number":4}"#).unwrap_err().contains("missing field"));
         assert_eq!((game.move_count(), game.plies.len()), (4, 5));
         let check = |line: &str, message: &str| {
             let entry = format!(r#"{{"number":0,"white":0,"black":0,"result":"draw","line":"{line}"}}"#);

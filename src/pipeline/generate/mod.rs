@@ -23,12 +23,14 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::journal::{Journal, JournalError, journal_path};
-use super::uci::{Engine, EngineIdentity, UciError};
+use super::uci::{Engine, EngineFault, EngineIdentity, UciError};
 use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
 use crate::text::distinct_names;
+use finished_game::EntrySummary;
 use output::{GameFacts, GameWriter, OutputFormat};
+use pool::{DroppedGame, GameKeeper};
 
 pub use book::{Book, BookFacts, BookOrder, BookSpec};
 pub use finished_game::{FinishedGame, PlayedPly, samples_of};
@@ -45,7 +47,10 @@ const fn is_zero(count: &u32) -> bool {
 pub struct GenerateSummary {
     /// The engines' names.
     pub engine: String,
+    /// Finished games.
     pub games: u32,
+    /// Games that were dropped, as an engine failed in them twice.
+    pub dropped_games: BTreeMap<EngineFault, u32>,
     /// Games taken from the journal of an interrupted run.
     pub resumed: u32,
     /// Games played again because an engine failed in them.
@@ -94,8 +99,8 @@ pub struct EngineScore {
 /// Why generating games failed.
 #[derive(Debug, Error)]
 pub enum GenerateError {
-    #[error("{error}{}", journal_note(*finished, journal))]
-    Engine { error: Box<UciError>, finished: usize, journal: PathBuf },
+    #[error("{error}{}{}", failures_note(*failures), journal_note(*finished, journal))]
+    Engine { error: Box<UciError>, failures: u64, finished: usize, journal: PathBuf },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error("{0}")]
@@ -130,6 +135,11 @@ impl GenerateError {
     }
 }
 
+/// Says that the engine does not work.
+fn failures_note(failures: u64) -> String {
+    if failures > 1 { format!("; it failed in {failures} games in a row") } else { String::new() }
+}
+
 /// Says where the finished games are kept.
 fn journal_note(finished: usize, journal: &Path) -> String {
     match finished {
@@ -139,13 +149,16 @@ fn journal_note(finished: usize, journal: &Path) -> String {
 }
 
 /// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` receives the
-/// number of finished games. Takes 12 bytes of memory per game.
+/// number of games that are done. Takes 12 bytes of memory per game.
+///
+/// When an engine fails, the game is played again by new engines; if one fails again, the game is dropped and counted.
 ///
 /// In a file of samples each searched position is a sample: the engine's best move (whether or not it was played), the
 /// score in centipawns and the game's result. A `.fsd` file gets a manifest beside it.
 ///
 /// # Errors
-/// When an engine fails, or a file cannot be read or written; finished games stay in the journal.
+/// When an engine cannot be started or fails in game after game (the first 8, later 32 in a row), or a file cannot be read
+/// or written; finished games stay in the journal.
 pub fn generate(
     settings: &GenerateSettings,
     job: &GenerateJob,
@@ -155,12 +168,12 @@ pub fn generate(
     settings::check(settings, job)?;
     OutputFormat::of(output)?;
     let path = journal_path(output);
-    let engine_error =
-        |error, finished| GenerateError::Engine { error: Box::new(error), finished, journal: path.clone() };
     let book = settings.book.as_ref().map(Book::open).transpose()?;
     let engines: Result<Vec<Engine>, _> =
         job.engines.iter().map(|spec| Engine::start(spec, job.workers.answer_timeout)).collect();
-    let engines = engines.map_err(|error| engine_error(error, 0))?;
+    let no_engine =
+        |error| GenerateError::Engine { error: Box::new(error), failures: 1, finished: 0, journal: path.clone() };
+    let engines = engines.map_err(no_engine)?;
     let identities: Vec<EngineIdentity> = engines.iter().map(|engine| engine.identity().clone()).collect();
     if let Some(engine) = identities.iter().find(|engine| !engine.reproducible(settings.limit)) {
         let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
@@ -178,18 +191,11 @@ pub fn generate(
     let resumed = journal.count;
     progress(resumed as u32);
     let missing = journal.missing();
-    let mut replayed = 0;
-    // Shared with the error of a failed engine, which names the number of finished games.
-    let finished = std::cell::Cell::new(resumed);
-    let mut keep = |game: FinishedGame, was_replayed: bool| {
-        journal.keep(&game)?;
-        replayed += u32::from(was_replayed);
-        finished.set(journal.count);
-        progress(journal.count as u32);
-        Ok(())
-    };
-    let failed = |error| engine_error(error, finished.get());
-    pool::play_all(settings, job, book.as_ref(), engines, &missing, &mut keep, &failed)?;
+    // Engines that have finished games of an interrupted run are no useless ones.
+    let has_worked = vec![journal.finished() > 0; job.engines.len()];
+    let mut keeper = Keeper { journal: &mut journal, replayed: 0, progress };
+    pool::play_all(settings, job, book.as_ref(), engines, &missing, &has_worked, &mut keeper)?;
+    let replayed = keeper.replayed;
     let mut summary = journal.write(output, job, &names, &generation)?;
     summary.unused = journal.unused;
     // Games beyond the requested number may be wanted later.
@@ -202,12 +208,44 @@ pub fn generate(
     Ok(summary)
 }
 
-/// The finished games, in the journal's file.
+/// Keeps games in the journal as they end.
+struct Keeper<'a> {
+    journal: &'a mut GameJournal,
+    replayed: u32,
+    progress: &'a mut dyn FnMut(u32),
+}
+
+impl GameKeeper for Keeper<'_> {
+    fn finished(&mut self, game: FinishedGame, replayed: bool) -> Result<(), GenerateError> {
+        self.journal.keep(game.number, game.to_entry())?;
+        self.replayed += u32::from(replayed);
+        (self.progress)(self.journal.count as u32);
+        Ok(())
+    }
+
+    fn dropped(&mut self, game: DroppedGame) -> Result<(), GenerateError> {
+        let summary = EntrySummary { number: game.number, dropped: game.error.fault() };
+        self.journal.keep(game.number, summary.to_entry())?;
+        self.journal.dropped.extend(summary.dropped.map(|fault| (game.number, fault)));
+        (self.progress)(self.journal.count as u32);
+        Ok(())
+    }
+
+    fn engine_error(&self, error: UciError, failures: u64) -> GenerateError {
+        let (finished, journal) = (self.journal.finished(), self.journal.file.path().into());
+        GenerateError::Engine { error: Box::new(error), failures, finished, journal }
+    }
+}
+
+/// The finished and the dropped games, in the journal's file.
 struct GameJournal {
     file: Journal,
     /// Offset of each game in the file, by number.
     offsets: Vec<u64>,
+    /// Games in the file.
     count: usize,
+    /// The dropped ones among them, by number.
+    dropped: BTreeMap<u32, EngineFault>,
     /// Games beyond the requested number, which stay in the journal.
     unused: u32,
 }
@@ -217,17 +255,21 @@ const MISSING: u64 = u64::MAX;
 impl GameJournal {
     fn open(path: &Path, head: &Value, games: u32) -> Result<GameJournal, JournalError> {
         let (mut offsets, mut count, mut unused) = (vec![MISSING; games as usize], 0, 0);
+        let mut dropped = BTreeMap::new();
         let file = Journal::open(path, "games", head, &mut |offset, line| {
-            match offsets.get_mut(FinishedGame::number_of(line)? as usize) {
+            let EntrySummary { number, dropped: fault } = EntrySummary::parse(line)?;
+            match offsets.get_mut(number as usize) {
                 Some(stored) => {
                     count += usize::from(*stored == MISSING);
                     *stored = offset;
+                    dropped.remove(&number);
+                    dropped.extend(fault.map(|fault| (number, fault)));
                 }
                 None => unused += 1,
             }
             Ok(())
         })?;
-        Ok(GameJournal { file, offsets, count, unused })
+        Ok(GameJournal { file, offsets, count, dropped, unused })
     }
 
     /// The numbers of the games still to be played.
@@ -235,14 +277,19 @@ impl GameJournal {
         self.offsets.iter().zip(0..).filter(|(offset, _)| **offset == MISSING).map(|(_, number)| number).collect()
     }
 
-    fn keep(&mut self, game: &FinishedGame) -> Result<(), GenerateError> {
-        let broken = |reason: serde_json::Error| GenerateError::Game { game: game.number, reason: reason.to_string() };
-        self.offsets[game.number as usize] = self.file.append(&game.to_entry().map_err(broken)?)?;
+    fn finished(&self) -> usize {
+        self.count - self.dropped.len()
+    }
+
+    /// Adds a game's entry.
+    fn keep(&mut self, number: u32, entry: serde_json::Result<String>) -> Result<(), GenerateError> {
+        let entry = entry.map_err(|error| GenerateError::Game { game: number, reason: error.to_string() })?;
+        self.offsets[number as usize] = self.file.append(&entry)?;
         self.count += 1;
         Ok(())
     }
 
-    /// Writes all games in number order.
+    /// Writes the finished games in number order.
     fn write(
         &self,
         output: &Path,
@@ -255,7 +302,8 @@ impl GameJournal {
         let score = |name: &String| EngineScore { engine: name.clone(), ..EngineScore::default() };
         let mut scores: Vec<EngineScore> = if several { names.iter().map(score).collect() } else { Vec::new() };
         let (mut results, mut plies) = (BTreeMap::new(), 0);
-        for (offset, number) in self.offsets.iter().zip(0..) {
+        let finished = self.offsets.iter().zip(0..).filter(|(_, number)| !self.dropped.contains_key(number));
+        for (offset, number) in finished {
             let broken = |reason| GenerateError::Game { game: number, reason };
             let game = FinishedGame::from_entry(&self.file.line_at(*offset)?).map_err(broken)?;
             if game.number != number || game.white >= names.len() || game.black >= names.len() {
@@ -269,10 +317,16 @@ impl GameJournal {
                 add_result(&mut scores[game.black], game.result.reversed());
             }
         }
-        let written = writer.finish(output, job, &GameFacts { generation, plies })?;
+        let mut dropped_games = BTreeMap::new();
+        for fault in self.dropped.values() {
+            *dropped_games.entry(*fault).or_default() += 1;
+        }
+        let facts = GameFacts { generation, plies, dropped: &dropped_games };
+        let written = writer.finish(output, job, &facts)?;
         Ok(GenerateSummary {
             engine: names.join(", "),
-            games: job.games,
+            games: self.finished() as u32,
+            dropped_games,
             resumed: 0,
             unused: 0,
             replayed: 0,

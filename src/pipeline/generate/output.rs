@@ -9,6 +9,7 @@ use super::{GenerateError, GenerateJob, Generation};
 use crate::data::formats::{Format, Omissions, SampleWriter, UnitConversion, rescale_scores};
 use crate::data::{DataError, Method, Provenance, ScoreUnit};
 use crate::output::OutputFile;
+use crate::pipeline::uci::EngineFault;
 use crate::pipeline::{Manifest, manifest_path};
 
 /// The output's format, according to its name.
@@ -122,6 +123,8 @@ pub struct GameFacts<'a> {
     pub generation: &'a Generation,
     /// Moves played.
     pub plies: u64,
+    /// Games that engines spoiled.
+    pub dropped: &'a BTreeMap<EngineFault, u32>,
 }
 
 fn finish_samples(
@@ -156,7 +159,8 @@ fn finish_samples(
             generated: Some(facts.generation.clone()),
             labelling: None,
             sources: Vec::new(),
-            games: job.games.into(),
+            games: u64::from(job.games - facts.dropped.values().sum::<u32>()),
+            spoiled_games: facts.dropped.clone(),
             positions: facts.plies,
             kept: written.samples,
             dropped: BTreeMap::new(),

@@ -20,12 +20,19 @@ pub struct Players<'a> {
 }
 
 impl Players<'_> {
-    fn engine(&mut self, number: usize) -> Result<&mut Engine, UciError> {
+    fn engine(&mut self, number: usize) -> Result<&mut Engine, PlayError> {
         let running = &mut self.engines[number];
         match running {
             Some(engine) => Ok(engine),
-            None => Ok(running.insert(Engine::start(&self.specs[number], self.answer_timeout)?)),
+            None => {
+                let engine = Engine::start(&self.specs[number], self.answer_timeout).map_err(PlayError::Start)?;
+                Ok(running.insert(engine))
+            }
         }
+    }
+
+    fn new_game(&mut self, number: usize) -> Result<(), PlayError> {
+        self.engine(number)?.new_game().map_err(|error| PlayError::Fault { engine: number, error })
     }
 
     pub fn stop_engines(&mut self) {
@@ -35,15 +42,14 @@ impl Players<'_> {
 
 /// Why a game was not finished.
 pub enum PlayError {
-    /// An engine failed; another try may succeed.
-    Engine(UciError),
+    /// The engine of this number failed.
+    Fault {
+        engine: usize,
+        error: UciError,
+    },
+    /// An engine could not be started.
+    Start(UciError),
     Other(GenerateError),
-}
-
-impl From<UciError> for PlayError {
-    fn from(error: UciError) -> PlayError {
-        PlayError::Engine(error)
-    }
 }
 
 /// Plays game `number`, which has the same moves every time.
@@ -64,9 +70,9 @@ pub fn play_game(
     let (min_plies, max_plies) = settings.random_plies;
     let random_plies = rng.random_range(min_plies..=max_plies);
     play_random_moves(&mut game, random_plies, &mut rng);
-    players.engine(white)?.new_game()?;
+    players.new_game(white)?;
     if black != white {
-        players.engine(black)?.new_game()?;
+        players.new_game(black)?;
     }
     let mut adjudicator = Adjudicator::new(settings.adjudication);
     let result = loop {
@@ -78,8 +84,9 @@ pub fn play_game(
             break GameResult::Draw;
         }
         let turn = game.position().turn();
-        let engine = players.engine(turn.fold_wb(white, black))?;
-        let answer = engine.search(&game.uci, game.position(), settings.limit)?;
+        let engine = turn.fold_wb(white, black);
+        let answer = players.engine(engine)?.search(&game.uci, game.position(), settings.limit);
+        let answer = answer.map_err(|error| PlayError::Fault { engine, error })?;
         if let Some(result) = adjudicator.add_score(turn.fold_wb(answer.eval, answer.eval.reversed()), plies) {
             game.plies.push(PlayedPly { mv: None, search: Some(answer) });
             break result;

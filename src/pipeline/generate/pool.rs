@@ -1,4 +1,5 @@
-//! Plays games in parallel; each worker has engines of its own.
+//! Plays games in parallel; each worker has engines of its own. A game that an engine spoils is played once more, then
+//! dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -7,26 +8,41 @@ use super::book::Book;
 use super::finished_game::FinishedGame;
 use super::play::{PlayError, Players, play_game};
 use super::{GenerateError, GenerateJob, GenerateSettings};
-use crate::pipeline::uci::{Engine, UciError, Workers};
+use crate::pipeline::uci::{Engine, FaultLog, UciError, Useless, Workers};
 
 /// A game as a worker returns it.
 struct WorkerResult {
+    number: u32,
     game: Result<FinishedGame, PlayError>,
     /// Whether an engine failed and the game was played again.
     replayed: bool,
 }
 
-/// Plays the games `numbers` with `job.workers`; `first` are engines that are already running. `keep` receives each
-/// game when it ends, in no fixed order, and whether it was played again. `engine_error` makes the error of a failed
-/// engine.
+/// A game that an engine spoiled twice.
+pub struct DroppedGame {
+    pub number: u32,
+    pub error: UciError,
+}
+
+/// Receives games as they end, in no fixed order.
+pub trait GameKeeper {
+    /// `replayed`: the game was played again, since an engine failed in it.
+    fn finished(&mut self, game: FinishedGame, replayed: bool) -> Result<(), GenerateError>;
+    fn dropped(&mut self, game: DroppedGame) -> Result<(), GenerateError>;
+    /// The error of an engine that cannot be started, or that spoiled so many games in a row.
+    fn engine_error(&self, error: UciError, failures: u64) -> GenerateError;
+}
+
+/// Plays the games `numbers` with `job.workers`; `first` are engines that are already running. `has_worked`: by engine,
+/// whether it has finished a game of an interrupted run.
 pub fn play_all(
     settings: &GenerateSettings,
     job: &GenerateJob,
     book: Option<&Book>,
     first: Vec<Engine>,
     numbers: &[u32],
-    keep: &mut dyn FnMut(FinishedGame, bool) -> Result<(), GenerateError>,
-    engine_error: &dyn Fn(UciError) -> GenerateError,
+    has_worked: &[bool],
+    keeper: &mut dyn GameKeeper,
 ) -> Result<(), GenerateError> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let play = |mut players: Players, sender: &Sender<WorkerResult>| {
@@ -34,8 +50,8 @@ pub fn play_all(
             && let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed))
         {
             let result = play_with_retry(&mut players, settings, book, *number);
-            let failed = result.game.is_err();
-            if sender.send(result).is_err() || failed {
+            let goes_on = matches!(result.game, Ok(_) | Err(PlayError::Fault { .. }));
+            if sender.send(result).is_err() || !goes_on {
                 return;
             }
         }
@@ -51,21 +67,47 @@ pub fn play_all(
             scope.spawn(move || play(players, &sender));
         }
         drop(sender);
-        let mut outcome = Ok(());
-        for WorkerResult { game, replayed } in results {
-            let kept = match game {
-                Ok(game) => keep(game, replayed),
-                Err(PlayError::Engine(error)) => Err(engine_error(error)),
-                Err(PlayError::Other(error)) => Err(error),
-            };
+        let (mut outcome, mut faults) = (Ok(()), FaultLog::new(has_worked));
+        for result in results {
+            let kept = receive(result, &mut faults, keeper);
             // Games in progress are still finished and kept; the first error is the one returned.
             if kept.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
             outcome = outcome.and(kept);
         }
-        outcome
+        let (dropped, useless) = faults.finish();
+        for game in dropped {
+            outcome = outcome.and(keeper.dropped(game));
+        }
+        match useless {
+            Some(Useless { failures, last }) => outcome.and(Err(keeper.engine_error(last.error, failures))),
+            None => outcome,
+        }
     })
+}
+
+/// Keeps a game, or notes that an engine spoiled it.
+fn receive(
+    result: WorkerResult,
+    faults: &mut FaultLog<DroppedGame>,
+    keeper: &mut dyn GameKeeper,
+) -> Result<(), GenerateError> {
+    let WorkerResult { number, game, replayed } = result;
+    match game {
+        Ok(game) => {
+            for engine in [game.white, game.black] {
+                faults.worked(engine).into_iter().try_for_each(|game| keeper.dropped(game))?;
+            }
+            keeper.finished(game, replayed)
+        }
+        Err(PlayError::Fault { engine, error }) => {
+            let noted = faults.failed(engine, false, DroppedGame { number, error });
+            noted.map_err(|Useless { failures, last }| keeper.engine_error(last.error, failures))
+        }
+        Err(PlayError::Start(error)) => Err(keeper.engine_error(error, 1)),
+        Err(PlayError::Other(error)) => Err(error),
+    }
 }
 
 /// Plays a game; when an engine fails, plays it once more from its start with new engines.
@@ -75,11 +117,19 @@ fn play_with_retry(
     book: Option<&Book>,
     number: u32,
 ) -> WorkerResult {
-    match play_game(players, settings, book, number) {
-        Err(PlayError::Engine(error)) if !error.is_request() => {
-            players.stop_engines();
-            WorkerResult { game: play_game(players, settings, book, number), replayed: true }
-        }
-        game => WorkerResult { game, replayed: false },
+    let first = play_game(players, settings, book, number);
+    let replayed = match &first {
+        Ok(_) | Err(PlayError::Other(_)) => false,
+        Err(PlayError::Fault { .. }) => true,
+        Err(PlayError::Start(error)) => !error.is_request(),
+    };
+    if !replayed {
+        return WorkerResult { number, game: first, replayed };
     }
+    players.stop_engines();
+    let game = play_game(players, settings, book, number);
+    if game.is_err() {
+        players.stop_engines();
+    }
+    WorkerResult { number, game, replayed }
 }

@@ -18,7 +18,7 @@ use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
 use super::journal::{Journal, JournalError};
-use super::uci::{Answer, Engine, EngineIdentity, EngineSpec, SearchLimit, UciError, Workers};
+use super::uci::{Answer, Engine, EngineFault, EngineIdentity, EngineSpec, SearchLimit, UciError, Workers};
 use crate::chess::PackedMove;
 use crate::data::{Eval, Record};
 use crate::units::Centipawn;
@@ -128,10 +128,10 @@ impl FailReason {
     }
 
     const fn of(error: &UciError) -> FailReason {
-        match error {
-            UciError::Silent { .. } => FailReason::EngineSilent,
-            UciError::Nonsense { .. } => FailReason::EngineNonsense,
-            _ => FailReason::EngineEnded,
+        match error.fault() {
+            Some(EngineFault::Silent) => FailReason::EngineSilent,
+            Some(EngineFault::Nonsense) => FailReason::EngineNonsense,
+            Some(EngineFault::Ended) | None => FailReason::EngineEnded,
         }
     }
 
@@ -248,11 +248,6 @@ fn journal_note(finished: u64, journal: &Path) -> String {
         }
     }
 }
-
-/// Consecutive failures of the engine that end the run: fewer before its first answer, so that an unsuitable engine is
-/// noticed early.
-const FIRST_FAILURES_ALLOWED: u64 = 8;
-const LATER_FAILURES_ALLOWED: u64 = 32;
 
 /// Has the engine score every distinct position of `records` once. `fingerprint` is a hash of the records: the journal
 /// at `journal` (usually [`journal_path`](super::journal_path) of the output) is valid for these records only.

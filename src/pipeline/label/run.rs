@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::pool::{SearchOutcome, SearchQueue, SearchedRecord};
 use super::{
-    FIRST_FAILURES_ALLOWED, FailReason, FailedPosition, LATER_FAILURES_ALLOWED, Label, LabelError, LabelProgress,
-    Labelling, Labels, MISSING, RunCounts, journal_entry, repeats,
+    FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, Labels, MISSING, RunCounts, journal_entry,
+    repeats,
 };
 use crate::chess::fen_of;
 use crate::data::Record;
 use crate::pipeline::journal::Journal;
-use crate::pipeline::uci::{EngineIdentity, SearchLimit};
+use crate::pipeline::uci::{EngineIdentity, SearchLimit, failures_allowed};
 
 pub struct LabelRun<'a> {
     records: &'a [Record],
@@ -127,7 +127,7 @@ impl<'a> LabelRun<'a> {
             self.consecutive_failures += 1;
             self.last_failure = Some(failed);
         }
-        self.check_failures(if self.counts.searched == 0 { FIRST_FAILURES_ALLOWED } else { LATER_FAILURES_ALLOWED })
+        self.check_failures(failures_allowed(self.counts.searched > 0))
     }
 
     /// Returns an error after `limit` consecutive failures of the engine.

@@ -50,6 +50,7 @@ impl Engine {
         let failed = |cause| UciError::Start { engine: spec.path.clone(), cause };
         let spawn = |path: &Path| {
             let mut command = Command::new(path);
+            command.args(&spec.arguments);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             // A program file written a moment ago can still be open in a process that another thread is starting.
             for _ in 0..BUSY_TRIES {
@@ -76,7 +77,8 @@ impl Engine {
         let last_lines = LastLines::default();
         let (stderr, stdout_lines) = (last_lines.follow(stderr), last_lines.clone());
         thread::spawn(move || forward_lines(stdout, &sender, &stdout_lines));
-        let identity = EngineIdentity { name: String::new(), options: BTreeMap::new(), hash: None };
+        let (name, arguments) = (String::new(), spec.arguments.clone());
+        let identity = EngineIdentity { name, arguments, options: BTreeMap::new(), hash: None };
         let mut engine =
             Engine { path: spec.path.clone(), identity, child, stdin, lines, last_lines, stderr, answer_timeout };
         engine.handshake(spec)?;
@@ -173,17 +175,19 @@ impl Engine {
         self.send(&format!("position fen {start}{moves}\n{}", limit.go()), doing)?;
         let mut info = InfoLine::default();
         let best = self.read_until(doing, limit.time(position.turn()), |line| {
-            if line.starts_with("info ") {
-                info.update(info_line(line).unwrap_or_default());
+            let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            match word {
+                "info" => info.update(info_line(rest).unwrap_or_default()),
+                "bestmove" => return Some(rest.trim().to_owned()),
+                _ => {}
             }
-            line.strip_prefix("bestmove").map(|rest| rest.trim().to_owned())
+            None
         })?;
         let nonsense = |why| self.nonsense(position, &best, why);
         let word = best.split_ascii_whitespace().next().unwrap_or_default();
         let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
         let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
-        let InfoLine { eval, depth, nodes } = info;
-        Ok(SearchReport { best: mv, eval, depth, nodes })
+        Ok(SearchReport { best: mv, eval: info.eval(), depth: info.depth, nodes: info.nodes })
     }
 
     fn nonsense(&self, position: &Chess, best: &str, why: &'static str) -> UciError {

@@ -2,6 +2,7 @@
 //! engine ([`Engine`]).
 
 mod engine;
+mod faults;
 mod last_lines;
 mod output_lines;
 mod spec;
@@ -9,6 +10,7 @@ mod spec;
 use std::io;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move};
 use thiserror::Error;
 
@@ -16,6 +18,7 @@ use crate::chess::{fen_of, uci_move};
 use crate::data::Eval;
 
 pub use engine::Engine;
+pub use faults::{FaultLog, Useless, failures_allowed};
 pub use spec::{EngineIdentity, EngineSpec, SearchLimit, Workers};
 
 /// A game as UCI engines are told it.
@@ -61,10 +64,33 @@ pub struct SearchReport {
     pub nodes: Option<u64>,
 }
 
+/// What an engine does wrong while it plays.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineFault {
+    /// It ended.
+    Ended,
+    /// It did not answer in time.
+    Silent,
+    /// Its answer is no legal move, or lacks a score where one is needed.
+    Nonsense,
+}
+
+impl EngineFault {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            EngineFault::Ended => "the engine ended",
+            EngineFault::Silent => "no answer in time",
+            EngineFault::Nonsense => "no usable answer",
+        }
+    }
+}
+
 /// Why an engine gave no usable answer.
 #[derive(Debug, Error)]
 pub enum UciError {
-    #[error("cannot start the engine {}: {cause}; give the path of its program", engine.display())]
+    #[error("cannot start the engine {}: {cause}; give the path of its program, in quotes if it has blanks", engine.display())]
     Start { engine: PathBuf, cause: io::Error },
     #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_lines_label(said))]
     Ended {
@@ -88,7 +114,32 @@ impl UciError {
     /// Whether the request was wrong (no such program, no such option); otherwise the engine failed.
     #[must_use]
     pub const fn is_request(&self) -> bool {
-        matches!(self, UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. })
+        self.fault().is_none()
+    }
+
+    /// What the engine did wrong; `None` if the request was wrong.
+    #[must_use]
+    pub const fn fault(&self) -> Option<EngineFault> {
+        match self {
+            UciError::Ended { .. } => Some(EngineFault::Ended),
+            UciError::Silent { .. } => Some(EngineFault::Silent),
+            UciError::Nonsense { .. } => Some(EngineFault::Nonsense),
+            UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. } => None,
+        }
+    }
+
+    /// The error on one line without the engine's name, for a game's record.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        match self {
+            UciError::Ended { status, said, .. } => match said.lines().last().map(str::trim) {
+                Some(last) if !last.is_empty() => format!("ended ({status}): {last}"),
+                _ => format!("ended ({status})"),
+            },
+            UciError::Silent { seconds, .. } => format!("gave no answer within {seconds} s"),
+            UciError::Nonsense { answer, why, .. } => format!("answered {answer:?}: {why}"),
+            UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. } => self.to_string(),
+        }
     }
 }
 

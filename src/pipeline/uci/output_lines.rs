@@ -6,49 +6,73 @@ use crate::units::Centipawn;
 /// What an `info` line says of the search.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct InfoLine {
-    /// The side to move's view; `None` if the line has no score or a bound.
-    pub eval: Option<Eval>,
+    /// The side to move's view; `None` if the line has no score.
+    score: Option<ReportedScore>,
     pub depth: Option<u32>,
     pub nodes: Option<u64>,
 }
 
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct ReportedScore {
+    eval: Eval,
+    /// Whether it is a lower or an upper bound.
+    is_bound: bool,
+}
+
 impl InfoLine {
-    /// Takes over what a later line says.
+    /// Takes over what a later line says. A bound replaces no exact score: it belongs to an unfinished iteration.
     pub fn update(&mut self, later: InfoLine) {
-        if later.eval.is_some() {
-            (self.eval, self.depth) = (later.eval, later.depth.or(self.depth));
+        let keeps_score = match (self.score, later.score) {
+            (_, None) => true,
+            (Some(score), Some(later)) => later.is_bound && !score.is_bound,
+            (None, Some(_)) => false,
+        };
+        if !keeps_score {
+            (self.score, self.depth) = (later.score, later.depth.or(self.depth));
         }
         self.nodes = later.nodes.or(self.nodes);
     }
+
+    /// The last exact score, or the last bound if there is none.
+    pub fn eval(&self) -> Option<Eval> {
+        self.score.map(|score| score.eval)
+    }
 }
 
-/// An `info` line, unless it belongs to another line than the first or is a message.
+/// An `info` line, unless it belongs to another line than the first or is a message. Its words may come in any order.
 pub fn info_line(info: &str) -> Option<InfoLine> {
     let mut words = info.split_ascii_whitespace();
     let (mut line, mut is_bound) = (InfoLine::default(), false);
     while let Some(word) = words.next() {
         match word {
+            // A word that is no number stays, as it may be the next key.
             "score" => {
-                let kind = words.next()?;
-                let value: i32 = words.next()?.parse().ok()?;
-                line.eval = match kind {
-                    "cp" => Some(Eval::Score(Centipawn(value.clamp(-Eval::LARGEST, Eval::LARGEST)))),
-                    // Mate in 0 is reported for a position without legal moves, which is never searched.
-                    "mate" if value != 0 => Some(Eval::Mate(value.clamp(-999, 999))),
-                    _ => None,
-                };
+                let kind = words.next();
+                if let Some(value) = words.clone().next().and_then(|value| value.parse().ok()) {
+                    words.next();
+                    let eval = score(kind.unwrap_or_default(), value);
+                    line.score = eval.map(|eval| ReportedScore { eval, is_bound: false });
+                }
             }
             "lowerbound" | "upperbound" => is_bound = true,
             "multipv" if words.next() != Some("1") => return None,
             "string" => return None,
             "depth" => line.depth = words.next()?.parse().ok(),
             "nodes" => line.nodes = words.next()?.parse().ok(),
-            "pv" => break,
             _ => {}
         }
     }
-    line.eval = line.eval.filter(|_| !is_bound);
+    line.score = line.score.map(|score| ReportedScore { is_bound, ..score });
     Some(line)
+}
+
+fn score(kind: &str, value: i32) -> Option<Eval> {
+    match kind {
+        "cp" => Some(Eval::Score(Centipawn(value.clamp(-Eval::LARGEST, Eval::LARGEST)))),
+        // Mate in 0 is reported for a position without legal moves, which is never searched.
+        "mate" if value != 0 => Some(Eval::Mate(value.clamp(-999, 999))),
+        _ => None,
+    }
 }
 
 /// An option that an engine offers: `option name N type T [default D] [min A] [max B] [var V]…`.
@@ -136,26 +160,47 @@ mod tests {
 
     #[test]
     fn scores() {
-        let check = |line: &str, expected| {
-            assert_eq!(info_line(line).and_then(|found| found.eval), expected, "{line}");
+        let check = |lines: &[&str], expected: Option<Eval>| {
+            let mut last = InfoLine::default();
+            lines.iter().filter_map(|line| info_line(line)).for_each(|line| last.update(line));
+            assert_eq!(last.eval(), expected, "{lines:?}");
         };
-        check("info depth 5 score cp -31 nodes 3 pv e2e4", Some(Eval::Score(Centipawn(-31))));
-        check("info depth 5 score cp 99999999", Some(Eval::Score(Centipawn(30_000))));
-        check("info depth 5 score mate -2 nodes 3", Some(Eval::Mate(-2)));
-        check("info depth 5 score mate 0", None);
-        check("info depth 5 score cp 31 lowerbound nodes 3", None);
-        check("info depth 5 multipv 2 score cp 31", None);
-        check("info string score cp 31", None);
-        check("info depth 5 score cp", None);
-        check("info depth 5 score cp x", None);
-        let found = info_line("info depth 5 seldepth 9 score cp 3 nodes 77 nps 1000 pv e2e4 e7e5").unwrap();
-        assert_eq!((found.depth, found.nodes), (Some(5), Some(77)));
+        let cp = |score| Some(Eval::Score(Centipawn(score)));
+        check(&["info depth 5 score cp -31 nodes 3 pv e2e4"], cp(-31));
+        check(&["info depth 5 score cp 99999999"], cp(30_000));
+        check(&["info depth 5 score mate -2 nodes 3"], Some(Eval::Mate(-2)));
+        check(&["info depth 5 score mate 0"], None);
+        check(&["info depth 5 multipv 2 score cp 31"], None);
+        check(&["info multipv 1 score cp 31"], cp(31));
+        check(&["info string score cp 31"], None);
+        check(&["info depth 5 score cp"], None);
+        check(&["info depth 5 score cp x"], None);
+        check(&["info depth 5 score cp 12.5"], None);
+        check(&["info PV length: 1 plies to TB 0 from score 0 PV in TB: 1"], None);
+        // The protocol fixes no order of the words.
+        check(&["info depth 3 seldepth 4 pv e2e4 e7e5 score cp 25 nodes 100"], cp(25));
+        check(&["info score upperbound cp 7"], None);
+        check(&["info depth 1 score lowerbound", "info pv e2e4 depth 1 lowerbound score cp 7"], cp(7));
+        // A bound stands only where no exact score does.
+        check(&["info depth 1 score cp -98 lowerbound", "info depth 2 score cp -90 upperbound nodes 9"], cp(-90));
+        check(&["info score cp 31 lowerbound", "info score cp 30", "info score cp 99 lowerbound"], cp(30));
+        check(&["info depth 2 score -INFINITE nodes 5"], None);
+        check(&["info depth 1 score cp 3", "info depth 2 score -INFINITE nodes 5"], cp(3));
+    }
+
+    #[test]
+    fn depths_and_nodes() {
+        let check = |lines: &[&str], depth: Option<u32>, nodes: Option<u64>| {
+            let mut last = InfoLine::default();
+            lines.iter().filter_map(|line| info_line(line)).for_each(|line| last.update(line));
+            assert_eq!((last.depth, last.nodes), (depth, nodes), "{lines:?}");
+        };
+        let first = "info depth 5 seldepth 9 score cp 3 nodes 77 nps 1000 pv e2e4 e7e5";
+        check(&[first], Some(5), Some(77));
         // Later lines without an exact score still count nodes.
-        let mut last = found;
-        for line in ["info depth 6 score cp 40 lowerbound nodes 90", "info nodes 99 nps 1000"] {
-            last.update(info_line(line).unwrap());
-        }
-        assert_eq!((last.eval, last.depth, last.nodes), (found.eval, Some(5), Some(99)));
+        let more = "info depth 6 score cp 40 lowerbound nodes 90";
+        check(&[first, more, "info nodes 99 nps 1000"], Some(5), Some(99));
+        check(&["info depth 2 score -INFINITE nodes 5"], None, Some(5));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use shakmaty::Color;
 pub struct EngineSpec {
     /// A path, or a name to look up in PATH.
     pub path: PathBuf,
+    /// What the program is started with.
+    pub arguments: Vec<String>,
     /// Further options by name and value, in the order given; the engine must offer them.
     pub options: Vec<(String, String)>,
     /// The hash table in MiB.
@@ -21,10 +23,10 @@ pub struct EngineSpec {
 impl EngineSpec {
     const LONGEST_OPTION: usize = 4096;
 
-    /// An engine without further options and with 8 MiB of hash.
+    /// An engine without arguments and further options and with 8 MiB of hash.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> EngineSpec {
-        EngineSpec { path: path.into(), options: Vec::new(), hash: 8 }
+        EngineSpec { path: path.into(), arguments: Vec::new(), options: Vec::new(), hash: 8 }
     }
 
     /// Parses `Name=Value`, or `Name` for a button.
@@ -53,6 +55,9 @@ impl EngineSpec {
 pub struct EngineIdentity {
     /// The name that the engine gives itself.
     pub name: String,
+    /// What its program was started with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// Options by name, in the engine's spelling.
     pub options: BTreeMap<String, String>,
     /// MiB; `None` where the engine has no such option.
@@ -167,7 +172,7 @@ mod tests {
     fn reproducibility() {
         let check = |options: &[(&str, &str)], limit, expected| {
             let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let identity = EngineIdentity { name: "x".into(), options, hash: Some(1) };
+            let identity = EngineIdentity { name: "x".into(), arguments: Vec::new(), options, hash: Some(1) };
             assert_eq!(identity.reproducible(limit), expected, "{identity:?}");
         };
         check(&[], SearchLimit::Depth(9), true);

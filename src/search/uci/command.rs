@@ -183,6 +183,13 @@ impl GoCommand {
         }
     }
 
+    /// Depth of a search for nothing but a mate in `moves`: a mate is found a few plies beyond its length at the latest, or
+    /// not at all, since forward pruning hides it.
+    const fn mate_depth(moves: u32) -> u32 {
+        const BEYOND: u32 = 10;
+        moves.saturating_mul(2).saturating_add(BEYOND)
+    }
+
     /// Whether the search ends by itself, without a clock.
     pub(super) const fn has_other_limit(&self) -> bool {
         self.depth.is_some() || self.nodes.is_some() || self.mate.is_some()
@@ -198,22 +205,39 @@ impl GoCommand {
         Some(Clock::share(start, remaining, self.increment[side], self.moves_to_go, overhead))
     }
 
-    /// The limits of the search in a game. The clock does not run in infinite and ponder searches.
-    pub(super) fn limits(&self, game: &Game, options: &Options) -> Result<Limits, String> {
+    /// The limits of the search in a game, with a message for each search move that is left out. The clock does not run in
+    /// infinite and ponder searches.
+    pub(super) fn limits(&self, game: &Game, options: &Options) -> Result<(Limits, Vec<String>), String> {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        let legal =
-            |text: &String| game.parse_uci(text).ok_or_else(|| format!("go searchmoves {text}: not a legal move here"));
-        let search_moves = self.search_moves.iter().map(legal).collect::<Result<Vec<Move>, String>>()?;
+        let (search_moves, messages) = self.search_moves(game);
         let clock = self.clock(game.position().turn(), self.start, options.move_overhead);
-        Ok(Limits {
-            depth: self.depth,
+        let is_mate_only = !self.infinite && self.nodes.is_none() && clock.is_none();
+        let mate_depth = self.mate.filter(|_| is_mate_only).map(GoCommand::mate_depth);
+        let limits = Limits {
+            depth: self.depth.or(mate_depth),
             nodes: self.nodes.filter(|_| !options.soft_nodes),
             soft_nodes: self.nodes.filter(|_| options.soft_nodes),
             clock: clock.filter(|_| !self.infinite && !self.ponder),
             mate: self.mate,
             search_moves,
-        })
+        };
+        Ok((limits, messages))
+    }
+
+    /// The legal ones of the search moves, and a message for each other. None of them legal: all moves are searched.
+    fn search_moves(&self, game: &Game) -> (Vec<Move>, Vec<String>) {
+        let (mut legal, mut messages) = (Vec::new(), Vec::new());
+        for text in &self.search_moves {
+            match game.parse_uci(text) {
+                Some(mv) => legal.push(mv),
+                None => messages.push(format!("go searchmoves {text}: not a legal move here")),
+            }
+        }
+        if legal.is_empty() && !messages.is_empty() {
+            messages.push("go searchmoves: no legal move is left; searching all moves".into());
+        }
+        (legal, messages)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! One thread reads commands, another searches; both write whole lines. The reader itself handles commands that must
 //! not wait for a search (`stop`, `ponderhit`, `quit`, and `isready` during a search). All others are queued. An `info
-//! string error` line reports a wrong command; only `quit` and the end of the input end the engine.
+//! string error` line reports a wrong command; only `quit` and the end of the input end the engine, after a bench that is
+//! still running.
 
 mod command;
 mod options;
@@ -14,10 +15,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, Move};
+use shakmaty::{CastlingMode, Chess, Color, Move};
 
 use super::{Game, Iteration, Score, SearchResult, Searcher, bench};
+use crate::chess::fen_of;
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
 use command::{Command, GoCommand, Input, parse_position};
@@ -42,10 +43,34 @@ pub fn uci(
     load: &LoadNetwork<'_>,
     network: Option<PathBuf>,
 ) -> io::Result<()> {
+    run(input, output, load, network, AtEnd::StopSearch)
+}
+
+/// Executes commands of a command line, each to its end. `network` is as in [`uci`].
+pub fn uci_commands(commands: &[String], output: impl Write + Send, load: &LoadNetwork<'_>, network: Option<PathBuf>) {
+    let input = commands.join("\n");
+    // Reading from memory does not fail.
+    let _ = run(input.as_bytes(), output, load, network, AtEnd::FinishSearch);
+}
+
+/// What the end of the input does to searches that are requested and not answered.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum AtEnd {
+    StopSearch,
+    FinishSearch,
+}
+
+fn run(
+    input: impl BufRead,
+    output: impl Write + Send,
+    load: &LoadNetwork<'_>,
+    network: Option<PathBuf>,
+    at_end: AtEnd,
+) -> io::Result<()> {
     let shared = Shared::new(output);
     let (commands, queue) = channel();
     std::thread::scope(|scope| {
-        let game = Game::new(Chess::default());
+        let game = Some(Game::new(Chess::default()));
         let search = SearchThread { shared: &shared, load, network, game, options: Options::default() };
         scope.spawn(move || search.run(&queue));
         let mut reader = CommandReader {
@@ -56,8 +81,9 @@ pub fn uci(
             move_overhead: DEFAULT_MOVE_OVERHEAD,
         };
         let outcome = reader.run(input);
-        reader.stop();
-        shared.quit.store(true, Ordering::Relaxed);
+        if at_end == AtEnd::StopSearch {
+            reader.stop();
+        }
         outcome
     })
 }
@@ -65,29 +91,21 @@ pub fn uci(
 /// State that both threads use.
 struct Shared<W> {
     output: Mutex<W>,
-    /// Ends a running bench: the engine is about to end.
-    quit: Arc<AtomicBool>,
     /// Number of searches requested and not yet answered.
     searching: AtomicU64,
     /// Whether writing to the output has failed.
-    output_closed: AtomicBool,
+    output_closed: Arc<AtomicBool>,
 }
 
 impl<W: Write> Shared<W> {
     fn new(output: W) -> Shared<W> {
-        Shared {
-            output: Mutex::new(output),
-            quit: Arc::default(),
-            searching: AtomicU64::new(0),
-            output_closed: AtomicBool::new(false),
-        }
+        Shared { output: Mutex::new(output), searching: AtomicU64::new(0), output_closed: Arc::default() }
     }
 
     fn write_line(&self, line: &str) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
             self.output_closed.store(true, Ordering::Relaxed);
-            self.quit.store(true, Ordering::Relaxed);
         }
     }
 
@@ -186,7 +204,8 @@ struct SearchThread<'s, W> {
     shared: &'s Shared<W>,
     load: &'s LoadNetwork<'s>,
     network: Option<PathBuf>,
-    game: Game,
+    /// `None` after a position that was refused.
+    game: Option<Game>,
     options: Options,
 }
 
@@ -195,6 +214,7 @@ struct SearchThread<'s, W> {
 const EVERY_ITERATION: u32 = 16;
 const INFO_INTERVAL: Duration = Duration::from_millis(5);
 
+const NO_POSITION: &str = "there is no position: the last one was refused";
 const NO_NETWORK: &str = "no network is loaded: set the option EvalFile to a network file";
 
 impl<W: Write> SearchThread<'_, W> {
@@ -239,13 +259,13 @@ impl<W: Write> SearchThread<'_, W> {
                 Command::Uci => Options::identification().iter().for_each(|line| self.shared.write_line(line)),
                 Command::IsReady => self.shared.write_line("readyok"),
                 Command::NewGame => {
-                    self.game = Game::new(Chess::default());
+                    self.game = Some(Game::new(Chess::default()));
                     searcher.into_iter().for_each(Searcher::clear);
                 }
-                Command::Position(text) => match parse_position(&text) {
-                    Ok(game) => self.game = game,
-                    Err(message) => self.shared.write_error(&message),
-                },
+                // A position that is refused leaves none: a move of an earlier one would be wrong.
+                Command::Position(text) => {
+                    self.game = parse_position(&text).map_err(|message| self.shared.write_error(&message)).ok();
+                }
                 Command::Go(go) => self.go(searcher, &go),
                 Command::SetOption { name, value } if name.eq_ignore_ascii_case("EvalFile") => {
                     // GUIs send the default of every option, which stands for no change.
@@ -257,21 +277,17 @@ impl<W: Write> SearchThread<'_, W> {
                 }
                 Command::SetOption { name, value } => self.set_option(searcher, &name, &value),
                 Command::Bench(depth) => self.with_searcher(searcher, |searcher| {
-                    searcher.set_stop_flag(Arc::clone(&self.shared.quit));
+                    searcher.set_stop_flag(Arc::clone(&self.shared.output_closed));
                     let result = bench(searcher, depth);
-                    // An interrupted bench has no signature.
-                    if !self.shared.quit.load(Ordering::Relaxed) {
-                        self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
-                    }
+                    self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
                 }),
                 Command::Eval => self.with_searcher(searcher, |searcher| {
-                    let score = searcher.evaluate(&self.game);
-                    self.shared.write_line(&format!("info string eval {score} cp, side to move's view"));
+                    self.with_game(|game| {
+                        let score = searcher.evaluate(game);
+                        self.shared.write_line(&format!("info string eval {score} cp, side to move's view"));
+                    });
                 }),
-                Command::Display => {
-                    let fen = Fen::from_position(self.game.position(), EnPassantMode::Legal);
-                    self.shared.write_line(&fen.to_string());
-                }
+                Command::Display => self.with_game(|game| self.shared.write_line(&fen_of(game.position()))),
             }
         }
         None
@@ -281,6 +297,13 @@ impl<W: Write> SearchThread<'_, W> {
         match searcher {
             Some(searcher) => action(searcher),
             None => self.shared.write_error(NO_NETWORK),
+        }
+    }
+
+    fn with_game(&self, action: impl FnOnce(&Game)) {
+        match &self.game {
+            Some(game) => action(game),
+            None => self.shared.write_error(NO_POSITION),
         }
     }
 
@@ -297,7 +320,7 @@ impl<W: Write> SearchThread<'_, W> {
         go.warnings.iter().for_each(|message| self.shared.write_error(message));
         self.with_searcher(searcher, |searcher| {
             searcher.set_stop_flag(Arc::clone(&go.stop));
-            best = self.search(searcher, go);
+            self.with_game(|game| best = self.search(searcher, game, go));
             searcher.set_stop_flag(Arc::default());
         });
         // GUIs expect `bestmove` only after they have stopped an infinite search.
@@ -310,17 +333,18 @@ impl<W: Write> SearchThread<'_, W> {
     }
 
     /// Searches and returns the arguments of `bestmove`.
-    fn search(&self, searcher: &mut Searcher<'_>, go: &GoCommand) -> String {
-        let limits = match go.limits(&self.game, &self.options) {
+    fn search(&self, searcher: &mut Searcher<'_>, game: &Game, go: &GoCommand) -> String {
+        let (limits, messages) = match go.limits(game, &self.options) {
             Ok(limits) => limits,
             Err(message) => {
                 self.shared.write_error(&message);
                 return "(none)".into();
             }
         };
+        messages.iter().for_each(|message| self.shared.write_error(message));
         let mut last = None;
         let (mut written, mut is_held) = (go.start, false);
-        let result = searcher.search(&self.game, &limits, |iteration| {
+        let result = searcher.search(game, &limits, |iteration| {
             is_held = iteration.depth > EVERY_ITERATION && written.elapsed() < INFO_INTERVAL;
             if !is_held {
                 self.shared.write_line(&info_line(iteration, go.start.elapsed()));
@@ -363,8 +387,9 @@ fn info_line(iteration: &Iteration, elapsed: Duration) -> String {
     };
     let nps = (*nodes as f64 / elapsed.as_secs_f64().max(1e-6)) as u64;
     let time = elapsed.as_millis();
-    let pv = line.iter().map(|mv| move_text(*mv)).collect::<Vec<_>>().join(" ");
+    let pv: String = line.iter().map(|mv| format!(" {}", move_text(*mv))).collect();
+    let pv = if pv.is_empty() { pv } else { format!(" pv{pv}") };
     format!(
-        "info depth {depth} seldepth {seldepth} score {score} nodes {nodes} nps {nps} hashfull {hashfull} time {time} pv {pv}"
+        "info depth {depth} seldepth {seldepth} score {score} nodes {nodes} nps {nps} hashfull {hashfull} time {time}{pv}"
     )
 }
