@@ -22,4 +22,5 @@ pub use random_effects::{Effect, elo_outlook, random_effects_mean};
 pub use seed_noise::{BySeed, differences_to_first};
 
 /// The two-sided 95% quantile of the normal distribution.
+#[cfg(test)]
 pub(crate) const Z_95: f64 = 1.959_963_984_540_054;

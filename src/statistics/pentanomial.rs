@@ -35,6 +35,9 @@ const PSEUDOCOUNT: f64 = 1e-3;
 /// Pairs that are added to the counts when errors are estimated, and to a score of 0 or 1.
 const PRIOR: [f64; 5] = [0.25, 0.0, 0.0, 0.0, 0.25];
 
+/// Largest probability with which the bound of a clean sweep is wrong.
+const SWEEP_ERROR: f64 = 0.005;
+
 /// Game pairs by outcome, seen from the first player.
 ///
 /// ```
@@ -152,13 +155,23 @@ impl Pairs {
     /// Estimates Elo, normalised Elo and the likelihood of superiority, with 95% intervals.
     #[must_use]
     pub fn estimate(self) -> MatchEstimate {
+        if self.ll == self.total() && self.ll > 0 {
+            return self.mirrored().estimate().mirrored();
+        }
         let effect = self.elo_effect();
         let los = match self.total() {
             0 => 0.5,
             _ => t_probability(effect.value / effect.variance.sqrt(), effect.degrees),
         };
-        let (elo, nelo) = (effect.interval(CONFIDENCE), self.normalised_elo(CONFIDENCE));
-        MatchEstimate { score: self.score(), elo, nelo, los, pairs: self.total() }
+        let elo = effect.interval(CONFIDENCE);
+        let nelo = self.normalised_elo(CONFIDENCE);
+        let estimate = MatchEstimate { score: self.score(), elo, nelo, los, pairs: self.total() };
+        if self.ww > 0 && self.ww == self.total() { estimate.of_clean_sweep() } else { estimate }
+    }
+
+    /// The pairs as the second player sees them.
+    const fn mirrored(self) -> Pairs {
+        Pairs { ll: self.ww, ld: self.wd, wl_dd: self.wl_dd, wd: self.ld, ww: self.ll }
     }
 
     /// Elo with the variance of its error, by the delta method: (dElo/dμ)² σ²/N with dElo/dμ = 400 / (ln 10 · μ (1 −
@@ -223,6 +236,32 @@ pub struct MatchEstimate {
     pub los: f64,
     /// Number of pairs.
     pub pairs: u64,
+}
+
+impl MatchEstimate {
+    /// Raises the lower bounds of n pairs that were all won twice. Such pairs have the probability pⁿ ≤ μⁿ, so that μ and
+    /// p are at least [`SWEEP_ERROR`]^(1/n) but for that error, and normalised Elo is least where the rest is lost twice. Of
+    /// equal players, one wins all with a probability of at most 2^(1−n).
+    fn of_clean_sweep(mut self) -> MatchEstimate {
+        let pairs = self.pairs as f64;
+        let score = SWEEP_ERROR.powf(1.0 / pairs);
+        self.elo.low = self.elo.low.max(elo_of_score(score));
+        self.nelo.low = self.nelo.low.max(NORMALISED_ELO_SCALE / SQRT_2 * (score - 0.5) / (score * (1.0 - score)).sqrt());
+        self.los = self.los.max(1.0 - (1.0 - pairs).exp2());
+        self
+    }
+
+    /// The estimate for the second player.
+    fn mirrored(self) -> MatchEstimate {
+        let mirrored = |Interval { value, low, high }: Interval| Interval { value: -value, low: -high, high: -low };
+        MatchEstimate {
+            score: 1.0 - self.score,
+            elo: mirrored(self.elo),
+            nelo: mirrored(self.nelo),
+            los: 1.0 - self.los,
+            pairs: self.pairs,
+        }
+    }
 }
 
 /// Probabilities of a pair's five scores 0, ¼, ½, ¾, 1 (points per game).
@@ -298,7 +337,10 @@ mod tests {
         let estimate = Pairs { ww: 10, ..Pairs::default() }.estimate();
         check(estimate.elo.value, "645.11");
         assert!(estimate.elo.high.is_finite(), "{estimate:?}");
-        assert!(Pairs { ww: 20, ..Pairs::default() }.estimate().elo.low > 0.0);
+        // 0.005^(1/8) = 0.516: eight pairs won exclude equal players, seven do not.
+        let lost = |pairs| Pairs { ll: pairs, ..Pairs::default() }.estimate();
+        assert!(lost(8).elo.high < -10.0 && lost(8).nelo.high < 0.0 && lost(8).los < 0.01, "{:?}", lost(8));
+        assert!(lost(7).elo.high > 0.0, "{:?}", lost(7));
         // More points are never less Elo.
         let but_a_draw = Pairs { ww: 9, wd: 1, ..Pairs::default() }.estimate();
         assert!(but_a_draw.elo.value < estimate.elo.value, "{but_a_draw:?}");
