@@ -28,12 +28,21 @@ pub enum FenPositionError {
 ///
 /// # Errors
 /// When the position is not legal in standard chess.
-pub fn fen_position(fen: Fen) -> Result<Chess, FenPositionError> {
-    let position = |mode| fen.clone().into_position(mode).or_else(PositionError::<Chess>::ignore_invalid_ep_square);
-    position(CastlingMode::Standard).map_err(|cause| {
-        let is_chess960 = position(CastlingMode::Chess960).or_else(PositionError::ignore_too_much_material).is_ok();
-        if is_chess960 { FenPositionError::Chess960 } else { FenPositionError::Illegal(Box::new(cause)) }
-    })
+pub fn fen_position(fen: &Fen) -> Result<Chess, FenPositionError> {
+    let illegal = match position(fen, CastlingMode::Standard) {
+        Ok(position) => return Ok(position),
+        Err(cause) => cause,
+    };
+    let is_chess960 = match position(fen, CastlingMode::Chess960) {
+        Ok(_) => true,
+        Err(cause) => cause.ignore_too_much_material().is_ok(),
+    };
+    Err(if is_chess960 { FenPositionError::Chess960 } else { FenPositionError::Illegal(illegal) })
+}
+
+/// The legal position of a FEN, without an en passant square that no pawn can take.
+fn position(fen: &Fen, mode: CastlingMode) -> Result<Chess, Box<PositionError<Chess>>> {
+    fen.clone().into_position::<Chess>(mode).or_else(PositionError::ignore_invalid_ep_square).map_err(Box::new)
 }
 
 /// The FEN of a position; it has an en passant square only where a capture is legal.
@@ -57,7 +66,7 @@ pub fn fen_of(position: &Chess) -> String {
 pub fn parse_fen(text: &str) -> Result<Chess, FenError> {
     let text = text.trim();
     let parsed: Fen = text.parse().map_err(|cause| FenError::Syntax { fen: text.into(), cause })?;
-    fen_position(parsed).map_err(|cause| FenError::Position { fen: text.into(), cause })
+    fen_position(&parsed).map_err(|cause| FenError::Position { fen: text.into(), cause })
 }
 
 /// A move in UCI notation; castling as e1g1.

@@ -28,7 +28,8 @@ mod tests {
 
     #[test]
     fn engines_have_arguments_and_options() {
-        let check = |text: &str, expected: Result<(&str, &[&str], &[(&str, &str)]), &str>| {
+        type Parts<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, &'a str)]);
+        let check = |text: &str, expected: Result<Parts, &str>| {
             let found = parse(text);
             let found = found.as_ref().map_err(String::as_str).map(|engine| {
                 let options: Vec<_> = engine.options.iter().map(|(name, value)| (&name[..], &value[..])).collect();

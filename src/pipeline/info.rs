@@ -6,9 +6,7 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
-use crate::data::{
-    DataError, EvalOptions, Fsd, GameSet, Header, InputPath, PgnNotes, Record, ScoreUnit, SkippedGames,
-};
+use crate::data::{DataError, EvalOptions, Fsd, GameSet, Header, InputPath, PgnNotes, Record, ScoreUnit, SkippedGames};
 
 /// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]

@@ -246,7 +246,8 @@ impl MatchEstimate {
         let pairs = self.pairs as f64;
         let score = SWEEP_ERROR.powf(1.0 / pairs);
         self.elo.low = self.elo.low.max(elo_of_score(score));
-        self.nelo.low = self.nelo.low.max(NORMALISED_ELO_SCALE / SQRT_2 * (score - 0.5) / (score * (1.0 - score)).sqrt());
+        self.nelo.low =
+            self.nelo.low.max(NORMALISED_ELO_SCALE / SQRT_2 * (score - 0.5) / (score * (1.0 - score)).sqrt());
         self.los = self.los.max(1.0 - (1.0 - pairs).exp2());
         self
     }

@@ -173,7 +173,7 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
 fn parse_position(fen: &[u8]) -> Result<Chess, String> {
     let parsed =
         Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is not a FEN: {error}", excerpt(fen)))?;
-    fen_position(parsed).map_err(|error| error.to_string())
+    fen_position(&parsed).map_err(|error| error.to_string())
 }
 
 fn parse_score(text: &[u8]) -> Result<Option<i16>, String> {

@@ -2,6 +2,7 @@
 
 use super::games::GameCollector;
 use super::*;
+use crate::data::Record;
 use crate::data::formats::all_positions;
 use crate::data::input::{Input, InputPath};
 use crate::units::Centipawn;
@@ -24,9 +25,9 @@ fn read(text: &str, evals: EvalOptions) -> Found {
     std::fs::write(file.path(), text).expect("written");
     let (mut scores, mut results) = (Vec::new(), Vec::new());
     let totals = all_positions(&InputPath::File(file.path().into()), evals, |records| {
-        let score = |record: &crate::data::Record| record.score().map_or("-".to_owned(), |score| score.to_string());
+        let score = |record: &Record| record.score().map_or("-".to_owned(), |score| score.to_string());
         scores.push(records.iter().map(score).collect::<Vec<_>>().join(" "));
-        let first = records.first().and_then(|record| record.result());
+        let first = records.first().and_then(Record::result);
         results.push(first.map_or("*".to_owned(), |result| result.pgn().to_owned()));
         Ok(true)
     });
@@ -114,7 +115,7 @@ fn a_comment_never_costs_a_game() {
         check(
             &format!("1. e4 {{[%eval 0.1]}} e5 {{{comment}}} 2. Nf3 {{[%eval 0.2]}} Nc6"),
             AUTO,
-            &match comment {
+            match comment {
                 "[%eval M5]" => "- -10 31990 -20",
                 _ => "- -10 - -20",
             },

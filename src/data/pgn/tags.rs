@@ -150,7 +150,7 @@ fn start_position(fen: &[u8]) -> Result<Chess, SkipReason> {
     let text = fen.trim_ascii();
     let text = text.strip_suffix(b";").unwrap_or(text);
     let fen = Fen::from_ascii(text).map_err(|_| SkipReason::StartPosition)?;
-    let start = fen_position(fen).map_err(|error| match error {
+    let start = fen_position(&fen).map_err(|error| match error {
         FenPositionError::Chess960 => SkipReason::Variant,
         FenPositionError::Illegal(_) => SkipReason::StartPosition,
     })?;

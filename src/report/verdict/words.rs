@@ -206,7 +206,7 @@ pub(super) fn trainings(rows: &[SummaryRow], data_files: &str) -> Option<String>
             RunRecord::SAMPLES_PER_PARAMETER
         );
     }
-    let is_slower = |row: &SummaryRow| RelativeSpeed::of(row, reference).is_some_and(|speed| speed.names_own_code());
+    let is_slower = |row: &SummaryRow| RelativeSpeed::of(row, reference).is_some_and(RelativeSpeed::names_own_code);
     if rows.iter().any(is_slower) {
         text += " Finding features is fsbench's own code, which serves any set: an engine's may be faster.";
     }
