@@ -11,6 +11,9 @@ use thiserror::Error;
 
 use super::pentanomial::{Distribution, NORMALISED_ELO_SCALE, Pairs, SCORES, moments};
 
+/// Count of an outcome that did not occur, so that every probability is positive.
+const PSEUDOCOUNT: f64 = 1e-3;
+
 /// Unit of the hypotheses.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -107,7 +110,7 @@ impl Sprt {
     /// The log-likelihood ratio of elo1 to elo0.
     #[must_use]
     pub fn llr(&self, pairs: Pairs) -> f64 {
-        let observed = pairs.distribution();
+        let observed = distribution(pairs);
         let most_likely = |elo: f64| match self.model {
             EloModel::Logistic => with_score(&observed, 1.0 / (1.0 + 10f64.powf(-elo / 400.0))),
             EloModel::Normalised => with_distance(&observed, SQRT_2 * elo / NORMALISED_ELO_SCALE),
@@ -179,6 +182,10 @@ fn tilted(observed: &[f64; 5], slopes: &[f64; 5]) -> [f64; 5] {
     tilted
 }
 
+fn distribution(pairs: Pairs) -> Distribution {
+    Distribution::of(pairs.counts().map(|count| if count == 0 { PSEUDOCOUNT } else { count as f64 }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,7 +237,7 @@ mod tests {
 
     /// A typical distribution, changed to have this normalised Elo.
     fn with_elo(nelo: f64) -> [f64; 5] {
-        let typical = Pairs::from_counts([4, 20, 52, 20, 4]).distribution();
+        let typical = distribution(Pairs::from_counts([4, 20, 52, 20, 4]));
         with_distance(&typical, SQRT_2 * nelo / NORMALISED_ELO_SCALE)
     }
 

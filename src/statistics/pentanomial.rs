@@ -29,9 +29,6 @@ use super::random_effects::Effect;
 /// 800 / ln 10: normalised Elo per unit of t = (μ − ½) / (√2 σ), where σ is the standard deviation of a pair's score.
 pub(crate) const NORMALISED_ELO_SCALE: f64 = 800.0 / LN_10;
 
-/// Count of an outcome that did not occur in a sequential test, so that every probability is positive.
-const PSEUDOCOUNT: f64 = 1e-3;
-
 /// Pairs that are added to the counts when errors are estimated, and to a score of 0 or 1.
 const PRIOR: [f64; 5] = [0.25, 0.0, 0.0, 0.0, 0.25];
 
@@ -130,12 +127,6 @@ impl Pairs {
         *count += 1;
         *self = Pairs::from_counts(counts);
         Ok(())
-    }
-
-    /// The outcomes as a sequential test sees them.
-    pub(crate) fn distribution(self) -> Distribution {
-        let counts = self.counts().map(|count| if count == 0 { PSEUDOCOUNT } else { count as f64 });
-        Distribution::of(counts)
     }
 
     /// The outcomes with [`PRIOR`], from which errors are estimated.
@@ -277,7 +268,7 @@ pub(crate) struct Distribution {
 pub(crate) const SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 impl Distribution {
-    fn of(counts: [f64; 5]) -> Distribution {
+    pub(crate) fn of(counts: [f64; 5]) -> Distribution {
         let total = counts.iter().sum();
         Distribution { probabilities: counts.map(|count| count / total), total }
     }
