@@ -20,11 +20,16 @@ pub(super) fn other_kind(path: &Path, bytes: &[u8]) -> Option<NetError> {
     if let Some(found) = other_file(beginning) {
         return what(found.into());
     }
-    let is_long = beginning.len() > 8;
-    if is_long && !beginning.contains(&0) && std::str::from_utf8(beginning).is_ok() {
+    if beginning.len() > 8 && is_text(beginning) {
         return what("text".into());
     }
     let is_nnue = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("nnue"));
     let version = bytes.first_chunk().map(|version| u32::from_le_bytes(*version)).filter(|_| is_nnue)?;
     Some(NetError::Nnue { path: path.into(), reason: NnueError::Version(version) })
+}
+
+/// Whether bytes are UTF-8 without control characters but blanks and line ends.
+fn is_text(bytes: &[u8]) -> bool {
+    let has_control = bytes.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace());
+    !has_control && std::str::from_utf8(bytes).is_ok()
 }
