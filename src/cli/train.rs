@@ -92,7 +92,8 @@ impl Arguments {
         }
     }
 
-    fn config(&self, seed: Seed, start: Option<PathBuf>) -> Result<TrainConfig, Failure> {
+    /// The configuration of the first seed.
+    fn config(&self, start: Option<PathBuf>) -> Result<TrainConfig, Failure> {
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
         let data = self.data.files()?;
         let TrainConfig { from_unit, read_mode, .. } = self.config;
@@ -103,6 +104,7 @@ impl Arguments {
             read_mode,
             weight: self.second_weight,
         });
+        let seed = Seed(self.seed.first().copied().unwrap_or_default());
         let mut config = TrainConfig { set: set.into(), data, seed, second, start, ..self.config.clone() };
         let methods = config.methods();
         let TrainSettings { l1, hidden, shape_options, scheme, eval_loss, pqr_loss, .. } = &mut config.settings;
@@ -133,15 +135,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((_, seed)) = seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
         return Err(Failure::request(TrainError::Config(format!("the seed {seed} is given twice"))));
     }
-    let start = arguments.start()?;
-    note_units(&arguments.config(Seed(0), start.clone())?)?;
+    let config = arguments.config(arguments.start()?)?;
+    note_units(&config)?;
     let mut outcomes = Vec::with_capacity(seeds.len());
     for seed in seeds {
         let folder = match seeds.len() {
             1 => arguments.out.clone(),
             _ => arguments.out.join(format!("seed-{seed}")),
         };
-        let outcome = train(arguments, &arguments.config(Seed(*seed), start.clone())?, &folder)?;
+        let outcome = train(arguments, &TrainConfig { seed: Seed(*seed), ..config.clone() }, &folder)?;
         if arguments.format == Format::Text {
             print_text(&outcome, &folder)?;
         }
