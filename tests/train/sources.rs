@@ -157,6 +157,7 @@ fn the_sample_games_are_named() {
     assert_eq!(output.status.code(), Some(2));
     let text = error_of(&output);
     assert!(text.starts_with("without --data: the sample games that come with fsbench, "), "{text}");
+    assert_eq!(text.matches("without --data").count(), 1, "{text}");
     assert!(text.contains("/cache/sample/games-"), "{text}");
 }
 
