@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fsbench::data::Method;
-use fsbench::pipeline::open_or_build;
+use fsbench::pipeline::{BuildOptions, open_or_build_with};
 use fsbench::train::{
     DeviceChoice, RunObserver, StepMetrics, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainingRun, run_dir,
 };
@@ -34,9 +34,12 @@ impl Workspace {
         self.folder.path().join(name)
     }
 
-    /// The games as samples.
+    /// The games as samples; of eval from ply 20 on, since both sides have as much before.
     pub fn data(&self, method: Method) -> PathBuf {
-        let fsd = open_or_build(&self.path("games.pgn"), method, Some(self.folder.path())).expect("samples");
+        let min_ply = if method == Method::Eval { 20 } else { 0 };
+        let options = BuildOptions { min_ply, ..BuildOptions::new(method) };
+        let games = self.path("games.pgn");
+        let fsd = open_or_build_with(&games, None, &options, Some(self.folder.path())).expect("samples");
         fsd.path().to_path_buf()
     }
 
