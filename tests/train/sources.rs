@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use fsbench::data::Method;
-use fsbench::data::{Fsd, Needs, Record};
+use fsbench::data::{Fsd, Method, Needs, Record};
+use fsbench::pipeline::open_or_build;
 use fsbench::service::{PrepareObserver, ReadMode, Request, ServedFile, prepare};
 use fsbench::train::TrainOutcome;
 
@@ -110,8 +110,9 @@ fn a_conversion_is_not_built_again() {
         };
         let stream = prepare(request, &told).expect("served");
         assert_eq!(told.0.into_inner().expect("whole"), ["Input"]);
-        let built = workspace.data(method);
-        assert_eq!(stream.samples_per_epoch(), Fsd::open(&built).expect("built").records().len() as u64, "{method:?}");
+        let cache = workspace.path("cache");
+        let built = open_or_build(&workspace.path("games.pgn"), method, Some(&cache)).expect("built");
+        assert_eq!(stream.samples_per_epoch(), built.records().len() as u64, "{method:?}");
     }
 }
 
