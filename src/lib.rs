@@ -35,7 +35,7 @@ pub mod train;
 #[cfg(feature = "report")]
 pub mod record;
 
-pub mod search;
+pub mod alpha_beta;
 
 #[cfg(feature = "report")]
 pub mod measure;

@@ -19,7 +19,7 @@ const ORDER: [&str; 22] = [
     "engine",
     "train",
     "record",
-    "search",
+    "alpha_beta",
     "measure",
     "play",
     "experiment",
@@ -31,7 +31,7 @@ const ORDER: [&str; 22] = [
 
 /// Lower modules that `report` must not use.
 const HIDDEN_FROM_REPORT: [&str; 9] =
-    ["data", "pipeline", "service", "net", "engine", "train", "search", "measure", "play"];
+    ["data", "pipeline", "service", "net", "engine", "train", "alpha_beta", "measure", "play"];
 
 fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

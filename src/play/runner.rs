@@ -15,9 +15,9 @@ use super::scoreboard::{MatchProgress, PlayerWork, Scoreboard, Totals};
 use super::shards::JOURNAL;
 use super::tally::Tally;
 use super::{MatchError, MatchSettings};
+use crate::alpha_beta::{EvalScale, search_digest};
 use crate::pipeline::generate::{Book, BookFacts, BookOrder, BookSpec};
 use crate::pipeline::uci::Engine;
-use crate::search::{EvalScale, search_digest};
 use crate::text::distinct_names;
 
 /// The games of a match, counted.
