@@ -38,10 +38,13 @@ pub mod record;
 pub mod alpha_beta;
 
 #[cfg(feature = "report")]
-pub mod measure;
+pub mod play;
 
 #[cfg(feature = "report")]
-pub mod play;
+pub mod generate;
+
+#[cfg(feature = "report")]
+pub mod measure;
 
 #[cfg(feature = "report")]
 pub mod experiment;

@@ -9,12 +9,12 @@ use shakmaty::{Color, Move, Position};
 
 use super::MatchError;
 use super::game::{MatchMove, SearchInfo};
+use super::game_line::GameLine;
 use super::limit::{Clocks, MoveLimit};
 use crate::alpha_beta::{Clock, Limits, Score, Searcher};
 use crate::data::Eval;
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
-use crate::pipeline::GameLine;
 use crate::pipeline::uci::{Engine, EngineIdentity, EngineSpec, SearchLimit as UciLimit};
 use crate::units::Centipawn;
 
