@@ -18,7 +18,6 @@ use super::adam::{Adam, ParameterSlice};
 use super::batch::Batch;
 use super::factor::FactoredRows;
 use super::gradient::{BatchPosition, FtGradients};
-use super::lanes::BackEnd;
 use super::lookahead::{Lookahead, SYNC_PERIOD};
 use super::loss::Loss;
 use super::order::{ContextBlock, sample_order};
@@ -26,6 +25,7 @@ use super::row_limits::RowLimits;
 use super::rows::Rows;
 use super::shard::{ShardGradients, ShardPass, Workspace, samples_per_shard};
 use super::{Optimisation, Optimiser, TrainError, divergence, threads};
+use crate::cpu::BackEnd;
 use crate::features::Factors;
 use crate::net::{FloatNet, Scheme, Shape};
 
