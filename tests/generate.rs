@@ -182,13 +182,13 @@ fn programs_that_are_not_engines_are_refused() {
 fn a_full_disk_keeps_the_finished_games() {
     let folder = TempDir::new().unwrap();
     engine(folder.path(), SHUFFLE);
-    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" dataset generate --engine ./engine --nodes 5 --games 40 \
+    let script = "trap '' XFSZ; ulimit -f 2; exec \"$0\" dataset generate --engine ./engine --nodes 5 --games 40 \
         --random-plies 0 --out g.pgn";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_fsbench")]).current_dir(&folder);
     check(&command.output().unwrap(), 1, "cannot add to g.pgn.journal");
     assert!(!folder.path().join("g.pgn").exists());
-    let script = script.replace("ulimit -f 1;", "");
+    let script = script.replace("ulimit -f 2;", "");
     let mut command = Command::new("sh");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_fsbench")]).current_dir(&folder);
     let output = command.output().unwrap();
