@@ -8,6 +8,8 @@
 
 pub mod units;
 
+pub mod settings;
+
 pub mod statistics;
 
 pub mod text;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crate's modules, lowest first.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "units",
+    "settings",
     "statistics",
     "text",
     "output",

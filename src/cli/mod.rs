@@ -255,6 +255,55 @@ mod tests {
         command.debug_assert();
     }
 
+    /// Checks every command's whole help text, with the options' values.
+    fn for_every_help_text(check: &dyn Fn(&str, &str)) {
+        fn visit(command: &mut clap::Command, path: &str, check: &dyn Fn(&str, &str)) {
+            let path = format!("{path} {}", command.get_name());
+            let text = command.render_long_help().to_string();
+            check(&path, &text);
+            command.get_subcommands_mut().for_each(|subcommand| visit(subcommand, &path, check));
+        }
+        let mut command = <Arguments as clap::CommandFactory>::command();
+        command.build();
+        visit(&mut command, "", check);
+    }
+
+    /// Help texts are doc comments: what rustdoc alone understands must not get into them, nor words without a space
+    /// between them.
+    #[test]
+    fn help_texts_are_for_people() {
+        for_every_help_text(&|path, text| {
+            for leak in ["[`", "`]", "::", "](", "Self", "<br", "# Errors", "`None`", "Some(", "&str"] {
+                assert!(!text.contains(leak), "{path}: {leak}\n{text}");
+            }
+            for word in text.split_whitespace() {
+                let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+                let is_glued = word.len() > 24 && word.chars().all(|c| c.is_alphabetic() || c == '_');
+                assert!(!is_glued, "{path}: {word}");
+            }
+            let words: Vec<&str> = text.split_whitespace().collect();
+            for pair in words.windows(2) {
+                let is_word = pair[0].len() > 1 && pair[0].chars().all(char::is_alphabetic);
+                assert!(!(is_word && pair[0] == pair[1]), "{path}: {} {}", pair[0], pair[1]);
+            }
+        });
+    }
+
+    #[test]
+    fn many_options_stand_below_headings() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let mut counts = std::collections::BTreeMap::new();
+            for option in command.get_opts().filter(|option| !option.is_hide_set()) {
+                *counts.entry(option.get_help_heading().unwrap_or("Options").to_owned()).or_insert(0) += 1;
+            }
+            let total: usize = counts.values().sum();
+            assert!(total <= 20 || counts.values().all(|count| *count <= 20), "{path}: {counts:?}");
+            command.get_subcommands().for_each(|subcommand| check(subcommand, &path));
+        }
+        check(&<Arguments as clap::CommandFactory>::command(), "");
+    }
+
     /// The trainer and the service that it starts read the same samples of a binpack.
     #[test]
     fn commands_agree_on_how_data_are_read() {

@@ -8,7 +8,7 @@ use indicatif::{HumanBytes, HumanDuration};
 
 use super::interrupt::Graceful;
 use super::print::table;
-use super::score_unit::note_assumed;
+use super::score_unit::note_assumed_in_experiment;
 use super::{Failure, Format, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
 use crate::experiment::{
@@ -133,7 +133,7 @@ pub(super) fn read(path: &Path, scale: Option<&str>) -> Result<Experiment, Failu
     let experiment = Experiment::read(path, scale).map_err(failure)?;
     if experiment.rows.iter().any(|row| row.method == Method::Eval) {
         for input in experiment.inputs().map_err(failure)? {
-            note_assumed(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
+            note_assumed_in_experiment(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
         }
     }
     Ok(experiment)

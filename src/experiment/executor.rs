@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
-use super::spec::SpeedMeasure;
 use crate::data::ScoreUnit;
 use crate::features::Identity;
+use crate::measure::SpeedOptions;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
@@ -162,7 +162,7 @@ pub trait Executor {
 
     /// # Errors
     /// When the measure fails.
-    fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError>;
+    fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError>;
 
     /// Finds the width at which a set is as fast as a reference, or times a network beside it.
     ///

@@ -9,10 +9,9 @@ use super::executor::{
     TrainRequest, TrainingMonitor,
 };
 use super::local_match;
-use super::spec::SpeedMeasure;
 use crate::data::Fsd;
 use crate::features::FeatureSet;
-use crate::measure::{self, ErrorOptions};
+use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::record::{
@@ -95,9 +94,9 @@ impl Executor for LocalExecutor {
         Ok(measure::error(&network, &float, &checkpoint, &request.data, options)?.0)
     }
 
-    fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+    fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
         let network = NetFile::load(&request.network)?;
-        let mut record = measure::speed(&network, &request.data, timing.options(), &mut |_| {})?.0;
+        let mut record = measure::speed(&network, &request.data, timing, &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         self.name_machine(record.machine.as_mut());
         Ok(record)

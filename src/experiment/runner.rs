@@ -323,12 +323,12 @@ impl<'a> Runner<'a> {
                 self.keep("validation", &key, seconds(), record)?;
             }
             PlanStep::Activity(run) => {
-                let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.games);
+                let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.limit.games);
                 let record = self.executor.activity(&self.net_request(run, games)?).map_err(failed)?;
                 self.keep("activity", &key, seconds(), record)?;
             }
             PlanStep::Error(run) => {
-                let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.games);
+                let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.limit.games);
                 let record = self.executor.error(&self.net_request(run, games)?).map_err(failed)?;
                 self.keep("error", &key, seconds(), record)?;
             }
@@ -339,14 +339,15 @@ impl<'a> Runner<'a> {
                     reference: &self.network(reference)?,
                     data: &source(&self.inputs),
                     is_search,
-                    options: self.experiment.equal_speed.clone().unwrap_or_default().options(),
+                    options: self.experiment.equal_speed.as_ref().map(|measure| measure.options).unwrap_or_default(),
                 };
                 let record = self.executor.equal_speed(&request).map_err(failed)?;
                 self.keep("equal speed", &key, seconds(), record)?;
             }
             PlanStep::Speed(run) => {
-                let timing = self.experiment.measure.speed.clone().unwrap_or_default();
-                let record = self.executor.speed(&self.net_request(run, None)?, &timing).map_err(failed)?;
+                let measure = self.experiment.measure.speed.as_ref();
+                let timing = measure.map(|measure| measure.options).unwrap_or_default();
+                let record = self.executor.speed(&self.net_request(run, None)?, timing).map_err(failed)?;
                 self.keep("speed", &key, seconds(), record)?;
             }
         }

@@ -3,12 +3,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::ExperimentError;
+use super::checks::NetworkChoice;
 use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
@@ -18,6 +20,7 @@ use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::record::Published;
+use crate::settings::{ReadError, TableParts};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
@@ -75,6 +78,8 @@ pub struct Experiment {
     pub equal_speed: Option<EqualSpeedMeasure>,
     /// `[match]`; `None` = no games are played.
     pub matches: Option<MatchMeasure>,
+    /// The book of `[match]` as written; `None` = the openings that come with fsbench.
+    pub openings: Option<Spanned<String>>,
 }
 
 /// A row of the comparison: one feature set trained by one method.
@@ -97,7 +102,7 @@ pub struct ComparisonRow {
     /// Which positions the samples of the row's (first) method have, where it differs from the method's others.
     pub dataset: DatasetOptions,
     /// The settings that the row overrides, the swept ones among them.
-    pub overrides: Option<toml::Table>,
+    pub overrides: Option<Map<String, Value>>,
 }
 
 /// The network that a row's runs begin with.
@@ -117,11 +122,13 @@ impl RowStart {
     }
 }
 
-/// The second method of a row: each step minimises the loss of the first + weight · that of the second.
-#[derive(Copy, Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The second method of a row: each step minimises the loss of the first + weight · the loss of the second
+#[derive(Copy, Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowSecond {
+    /// Another than the row's
     pub method: Method,
+    /// Weight of its loss, above 0
     pub weight: f64,
 }
 
@@ -132,33 +139,37 @@ impl ComparisonRow {
     }
 }
 
-/// `[dataset]`: which positions of the games become samples, by method.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Which positions of the games become samples, by method
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dataset {
+    /// For eval
     pub eval: DatasetOptions,
+    /// For pqr
     pub pqr: DatasetOptions,
 }
 
-/// `[dataset.eval]` or `[dataset.pqr]`, or the `dataset` of `[[runs]]`. A missing key has the method's default; in
-/// `[[runs]]`, the value of the method's table.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Which positions of the games become samples
+// A missing key has the method's default; in `[[runs]]`, the value of the method's table.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatasetOptions {
-    /// The first ply whose position is used.
+    /// The first ply whose position is used [default: 0]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ply: Option<u16>,
-    /// Smallest number of legal moves of a position.
+    /// Smallest number of legal moves of a position [default: 0; pqr: 2]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_moves: Option<u16>,
-    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply.
+    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply, as 0.25
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_moves_quantile: Option<f64>,
-    /// Largest number of samples per game, drawn by `seed`; `None` = all.
+    /// Largest number of samples per game [default: all]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_game: Option<u32>,
+    /// Which positions to leave out [default: none]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
+    /// Seed of the choice of samples [default: 0]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
 }
@@ -210,51 +221,56 @@ pub struct Measures {
     pub speed: Option<SpeedMeasure>,
 }
 
-/// A measure of feature sets over games.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// Rows updated per move, by feature set
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetMeasure {
-    /// Names or labels of the sets to measure; `None` = all.
+    /// Names or labels of the sets to measure [default: all]
     pub sets: Option<Vec<String>>,
-    /// Largest number of games to use; `None` = all.
+    /// Largest number of games to use [default: all]
     pub games: Option<u64>,
 }
 
-/// A measure of trained networks over games. It covers the networks that match `sets`, `methods` and `seeds`; `None`
-/// matches all.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// A measure of trained networks over games
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct NetMeasure {
-    pub sets: Option<Vec<String>>,
-    pub methods: Option<Vec<Method>>,
-    pub seeds: Option<Vec<Seed>>,
-    /// Largest number of games to use; `None` = all.
+    #[schemars(flatten)]
+    pub choice: NetworkChoice,
+    #[schemars(flatten)]
+    pub limit: GameLimit,
+}
+
+#[derive(Copy, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct GameLimit {
+    /// Largest number of games to use [default: all]
     pub games: Option<u64>,
 }
 
-/// How fast networks evaluate. It covers the networks that match `sets`, `methods` and `seeds`; `None` matches all.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// Evaluations per second, by network
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct SpeedMeasure {
-    pub sets: Option<Vec<String>>,
-    pub methods: Option<Vec<Method>>,
-    pub seeds: Option<Vec<Seed>>,
-    /// Number of positions to evaluate again and again; `None` here and below = the measure's default.
-    pub positions: Option<u64>,
-    pub repetitions: Option<u32>,
-    /// Minimum duration of a repetition.
-    pub seconds: Option<f64>,
+    #[schemars(flatten)]
+    pub choice: NetworkChoice,
+    #[schemars(flatten)]
+    pub options: SpeedOptions,
+}
+
+impl NetMeasure {
+    /// Reads the table, which is called `path` in errors.
+    pub(super) fn read(table: &Value, path: &str) -> Result<NetMeasure, ReadError> {
+        let mut parts = TableParts::new(table, path)?;
+        let measure = NetMeasure { choice: parts.part()?, limit: parts.part()? };
+        parts.finish().map(|()| measure)
+    }
 }
 
 impl SpeedMeasure {
-    #[must_use]
-    pub fn options(&self) -> SpeedOptions {
-        let default = SpeedOptions::default();
-        SpeedOptions {
-            repetitions: self.repetitions.unwrap_or(default.repetitions),
-            duration: self.seconds.map_or(default.duration, Duration::from_secs_f64),
-            positions: self.positions.unwrap_or(default.positions),
-        }
+    /// Reads the table, which is called `path` in errors.
+    pub(super) fn read(table: &Value, path: &str) -> Result<SpeedMeasure, ReadError> {
+        let mut parts = TableParts::new(table, path)?;
+        let measure = SpeedMeasure { choice: parts.part()?, options: parts.part()? };
+        parts.finish().map(|()| measure)
     }
 }
 
@@ -337,9 +353,7 @@ impl Experiment {
     /// # Errors
     /// When the book exists in neither folder.
     pub fn openings_path(&self) -> Result<Option<PathBuf>, ExperimentError> {
-        let Some(written) = self.matches.as_ref().and_then(|matches| matches.openings.as_ref()) else {
-            return Ok(None);
-        };
+        let Some(written) = &self.openings else { return Ok(None) };
         self.existing(written).map(Some)
     }
 

@@ -294,28 +294,32 @@ fn errors_name_the_position_in_the_file() {
     check("[train]", "[train", "5:7", "unclosed table");
     check("\"compact\"", "\"cmpact\"", "15:20", "no set `cmpact`");
     check("games.pgn", "gamse.pgn", "3:9", "gamse.pgn");
-    check("\"small\"", "\"a b\"", "2:9", "letters, digits");
-    check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "appears twice");
-    check("seeds = [1, 2]", "seeds = []", "4:9", "no seeds");
-    check("epochs        = 2", "epochs = 0", "5:1", "epochs must be");
+    check("\"small\"", "\"a b\"", "2:1", "letters, digits");
+    check("seeds = [1, 2]", "seeds = [1, 1]", "4:1", "appears twice");
+    check("seeds = [1, 2]", "seeds = []", "4:1", "no seeds");
+    check("epochs        = 2", "epochs = 0", "9:1", "epochs must be");
+    check("learning_rate = 0.01", "learning_rate = -0.01", "10:1", "the learning rate must be above 0");
+    let loss = "epochs = 2\neval_loss = { power = 2.0, lambda = 7 }";
+    check("epochs        = 2", loss, "10:28", "λ must lie between 0 and 1, not at 7");
+    check("hidden        = [4]", "hidden = \"none\"", "7:10", "[] for no hidden layers");
     check(
         "epochs        = 2",
         "epochs = 2\nrecipe = { weight_decay = 0.5 }",
-        "5:1",
+        "10:12",
         "weight_decay (0.5) has no effect",
     );
     check(
         "method = \"eval\"",
         "method = \"eval\"\ntrain = { decay = 1.5 }",
-        "15:9",
+        "15:11",
         "decay must be above 0 and at most 1",
     );
     let own = "method = \"eval\"\ntrain = { pqr_loss = { kappa = 0.5 } }";
-    check("method = \"eval\"", own, "15:9", "this run does not learn by pqr");
+    check("method = \"eval\"", own, "15:24", "this run does not learn by pqr");
     check("\"piece\", \"compact\"", "\"piece\", \"piece\"", "15:20", "twice");
     check("method = \"eval\"", "method = \"evil\"", "14:10", "evil");
     check("l1            = 8\n", "", "5:1", "l1");
-    check("sets   = [\"piece\"]", "sets = [\"piece\"]\ntrain = { epoch = 3 }", "19:9", "epoch");
+    check("sets   = [\"piece\"]", "sets = [\"piece\"]\ntrain = { epoch = 3 }", "19:11", "epoch");
 }
 
 #[test]

@@ -5,33 +5,54 @@ use std::path::Path;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, first_lines_and_next};
-use super::speed::{TrackPosition, scores, track_positions};
+use super::speed::{TrackPosition, check_timing, scores, track_positions};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 use crate::record::{EqualSpeedRecord, Machine, SpeedRatio, SpeedSetup, WidthSpeed};
+use crate::settings::SettingError;
 use crate::statistics::{Median, median};
 
-/// Options of [`equal_speed`].
-#[derive(Copy, Clone, Debug, PartialEq)]
+/// Options of [`equal_speed`], and keys of `[equal_speed]` in an experiment.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct EqualSpeedOptions {
-    /// Rounds in which both networks take turns; at least 2.
-    pub rounds: u32,
-    /// The least processor time of a turn.
-    pub duration: Duration,
-    /// Positions to read from the start of the data.
-    pub positions: u64,
-    /// How far from 1 the ratio of speeds may be to count as equal, as a share.
+    /// How far from 1 the ratio of speeds may be; without such a width, the closest
     pub tolerance: f64,
+    /// Positions to evaluate
+    // The first of the data.
+    pub positions: u64,
+    /// Rounds per width, in which both networks take turns
+    // At least 2.
+    pub repetitions: u32,
+    /// Minimum processor time of a turn, in seconds
+    pub seconds: f64,
 }
 
 impl Default for EqualSpeedOptions {
     fn default() -> Self {
-        EqualSpeedOptions { rounds: 15, duration: Duration::from_millis(100), positions: 5_000, tolerance: 0.03 }
+        EqualSpeedOptions { tolerance: 0.03, positions: 5_000, repetitions: 15, seconds: 0.1 }
+    }
+}
+
+impl EqualSpeedOptions {
+    /// # Errors
+    /// If a number is out of range.
+    pub fn check(&self) -> Result<(), SettingError> {
+        if !(self.tolerance > 0.0 && self.tolerance <= 0.5) {
+            return Err(SettingError::new("tolerance", "tolerance must lie between 0 and 0.5, as in 0.03"));
+        }
+        check_timing(self.positions, self.repetitions, self.seconds)
+    }
+
+    fn duration(&self) -> Duration {
+        Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
     }
 }
 
@@ -164,11 +185,11 @@ impl Race {
             let mut seconds = [0.0; 2];
             // The second network finds other contents in the CPU's caches, so the order alternates.
             for side in [round % 2, 1 - round % 2] {
-                seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration);
+                seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration());
             }
             seconds[1] / seconds[0]
         };
-        median_ratio(self.options.rounds.max(2) as usize, round).map_err(|noisy| {
+        median_ratio(self.options.repetitions.max(2) as usize, round).map_err(|noisy| {
             let SpeedRatio { low, high, .. } = noisy;
             MeasureError::NoisyTimings { set: self.network.set.name().into(), l1: net.shape.l1, low, high }
         })
@@ -190,7 +211,7 @@ impl Race {
             reference_l1: self.reference.net.shape.l1,
             strategies: [setup(&self.network), setup(&self.reference)],
             positions: self.track.len() as u64,
-            rounds: self.options.rounds.max(2),
+            rounds: self.options.repetitions.max(2),
             machine: Machine::current(),
         }
     }
@@ -205,7 +226,7 @@ impl Contestant {
         let mut best = (f64::INFINITY, Strategy::ALL[0]);
         for strategy in Strategy::ALL {
             let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best())?;
-            let turn = |_| seconds_per_pass(&mut evaluator, track, options.duration / 4);
+            let turn = |_| seconds_per_pass(&mut evaluator, track, options.duration() / 4);
             let seconds = (0..TURNS).map(turn).fold(f64::INFINITY, f64::min);
             if seconds < best.0 {
                 best = (seconds, strategy);

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::data::DataFiles;
 use crate::output::OutputError;
 use crate::output::folder_lock::LockError;
+use crate::settings::SettingError;
 
 /// Errors of training. [`TrainError::is_request`] tells a wrong request from failed work.
 #[derive(Debug, Error)]
@@ -18,6 +19,8 @@ pub enum TrainError {
     NoTrainer,
     #[error("{0}")]
     Config(String),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     #[error(transparent)]
     Features(#[from] crate::features::FeatureError),
     #[error(transparent)]
@@ -42,8 +45,8 @@ pub enum TrainError {
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or --gradient-clip; a \
-         new run can --start with this one's checkpoint, if it has one"
+        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or clip the gradient \
+         (gradient_clip); a new run can start with this one's checkpoint, if it has one"
     )]
     NotFinite { step: u64, cause: String, learning_rate: f64 },
     #[error("{0}")]
@@ -88,6 +91,7 @@ impl TrainError {
         match self {
             TrainError::NoTrainer
             | TrainError::Config(_)
+            | TrainError::Setting(_)
             | TrainError::Features(_)
             | TrainError::Occupied { .. }
             | TrainError::Foreign { .. }

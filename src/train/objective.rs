@@ -96,7 +96,7 @@ impl<'a> Objective<'a> {
         let is_complete = each.losses.len() as u64 == sums.samples && each.losses.len() == known_numbers.len();
         let each = is_complete.then(|| KeptLosses { numbers: known_numbers.clone(), each });
         if sums.samples == 0 {
-            let hint = "give a larger --validation or more games";
+            let hint = "give a larger share for validation, or more games";
             return Err(TrainError::Empty { data: task.data.clone(), split: "validation", hint });
         }
         let baseline = baseline.then(|| match task.method {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::*;
 use crate::data::ScoreUnit;
+use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
@@ -219,7 +220,7 @@ impl Executor for FakeExecutor {
         })
     }
 
-    fn speed(&mut self, request: &NetRequest, _timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+    fn speed(&mut self, request: &NetRequest, _timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
         self.call(format!("speed {}", run_name(&request.network)))?;
         let (strategy, back_end) = ("incremental".into(), "scalar".into());
         let entry =
@@ -245,7 +246,7 @@ impl Executor for FakeExecutor {
             reference_l1: 8,
             strategies: [setup(), setup()],
             positions: request.options.positions,
-            rounds: request.options.rounds,
+            rounds: request.options.repetitions,
             machine: Machine { recorded: Timestamp::from_unix(0), ..Machine::current() },
         })
     }
