@@ -20,9 +20,10 @@ const ORDER: [&str; 23] = [
     "engine",
     "train",
     "record",
-    "search",
-    "measure",
+    "alpha_beta",
     "play",
+    "generate",
+    "measure",
     "experiment",
     "report",
     "export",
@@ -31,8 +32,8 @@ const ORDER: [&str; 23] = [
 ];
 
 /// Lower modules that `report` must not use.
-const HIDDEN_FROM_REPORT: [&str; 9] =
-    ["data", "pipeline", "service", "net", "engine", "train", "search", "measure", "play"];
+const HIDDEN_FROM_REPORT: [&str; 10] =
+    ["data", "pipeline", "service", "net", "engine", "train", "alpha_beta", "play", "generate", "measure"];
 
 fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -11,7 +11,7 @@ use super::limit::MoveLimit;
 use super::player::PlayerSetup;
 use super::schedule::TournamentType;
 use super::settings::MatchSettings;
-use crate::search::TranspositionTable;
+use crate::alpha_beta::TranspositionTable;
 use crate::settings::{SettingError, check_all};
 use crate::units::Seed;
 
