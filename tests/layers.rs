@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crate's modules, lowest first.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "units",
     "settings",
     "statistics",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
@@ -39,7 +40,7 @@ const LIMITS: &str = "Limits of a move";
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, .nnue files, or UCI engines as 'uci:PROGRAM ARGUMENTS|Option=value'
-    #[arg(value_name = "PLAYER", required = true, num_args = 2..)]
+    #[arg(value_name = "PLAYER", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     players: Vec<String>,
     #[command(flatten)]
     hints: FormatHints,

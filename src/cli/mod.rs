@@ -258,6 +258,10 @@ mod tests {
     /// Checks every command's whole help text, with the options' values.
     fn for_every_help_text(check: &dyn Fn(&str, &str)) {
         fn visit(command: &mut clap::Command, path: &str, check: &dyn Fn(&str, &str)) {
+            // Clap's own list of commands.
+            if command.get_name() == "help" {
+                return;
+            }
             let path = format!("{path} {}", command.get_name());
             let text = command.render_long_help().to_string();
             check(&path, &text);

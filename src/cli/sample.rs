@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::ValueHint;
+
 use super::Failure;
 use crate::data::{DataError, DataFiles, InputPath};
 use crate::pipeline::{inputs, sample_games};
@@ -67,7 +69,7 @@ pub fn all_files(arguments: &[FileArgument]) -> Result<Vec<PathBuf>, Failure> {
 pub struct Data {
     /// Games or samples: PGN (also .zst, .gz, .bz2), .fsd and the other formats; a file, or a 'glob*' in quotes that
     /// matches one [default: the sample games that come with fsbench]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     data: Option<FileArgument>,
 }
 
@@ -77,7 +79,7 @@ pub struct Data {
 pub struct SeveralData {
     /// Games or samples: PGN (also .zst, .gz, .bz2), .fsd and the other formats; files or 'globs*' in quotes; given
     /// several times, the files are read as one, in this order [default: the sample games that come with fsbench]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     data: Vec<FileArgument>,
 }
 

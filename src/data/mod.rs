@@ -144,7 +144,7 @@ impl From<Method> for Purpose {
 }
 
 /// Which games of a data set are read. The split is by game, so no game's positions are on both sides.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
     Train,

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::spec::{ComparisonRow, Dataset, DatasetOptions};
+use super::spec::{ComparisonRow, Dataset};
 use crate::data::Method;
 use crate::record::Published;
 use crate::settings::SettingError;
@@ -106,24 +106,12 @@ pub(super) fn check_seeds(seeds: &[Seed]) -> Result<(), SettingError> {
 }
 
 pub(super) fn check_dataset(dataset: &Dataset) -> Result<(), SettingError> {
-    for (method, options) in [("eval", &dataset.eval), ("pqr", &dataset.pqr)] {
-        check_dataset_options(options)
-            .map_err(|error| SettingError { key: format!("dataset.{method}.{}", error.key), ..error })?;
+    for (method, keys) in [(Method::Eval, &dataset.eval), (Method::Pqr, &dataset.pqr)] {
+        let in_file =
+            |SettingError { key, message }| SettingError::new(format!("dataset.{}.{key}", method.name()), message);
+        keys.check(method).map_err(in_file)?;
     }
     Ok(())
-}
-
-pub(super) fn check_dataset_options(options: &DatasetOptions) -> Result<(), SettingError> {
-    match options {
-        DatasetOptions { per_game: Some(0), .. } => {
-            Err(SettingError::new("per_game", "per_game must be at least 1 (leave it out for all samples)"))
-        }
-        DatasetOptions { min_moves_quantile: Some(quantile), .. } if !(0.0..1.0).contains(quantile) => {
-            let message = format!("min_moves_quantile must lie between 0 and 1, 1 excluded, not {quantile}");
-            Err(SettingError::new("min_moves_quantile", message))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Checks that published results are finite and belong to rows.

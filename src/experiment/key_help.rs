@@ -27,7 +27,7 @@ pub(super) fn key_tables() -> Vec<TableHelp> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<TomlFile>();
     let root = schema.to_value();
     let mut tables = Tables { definitions: &root["$defs"], found: Vec::new() };
-    tables.add("", "", &root);
+    tables.add("", false, "", &root);
     tables.found.into_iter().map(|(_, help)| help).collect()
 }
 
@@ -38,11 +38,12 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Adds the table at `path`, and then the tables in it.
-    fn add(&mut self, path: &str, name: &str, schema: &Value) {
+    /// Adds the table at `path`, or the list of tables, and then the tables in it.
+    fn add(&mut self, path: &str, is_list: bool, name: &str, schema: &Value) {
         let Some(properties) = schema["properties"].as_object() else { return };
+        let own_header = header(path, is_list);
         if let Some((_, same)) = self.found.iter_mut().find(|(other, _)| other == name) {
-            same.tables.push(path.to_owned());
+            same.tables.push(own_header);
             return;
         }
         let mut keys = Vec::new();
@@ -52,19 +53,19 @@ impl Tables<'_> {
             let mut default = default_of(schema, key, property);
             if let Some((definition, table, is_list)) = self.table_of(property) {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                let path = if is_list { format!("[{path}]") } else { path };
-                meaning += &format!("{}a table, see [{path}]", if meaning.is_empty() { "" } else { ": " });
+                let see = header(&path, is_list);
+                meaning += &format!("{}a table, see [{see}]", if meaning.is_empty() { "" } else { ": " });
                 default.retain(|_| schema_requires(schema, key));
-                inner.push((path, definition, table));
+                inner.push((path, is_list, definition, table));
             } else {
                 meaning += &values(&self.choices(property), &meaning);
             }
             keys.push(KeyHelp { key: key.clone(), default, meaning });
         }
         let purpose = first_sentence(schema);
-        self.found.push((name.to_owned(), TableHelp { tables: vec![path.to_owned()], purpose, keys }));
-        for (path, name, table) in inner {
-            self.add(&path, &name, &table);
+        self.found.push((name.to_owned(), TableHelp { tables: vec![own_header], purpose, keys }));
+        for (path, is_list, name, table) in inner {
+            self.add(&path, is_list, &name, &table);
         }
     }
 
@@ -100,6 +101,11 @@ impl Tables<'_> {
         }
         words
     }
+}
+
+/// A table's header without the outer brackets.
+fn header(path: &str, is_list: bool) -> String {
+    if is_list { format!("[{path}]") } else { path.to_owned() }
 }
 
 /// A schema, or the alternatives that it consists of.
@@ -145,7 +151,7 @@ const WIDTH: usize = 80;
 /// Spaces before a key.
 const INDENT: usize = 4;
 /// Width of the column of keys.
-const KEY_WIDTH: usize = 20;
+pub(super) const KEY_WIDTH: usize = 20;
 
 /// The help text, one paragraph per key.
 #[must_use]

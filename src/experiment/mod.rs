@@ -57,6 +57,6 @@ pub use runner::Runner;
 pub use runner_options::{ExperimentMonitor, FinishedWhen, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
 pub use spec::{
-    ComparisonRow, Dataset, DatasetOptions, Experiment, GameLimit, Location, Measures, NetMeasure, RowSecond,
-    SetMeasure, SpeedMeasure,
+    ComparisonRow, Dataset, DatasetKeys, Experiment, GameLimit, Location, Measures, NetMeasure, RowSecond, SetMeasure,
+    SpeedMeasure,
 };

@@ -6,7 +6,7 @@ use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::executor::{Executor, ResolvedSet};
 use super::match_shards::PlannedShard;
-use super::spec::{ComparisonRow, DatasetOptions, Experiment, NetMeasure, RowSecond, RowStart};
+use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond, RowStart};
 use crate::data::content_hash;
 use crate::pipeline::BuildOptions;
 use crate::record::{MatchKind, PlannedRow, RunKey, Study};
@@ -382,8 +382,8 @@ fn datasets(experiment: &Experiment) -> Vec<BuildOptions> {
 fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
     let written = serde_json::to_value(row.overrides.as_ref()).ok()?;
     let mut overrides = written.as_object().cloned().unwrap_or_default();
-    if row.dataset != DatasetOptions::default() {
-        overrides.insert(PlannedRow::DATASET.into(), serde_json::to_value(row.dataset).ok()?);
+    if !row.dataset.is_empty() {
+        overrides.insert(PlannedRow::DATASET.into(), serde_json::to_value(&row.dataset).ok()?);
     }
     if let Some(second) = row.second {
         overrides.insert("second".into(), serde_json::to_value(second).ok()?);

@@ -1,10 +1,11 @@
 //! An experiment's validated settings. `toml_file.rs` reads them, `checks.rs` validates them, `plan.rs` expands them
 //! into runs.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toml::Spanned;
@@ -17,10 +18,9 @@ use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
-use crate::pipeline::build::{Filter, PerGame};
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::record::Published;
-use crate::settings::{ReadError, TableParts};
+use crate::settings::{ReadError, SettingError, TableParts, field_names, read, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
@@ -100,7 +100,7 @@ pub struct ComparisonRow {
     pub second: Option<RowSecond>,
     pub settings: TrainSettings,
     /// Which positions the samples of the row's (first) method have, where it differs from the method's others.
-    pub dataset: DatasetOptions,
+    pub dataset: DatasetKeys,
     /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<Map<String, Value>>,
 }
@@ -140,75 +140,82 @@ impl ComparisonRow {
 }
 
 /// Which positions of the games become samples, by method
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dataset {
     /// For eval
-    pub eval: DatasetOptions,
+    pub eval: DatasetKeys,
     /// For pqr
-    pub pqr: DatasetOptions,
+    pub pqr: DatasetKeys,
 }
 
-/// Which positions of the games become samples
-// A missing key has the method's default; in `[[runs]]`, the value of the method's table.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DatasetOptions {
-    /// The first ply whose position is used [default: 0]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_ply: Option<u16>,
-    /// Smallest number of legal moves of a position [default: 0; pqr: 2]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_moves: Option<u16>,
-    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply, as 0.25
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_moves_quantile: Option<f64>,
-    /// Largest number of samples per game [default: all]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub per_game: Option<u32>,
-    /// Which positions to leave out [default: none]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filter: Option<Filter>,
-    /// Seed of the choice of samples [default: 0]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<Seed>,
+/// The keys of `[dataset.eval]` or `[dataset.pqr]`, or of `dataset` in `[[runs]]`: options of a build, of which a missing
+/// one has the method's default; in `[[runs]]`, the value of the method's table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DatasetKeys(Map<String, Value>);
+
+/// Options of a build that follow from the rows.
+const NOT_KEYS: [&str; 2] = ["method", "needs"];
+
+impl JsonSchema for DatasetKeys {
+    fn schema_name() -> Cow<'static, str> {
+        "DatasetKeys".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = BuildOptions::json_schema(generator);
+        for key in NOT_KEYS {
+            if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+                properties.shift_remove(key);
+            }
+        }
+        schema
+    }
 }
 
 impl Dataset {
-    const fn of(&self, method: Method) -> DatasetOptions {
+    pub(super) const fn of(&self, method: Method) -> &DatasetKeys {
         match method {
-            Method::Eval => self.eval,
-            Method::Pqr => self.pqr,
+            Method::Eval => &self.eval,
+            Method::Pqr => &self.pqr,
         }
     }
 }
 
-impl DatasetOptions {
-    /// These options, and those of `base` where these have none.
-    fn or(self, base: DatasetOptions) -> DatasetOptions {
-        DatasetOptions {
-            min_ply: self.min_ply.or(base.min_ply),
-            min_moves: self.min_moves.or(base.min_moves),
-            min_moves_quantile: self.min_moves_quantile.or(base.min_moves_quantile),
-            per_game: self.per_game.or(base.per_game),
-            filter: self.filter.or(base.filter),
-            seed: self.seed.or(base.seed),
-        }
+impl DatasetKeys {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// The method's build options with these overrides.
-    fn build_options(self, method: Method) -> BuildOptions {
-        let default = BuildOptions::new(method);
-        BuildOptions {
-            method,
-            seed: self.seed.unwrap_or(default.seed),
-            per_game: self.per_game.map_or(default.per_game, PerGame::AtMost),
-            min_ply: self.min_ply.unwrap_or(default.min_ply),
-            filter: self.filter.unwrap_or(default.filter),
-            min_moves: self.min_moves.unwrap_or(default.min_moves),
-            min_moves_quantile: self.min_moves_quantile.or(default.min_moves_quantile),
-            ..default
+    /// These keys, and the keys of `base` that these have not.
+    pub(super) fn or(&self, base: &DatasetKeys) -> DatasetKeys {
+        let mut keys = base.0.clone();
+        keys.extend(self.0.clone());
+        DatasetKeys(keys)
+    }
+
+    /// The method's build options with these; `path` names the table in errors.
+    fn build_options(&self, method: Method, path: &str) -> Result<BuildOptions, ReadError> {
+        let mut options = serde_json::to_value(BuildOptions::new(method)).unwrap_or_default();
+        if let Value::Object(options) = &mut options {
+            options.extend(self.0.clone());
         }
+        read(&options, path)
+    }
+
+    /// Checks the keys and their values, for a method.
+    pub(super) fn check(&self, method: Method) -> Result<(), SettingError> {
+        let mut names = field_names::<BuildOptions>().to_vec();
+        names.retain(|name| !NOT_KEYS.contains(name));
+        for key in self.0.keys() {
+            if !names.contains(&key.as_str()) {
+                return Err(SettingError::new(key, unknown_field(key, &names)));
+            }
+        }
+        let options = self.build_options(method, "").map_err(|error| SettingError::new(error.path, error.message))?;
+        options.check()
     }
 }
 
@@ -285,9 +292,9 @@ impl Experiment {
     /// results that λ needs in all rows of the same samples.
     #[must_use]
     pub fn dataset_options(&self, row: &ComparisonRow, method: Method) -> BuildOptions {
-        let of = |row: &ComparisonRow| match row.method == method {
-            true => row.dataset.or(self.dataset.of(method)),
-            false => self.dataset.of(method),
+        let of = |row: &ComparisonRow| {
+            let own = self.dataset.of(method);
+            if row.method == method { row.dataset.or(own) } else { own.clone() }
         };
         let own = of(row);
         let same = self.rows.iter().filter(|other| other.methods().any(|other| other == method) && of(other) == own);
@@ -295,7 +302,8 @@ impl Experiment {
         let first = needs.next().unwrap_or_default();
         let common = if needs.all(|other| other == first) { first } else { Needs::Any };
         let needs = if method == Method::Eval { common } else { Needs::default() };
-        BuildOptions { needs, ..own.build_options(method) }
+        let options = own.build_options(method, "dataset").expect("checked when the file was read");
+        BuildOptions { needs, ..options }
     }
 
     /// The data files, each relative to the experiment's folder, the current folder or `$FSBENCH_DATA`, the first

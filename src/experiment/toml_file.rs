@@ -10,15 +10,14 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::ExperimentError;
 use super::checks::{
-    Problem, check_data, check_dataset, check_dataset_options, check_games, check_name, check_published, check_seeds,
-    check_sets, labels,
+    Problem, check_data, check_dataset, check_games, check_name, check_published, check_seeds, check_sets, labels,
 };
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::scale::apply_scale;
 use super::spec::{
-    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, RowStart,
-    SetMeasure, SpeedMeasure,
+    ComparisonRow, Dataset, DatasetKeys, Experiment, Location, Measures, NetMeasure, RowSecond, RowStart, SetMeasure,
+    SpeedMeasure,
 };
 use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
 use crate::data::{EvalOptions, EvalUnit, EvalView, Method, ScoreUnit};
@@ -123,7 +122,7 @@ struct RunsTable {
     second: Option<RowSecond>,
     /// The keys of [dataset.METHOD] that differ for these rows' samples, as in { min_ply = 30 }
     #[serde(default)]
-    dataset: Option<DatasetOptions>,
+    dataset: DatasetKeys,
     /// The settings of [train] that differ for these rows, as in { l1 = 128 }
     #[serde(default)]
     train: Option<Map<String, Value>>,
@@ -359,7 +358,8 @@ fn expand_rows(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<Ve
     }
     for point in &points {
         for (index, table) in file.runs.iter().enumerate() {
-            let context = RowContext { document, path: format!("runs.{index}"), shared: &file.train };
+            let path = format!("runs.{index}");
+            let context = RowContext { document, path, shared: &file.train, dataset: &file.dataset };
             let method = table.method_at(point).map_err(of_method)?;
             table.add_rows(point, method, &context, &mut rows)?;
         }
@@ -379,11 +379,12 @@ fn setting_error(error: TrainError) -> SettingError {
     }
 }
 
-/// Where a `[[runs]]` table stands, and the settings of all runs.
+/// Where a `[[runs]]` table stands, and the settings and samples of all runs.
 struct RowContext<'a> {
     document: &'a Document,
     path: String,
     shared: &'a TrainSettings,
+    dataset: &'a Dataset,
 }
 
 impl RowContext<'_> {
@@ -444,9 +445,8 @@ impl RunsTable {
     ) -> Result<(), Problem> {
         let overrides = point.overrides(self.train.as_ref()).map_err(|error| context.setting_problem(error))?;
         let second = self.checked_second(method, context)?;
-        let dataset = self.dataset.unwrap_or_default();
-        check_dataset_options(&dataset)
-            .map_err(|error| wrong(context.document, &format!("{}.dataset", context.path), error))?;
+        let in_dataset = |error| wrong(context.document, &format!("{}.dataset", context.path), error);
+        self.dataset.or(context.dataset.of(method)).check(method).map_err(in_dataset)?;
         let mut methods = vec![method];
         methods.extend(second.map(|second| second.method));
         let settings = match &overrides {
@@ -463,6 +463,7 @@ impl RunsTable {
             self.check_label(&label, &set, method, context, rows)?;
             let start = self.start(&set, &group, context, rows)?;
             let (settings, overrides, group) = (settings.clone(), overrides.clone(), group.clone());
+            let dataset = self.dataset.clone();
             rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, dataset, overrides });
         }
         Ok(())

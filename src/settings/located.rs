@@ -86,15 +86,21 @@ impl<'a> TableParts<'a> {
     /// If one does not.
     pub fn finish(self) -> Result<(), ReadError> {
         let Some(key) = self.keys.keys().find(|key| !self.names.contains(&key.as_str())) else { return Ok(()) };
-        let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
-        let message = format!("unknown field `{key}`, expected one of {}", names.join(", "));
+        let message = unknown_field(key, &self.names);
         let path = Path::Start(self.path);
         Err(<ReadError as de::Error>::custom(message).at_key(Path::Key(&path, key)))
     }
 }
 
+/// The message about a key that is none of these.
+#[must_use]
+pub fn unknown_field(key: &str, names: &[&str]) -> String {
+    format!("unknown field `{key}`, expected one of `{}`", names.join("`, `"))
+}
+
 /// The names that a struct's fields have in files.
-fn field_names<T: DeserializeOwned>() -> &'static [&'static str] {
+#[must_use]
+pub fn field_names<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
     // It fails once it has the names.
     let _ = T::deserialize(FieldNames(&mut names));

@@ -6,7 +6,7 @@ mod document;
 mod located;
 
 pub use document::Document;
-pub use located::{ReadError, TableParts, read};
+pub use located::{ReadError, TableParts, field_names, read, unknown_field};
 
 use thiserror::Error;
 
