@@ -127,9 +127,6 @@ fn do_steps(
 
 /// Reads an experiment, and notes which scores' unit is assumed.
 pub(super) fn read(path: &Path, scale: Option<&str>) -> Result<Experiment, Failure> {
-    if !cfg!(feature = "train") {
-        return Err(failure(ExperimentError::NoTrainer));
-    }
     let experiment = Experiment::read(path, scale).map_err(failure)?;
     if experiment.rows.iter().any(|row| row.method == Method::Eval) {
         for input in experiment.inputs().map_err(failure)? {
