@@ -14,6 +14,8 @@ use crate::train::{RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// How long an event is waited for before the observer is asked whether to go on.
 const POLL: Duration = Duration::from_millis(100);
+/// OpenMP reads it when the program starts.
+const WAIT_POLICY: &str = "OMP_WAIT_POLICY";
 /// Lines that may wait to be read.
 const WAITING_LINES: usize = 64;
 
@@ -69,6 +71,10 @@ impl TchProcess {
         let mut command = Command::new(&program);
         // In a process group of its own, so that Ctrl-C reaches only this program, which then ends the other properly.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        // Idle threads of libtorch's OpenMP would spin on the cores that the samples service needs: ten times slower.
+        if std::env::var_os(WAIT_POLICY).is_none() {
+            command.env(WAIT_POLICY, "passive");
+        }
         let failed = |source| TchError::Start { program: program.clone(), source };
         let mut child = command.spawn().map_err(failed)?;
         let Some(output) = child.stdout.take() else {
