@@ -43,13 +43,16 @@ pub mod train;
 #[cfg(feature = "report")]
 pub mod record;
 
-pub mod search;
-
-#[cfg(feature = "report")]
-pub mod measure;
+pub mod alpha_beta;
 
 #[cfg(feature = "report")]
 pub mod play;
+
+#[cfg(feature = "report")]
+pub mod generate;
+
+#[cfg(feature = "report")]
+pub mod measure;
 
 #[cfg(feature = "report")]
 pub mod experiment;

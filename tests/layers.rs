@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crate's modules, lowest first.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "units",
     "statistics",
     "text",
@@ -19,9 +19,10 @@ const ORDER: [&str; 22] = [
     "engine",
     "train",
     "record",
-    "search",
-    "measure",
+    "alpha_beta",
     "play",
+    "generate",
+    "measure",
     "experiment",
     "report",
     "export",
@@ -30,8 +31,8 @@ const ORDER: [&str; 22] = [
 ];
 
 /// Lower modules that `report` must not use.
-const HIDDEN_FROM_REPORT: [&str; 9] =
-    ["data", "pipeline", "service", "net", "engine", "train", "search", "measure", "play"];
+const HIDDEN_FROM_REPORT: [&str; 10] =
+    ["data", "pipeline", "service", "net", "engine", "train", "alpha_beta", "play", "generate", "measure"];
 
 fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -2,47 +2,39 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
+use thiserror::Error;
 
-use super::GenerateError;
 use crate::chess::{fen_of, key_of, legal_move, parse_fen, uci_move};
 use crate::data::{DataError, Input, InputPath, games};
+use crate::pipeline::generation::{BookFacts, BookOrder, BookSpec};
 use crate::units::Seed;
 
-/// An opening book and how to use it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BookSpec {
-    /// Not recorded: the games depend on the file's content only.
-    #[serde(skip)]
-    pub path: PathBuf,
-    pub order: BookOrder,
-    /// Moves taken from each game of a PGN book; all moves without a number.
-    pub plies: Option<u16>,
+/// Why a book's openings cannot be had.
+#[derive(Debug, Error)]
+pub enum BookError {
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error("the book {}{}: {reason}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    Book { path: PathBuf, line: Option<u64>, reason: String },
+    #[error("cannot keep the book's openings in a temporary file in {}: {cause}; make room or set TMPDIR", folder.display())]
+    TempFile { folder: PathBuf, cause: io::Error },
 }
 
-/// The order in which a book's openings are played.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum BookOrder {
-    /// Shuffled by the seed, in another order for each pass through the book.
-    Random,
-    /// In file order; begins again at the end.
-    Sequential,
-}
-
-/// Facts about a book, for journals and manifests.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BookFacts {
-    pub openings: u64,
-    /// Skipped: broken games, and openings that end the game.
-    pub skipped: u64,
-    /// blake3 of the openings, in hexadecimal.
-    pub blake3: String,
+impl BookError {
+    /// Whether the request was wrong; otherwise the work failed on the way.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        match self {
+            BookError::Data(error) => error.is_request(),
+            BookError::Book { .. } => true,
+            BookError::TempFile { .. } => false,
+        }
+    }
 }
 
 /// The openings of a book, in a temporary file without a name: a book may be larger than the memory.
@@ -79,7 +71,7 @@ struct OpeningWriter {
 }
 
 impl OpeningWriter {
-    fn add(&mut self, start: &Chess, moves: &[Move]) -> std::io::Result<()> {
+    fn add(&mut self, start: &Chess, moves: &[Move]) -> io::Result<()> {
         let text = opening_text(start, moves);
         self.file.write_all(text.as_bytes())?;
         self.hasher.update(text.as_bytes()).update(b"\n");
@@ -94,14 +86,14 @@ impl Book {
     ///
     /// # Errors
     /// When the file cannot be read, a line is not a playable position, or there is no opening.
-    pub fn open(spec: &BookSpec) -> Result<Book, GenerateError> {
+    pub fn open(spec: &BookSpec) -> Result<Book, BookError> {
         let path = &spec.path;
         let file = tempfile::tempfile().map_err(temp_file_error)?;
         let mut writer = OpeningWriter { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
         let skipped = if holds_positions(path)? {
             if spec.plies.is_some() {
                 let reason = "it holds positions, not games: leave the number of plies out".into();
-                return Err(GenerateError::Book { path: path.clone(), line: None, reason });
+                return Err(BookError::Book { path: path.clone(), line: None, reason });
             }
             read_positions(path, &mut writer)?
         } else {
@@ -111,7 +103,7 @@ impl Book {
         let openings = offsets.len() as u64 - 1;
         if openings == 0 {
             let reason = format!("it holds no playable opening ({skipped} were skipped)");
-            return Err(GenerateError::Book { path: path.clone(), line: None, reason });
+            return Err(BookError::Book { path: path.clone(), line: None, reason });
         }
         let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
         let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
@@ -122,7 +114,7 @@ impl Book {
     ///
     /// # Errors
     /// When the temporary file cannot be read.
-    pub fn opening(&self, encounter: u64, order: BookOrder, seed: Seed) -> Result<(Chess, Vec<Move>), GenerateError> {
+    pub fn opening(&self, encounter: u64, order: BookOrder, seed: Seed) -> Result<(Chess, Vec<Move>), BookError> {
         let openings = self.facts.openings;
         let index = match order {
             BookOrder::Sequential => encounter % openings,
@@ -135,12 +127,12 @@ impl Book {
             (&*file).take(self.offsets[index + 1] - self.offsets[index]).read_to_string(&mut text)
         };
         read().map_err(temp_file_error)?;
-        parse_opening(&text).ok_or_else(|| temp_file_error(std::io::Error::other("an opening in it has changed")))
+        parse_opening(&text).ok_or_else(|| temp_file_error(io::Error::other("an opening in it has changed")))
     }
 }
 
-fn temp_file_error(cause: std::io::Error) -> GenerateError {
-    GenerateError::TempFile { folder: std::env::temp_dir(), cause }
+fn temp_file_error(cause: io::Error) -> BookError {
+    BookError::TempFile { folder: std::env::temp_dir(), cause }
 }
 
 const LONGEST_LINE: usize = 4096;
@@ -168,7 +160,7 @@ fn has_content(line: &str) -> bool {
 }
 
 /// Reads the openings of a book of positions; returns the number of positions skipped, in which the game is over.
-fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, GenerateError> {
+fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, BookError> {
     let mut input = Input::open(&InputPath::File(path.into()))?;
     let (mut line, mut number) = (Vec::new(), 0);
     let mut skipped = 0;
@@ -179,7 +171,7 @@ fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, Genera
             return Ok(skipped);
         }
         number += 1;
-        let bad = |reason: String| GenerateError::Book { path: path.into(), line: Some(number), reason };
+        let bad = |reason: String| BookError::Book { path: path.into(), line: Some(number), reason };
         let text = std::str::from_utf8(&line).map_err(|error| bad(error.to_string()))?;
         if read == LONGEST_LINE {
             return Err(bad(format!("it is longer than {LONGEST_LINE} bytes")));
@@ -253,7 +245,7 @@ fn epd_operations(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads the openings of a PGN book; returns the number of games skipped.
-fn read_games(path: &Path, plies: Option<u16>, writer: &mut OpeningWriter) -> Result<u64, GenerateError> {
+fn read_games(path: &Path, plies: Option<u16>, writer: &mut OpeningWriter) -> Result<u64, BookError> {
     let mut skipped = 0;
     let mut book = games(path)?;
     for game in book.by_ref() {

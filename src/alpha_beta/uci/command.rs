@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use shakmaty::{Chess, Color, Move, Position};
 
 use super::Options;
+use crate::alpha_beta::{BENCH_DEPTH, Clock, Game, Limits};
 use crate::chess::parse_fen;
-use crate::search::{BENCH_DEPTH, Clock, Game, Limits};
 
 /// A line from the GUI.
 pub(super) enum Input {

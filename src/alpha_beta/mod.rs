@@ -4,7 +4,6 @@
 //! network, game and limit give the same move, score and node count on every back end. [`bench()`] counts the nodes of
 //! fixed searches, the signature that all back ends must share. [`uci()`] makes a searcher a UCI engine.
 
-mod alpha_beta;
 mod bench;
 mod correction;
 mod digest;
@@ -14,6 +13,7 @@ mod iterative_deepening;
 mod limits;
 mod move_loop;
 mod move_picker;
+mod node;
 mod perft;
 mod pruning;
 mod quiescence;

@@ -4,9 +4,9 @@ use shakmaty::{Chess, Move, MoveList, Position, Role};
 
 use crate::chess::PackedMove;
 
-use super::alpha_beta::{AlphaBeta, NEAR_FIFTY_MOVES, Node};
 use super::history::PieceTo;
 use super::move_picker::{MovePicker, OrderingHints, Picked, is_noisy};
+use super::node::{AlphaBeta, NEAR_FIFTY_MOVES, Node};
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, NO_EVAL, to_table};
 use super::see::{see_at_least, see_value};
 use super::transposition::{Bound, TableEntry};

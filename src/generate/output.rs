@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::Path;
 
 use super::finished_game::{FinishedGame, samples_of};
-use super::{GenerateError, GenerateJob, Generation};
+use super::{GenerateError, GenerateJob};
 use crate::data::formats::{Format, Omissions, SampleWriter, UnitConversion, rescale_scores};
 use crate::data::{DataError, Method, Provenance, ScoreUnit};
 use crate::output::OutputFile;
+use crate::pipeline::generation::Generation;
 use crate::pipeline::uci::EngineFault;
 use crate::pipeline::{Manifest, manifest_path};
 

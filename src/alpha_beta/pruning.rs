@@ -2,7 +2,7 @@
 
 use shakmaty::Position;
 
-use super::alpha_beta::{AlphaBeta, Node, NodeFacts, has_pieces};
+use super::node::{AlphaBeta, Node, NodeFacts, has_pieces};
 use super::score::MATE_FOUND;
 use crate::chess::key_after_null;
 

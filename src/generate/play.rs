@@ -3,14 +3,14 @@
 use rand::RngExt;
 use shakmaty::{Chess, Color, Position};
 
-use super::book::Book;
+use super::GenerateError;
 use super::finished_game::{FinishedGame, PlayedPly};
 use super::random_moves::play_random_moves;
-use super::{Adjudication, GenerateError, GenerateSettings, Pairing};
 use crate::chess::random_move;
 use crate::data::{Eval, GameResult};
-use crate::pipeline::GameLine;
+use crate::pipeline::generation::{GenerateAdjudication, GenerateSettings};
 use crate::pipeline::uci::{Engine, EngineSpec, UciError};
+use crate::play::{Book, GameLine, Pairing};
 
 /// The engines of one worker, by number; each is started before its first game.
 pub struct Players<'a> {
@@ -62,7 +62,9 @@ pub fn play_game(
     let Pairing { white, black, encounter } = Pairing::of(number, players.specs.len());
     let mut rng = settings.seed.stream("self-play", encounter);
     let (start, moves) = match (book, &settings.book) {
-        (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed).map_err(PlayError::Other)?,
+        (Some(book), Some(spec)) => {
+            book.opening(encounter, spec.order, settings.seed).map_err(|error| PlayError::Other(error.into()))?
+        }
         _ => (Chess::default(), Vec::new()),
     };
     let mut game = GameLine::new(start);
@@ -103,7 +105,7 @@ pub fn play_game(
 
 /// Ends games that the scores show to be decided.
 struct Adjudicator {
-    rules: Adjudication,
+    rules: GenerateAdjudication,
     leader: Option<Color>,
     /// Consecutive scores that count as won for `leader`, and as drawn.
     won_plies: u16,
@@ -111,7 +113,7 @@ struct Adjudicator {
 }
 
 impl Adjudicator {
-    fn new(rules: Adjudication) -> Adjudicator {
+    fn new(rules: GenerateAdjudication) -> Adjudicator {
         Adjudicator { rules, leader: None, won_plies: 0, drawn_plies: 0 }
     }
 
@@ -146,7 +148,8 @@ mod tests {
 
     #[test]
     fn decided_games_end() {
-        let rules = Adjudication { win_plies: 3, draw_plies: 2, draw_from: 10, ..Adjudication::default() };
+        let rules =
+            GenerateAdjudication { win_plies: 3, draw_plies: 2, draw_from: 10, ..GenerateAdjudication::default() };
         let check = |scores: &[i32], plies: usize, expected: Option<GameResult>| {
             let mut adjudicator = Adjudicator::new(rules);
             let results = scores.iter().map(|score| adjudicator.add_score(Eval::Score(Centipawn(*score)), plies));

@@ -3,7 +3,7 @@
 
 use shakmaty::{Chess, Position};
 
-use super::alpha_beta::AlphaBeta;
+use super::node::AlphaBeta;
 
 impl AlphaBeta<'_, '_> {
     /// Lines of `depth` moves from a position with this key. `None` when interrupted.

@@ -3,10 +3,10 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use fsbench::alpha_beta::{self, PlayingNetwork};
 use fsbench::engine::Model;
 use fsbench::features::FeatureSet;
 use fsbench::net::{FloatNet, Scheme, Shape, quantise};
-use fsbench::search::{self, PlayingNetwork};
 
 /// The path by which the network is loaded, at the start and by `setoption name EvalFile`.
 const NETWORK: &str = "net";
@@ -26,7 +26,7 @@ pub fn uci(bytes: &[u8]) {
     let mut answers = Vec::new();
     // The network comes after the smallest hash table, because the default one takes longer than most inputs.
     let input = [START, &kept.concat()].concat();
-    let ended = search::uci(Cursor::new(input), &mut answers, &load, None);
+    let ended = alpha_beta::uci(Cursor::new(input), &mut answers, &load, None);
     ended.expect("memory can be read");
     // Every search asked for is answered.
     let searches = kept

@@ -5,37 +5,34 @@
 //! and get `ucinewgame` before each game. Games are written in number order, so the file does not depend on the number
 //! of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it stopped.
 
-mod book;
 mod finished_game;
+mod job;
 mod output;
-mod pairing;
 mod play;
 mod pool;
 mod random_moves;
-mod settings;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::journal::{Journal, JournalError, journal_path};
-use super::uci::{Engine, EngineFault, EngineIdentity, UciError};
 use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
+use crate::pipeline::generation::{BookFacts, GenerateSettings, Generation};
+use crate::pipeline::uci::{Engine, EngineFault, EngineIdentity, UciError};
+use crate::pipeline::{Journal, JournalError, journal_path};
+use crate::play::{Book, BookError};
 use crate::text::distinct_names;
 use finished_game::EntrySummary;
 use output::{GameFacts, GameWriter, OutputFormat};
 use pool::{DroppedGame, GameKeeper};
 
-pub use book::{Book, BookFacts, BookOrder, BookSpec};
 pub use finished_game::{FinishedGame, PlayedPly, samples_of};
-pub use pairing::Pairing;
-pub use settings::{Adjudication, GenerateJob, GenerateSettings};
+pub use job::GenerateJob;
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u32) -> bool {
@@ -79,14 +76,6 @@ pub struct GenerateSummary {
     pub book: Option<BookFacts>,
 }
 
-/// The facts that the games depend on, for journals and manifests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Generation {
-    pub engines: Vec<EngineIdentity>,
-    pub settings: GenerateSettings,
-    pub book: Option<BookFacts>,
-}
-
 /// An engine's score against all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EngineScore {
@@ -107,10 +96,8 @@ pub enum GenerateError {
     Request(String),
     #[error(transparent)]
     Journal(#[from] JournalError),
-    #[error("the book {}{}: {reason}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
-    Book { path: PathBuf, line: Option<u64>, reason: String },
-    #[error("cannot keep the book's openings in a temporary file in {}: {cause}; make room or set TMPDIR", folder.display())]
-    TempFile { folder: PathBuf, cause: io::Error },
+    #[error(transparent)]
+    Book(#[from] BookError),
     #[error("game {game} of the journal is damaged: {reason}; remove the line with \"number\":{game} to play it again")]
     Game { game: u32, reason: String },
 }
@@ -129,8 +116,9 @@ impl GenerateError {
             GenerateError::Engine { error, .. } => error.is_request(),
             GenerateError::Data(error) => error.is_request(),
             GenerateError::Journal(error) => error.is_request(),
-            GenerateError::Request(_) | GenerateError::Book { .. } => true,
-            GenerateError::TempFile { .. } | GenerateError::Game { .. } => false,
+            GenerateError::Book(error) => error.is_request(),
+            GenerateError::Request(_) => true,
+            GenerateError::Game { .. } => false,
         }
     }
 }
@@ -165,7 +153,7 @@ pub fn generate(
     output: &Path,
     progress: &mut dyn FnMut(u32),
 ) -> Result<GenerateSummary, GenerateError> {
-    settings::check(settings, job)?;
+    job::check(settings, job)?;
     OutputFormat::of(output)?;
     let path = journal_path(output);
     let book = settings.book.as_ref().map(Book::open).transpose()?;

@@ -7,10 +7,10 @@ use std::time::Instant;
 use shakmaty::{Move, Position};
 
 use super::Game;
-use super::alpha_beta::{AlphaBeta, RootLine, StopConditions};
 use super::eval_scale::EvalScale;
 use super::history::Histories;
 use super::limits::{Clock, Limits};
+use super::node::{AlphaBeta, RootLine, StopConditions};
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, Score};
 use super::transposition::TranspositionTable;
 use crate::engine::{BackEnd, EngineError, Evaluator, Model, Strategy};

@@ -2,9 +2,9 @@
 
 use shakmaty::{Chess, KnownOutcome, Move, Outcome, Position};
 
-use super::uci::UciGame;
 use crate::chess::Game;
 use crate::data::GameResult;
+use crate::pipeline::uci::UciGame;
 
 /// A game in play. `P` is what is kept for each ply: the move and the search that chose it.
 #[derive(Clone, Debug)]

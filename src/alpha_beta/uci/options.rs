@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::search::TranspositionTable;
+use crate::alpha_beta::TranspositionTable;
 
 /// Time reserved per move for its transmission, unless the option `Move Overhead` changes it.
 pub(super) const DEFAULT_MOVE_OVERHEAD: Duration = Duration::from_millis(10);

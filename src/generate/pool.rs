@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use super::book::Book;
 use super::finished_game::FinishedGame;
 use super::play::{PlayError, Players, play_game};
-use super::{GenerateError, GenerateJob, GenerateSettings};
+use super::{GenerateError, GenerateJob};
+use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::uci::{Engine, FaultLog, UciError, Useless, Workers};
+use crate::play::Book;
 
 /// A game as a worker returns it.
 struct WorkerResult {

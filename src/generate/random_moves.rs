@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::finished_game::PlayedPly;
 use crate::chess::random_move;
-use crate::pipeline::GameLine;
+use crate::play::GameLine;
 
 /// Attempts at a number of random moves before one move fewer is tried.
 const ATTEMPTS: usize = 100;

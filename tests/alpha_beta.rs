@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use fsbench::alpha_beta::{
+    BENCH_FENS, Clock, Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci, uci_commands,
+};
 use fsbench::engine::{BackEnd, Model};
 use fsbench::features::FeatureSet;
 use fsbench::net::{FloatNet, Scheme, quantise};
-use fsbench::search::{
-    BENCH_FENS, Clock, Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci, uci_commands,
-};
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess, Move, Position};
 

@@ -6,9 +6,9 @@ use shakmaty::{Color, Move, MoveList, Position};
 
 use crate::chess::PackedMove;
 
-use super::alpha_beta::{AlphaBeta, Node, NodeFacts, RootLine, has_pieces};
 use super::history::{PieceTo, bonus};
 use super::move_picker::{MovePicker, OrderingHints, Picked, is_noisy};
+use super::node::{AlphaBeta, Node, NodeFacts, RootLine, has_pieces};
 use super::score::{INFINITE, MATE, MATE_FOUND, to_table};
 use super::see::see_at_least;
 use super::transposition::{Bound, TableEntry};

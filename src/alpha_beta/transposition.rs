@@ -6,7 +6,7 @@ use crate::chess::PackedMove;
 use crate::cpu;
 use crate::engine::HugePageTable;
 
-use super::alpha_beta::Node;
+use super::node::Node;
 use super::score::{LARGEST_EVAL, from_table};
 
 /// How a stored score relates to the true one.
