@@ -103,15 +103,20 @@ fn commands(page: &str) -> Vec<ShellCommand> {
 
 /// Whether a command goes on in the next line.
 fn is_open(text: &str) -> bool {
+    let (text, _) = split_comment(text);
     text.ends_with('\\') || text.ends_with('|') || text.matches('\'').count() % 2 == 1
+}
+
+/// The command, and the comment behind it.
+fn split_comment(command: &str) -> (&str, &str) {
+    let (code, comment) = command.split_at(command.find("  # ").unwrap_or(command.len()));
+    (code.trim_end(), comment)
 }
 
 /// The command with the options that make it short.
 fn shortened(command: &str) -> String {
-    let (mut command, comment) = match command.find("  # ") {
-        Some(at) => (command[..at].trim_end().to_owned(), &command[at..]),
-        None => (command.to_owned(), ""),
-    };
+    let (command, comment) = split_comment(command);
+    let mut command = command.to_owned();
     for (part, options) in SHORTER {
         if !command.contains(part) {
             continue;

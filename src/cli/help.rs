@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 
 use super::print::StdoutError;
 use super::{Failure, print_text};
@@ -48,14 +48,10 @@ const TOPICS: [Topic; 8] = [
     },
     Topic {
         name: "migration",
-        about: "Coming from bullet or nnue-pytorch: options, files, and what a definition replaces",
+        about: "Coming from bullet or nnue-pytorch: options, files, definitions",
         text: include_str!("../net/MIGRATION.md"),
     },
-    Topic {
-        name: "language",
-        about: "The reference of the feature-set language",
-        text: LANGUAGE_REFERENCE,
-    },
+    Topic { name: "language", about: "The reference of the feature-set language", text: LANGUAGE_REFERENCE },
     Topic {
         name: "protocol",
         about: "Batches in shared memory, for a trainer in any language",
@@ -87,17 +83,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             _ => {}
         }
     }
-    let mut command = super::Arguments::command();
-    // Sets the commands' full names for their usage lines.
-    command.build();
+    let program = super::Arguments::command();
+    let mut command = &program;
     for word in &arguments.words {
-        if command.find_subcommand(word).is_none() {
-            return Err(unknown(word, &command));
-        }
-        let Some(found) = command.find_subcommand_mut(word) else { continue };
-        command = std::mem::take(found);
+        let Some(found) = command.find_subcommand(word) else { return Err(unknown(word, command)) };
+        command = found;
     }
-    command.print_long_help().map_err(|error| StdoutError(error).into())
+    let mut line = vec!["fsbench"];
+    line.extend(arguments.words.iter().map(String::as_str));
+    line.push("--help");
+    match super::Arguments::try_parse_from(line) {
+        Ok(_) => Ok(()),
+        Err(answer) => answer.print().map_err(|error| StdoutError(error).into()),
+    }
 }
 
 /// The error about a word that names neither a topic nor a command of `parent`.
