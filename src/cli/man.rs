@@ -24,7 +24,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut command = super::Arguments::command().disable_help_subcommand(true);
+    let mut command = super::Arguments::command();
     // Sets the commands' full names, such as fsbench-define.
     command.build();
     let mut commands = Vec::new();

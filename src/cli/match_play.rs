@@ -20,8 +20,8 @@ use crate::alpha_beta::search_digest;
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::{EngineFault, EngineSpec};
 use crate::play::{
-    Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchOptions, MatchResult, MatchSettings, MoveLimit,
-    PairingResult, Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination,
+    Adjudication, CostRatio, Interval, MatchEstimate, MatchOptions, MatchOutcome, MatchSettings, MoveLimit,
+    PairingResult, Pairs, PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination,
     TournamentType, are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
 use crate::record::{keep_first_json, machine, read_json, write_json};
@@ -203,7 +203,7 @@ fn full(path: &Path) -> PathBuf {
 }
 
 /// The failure of a match, and how to continue it.
-fn failure(error: MatchError, out: Option<&Path>) -> Failure {
+fn failure(error: PlayError, out: Option<&Path>) -> Failure {
     if error.is_request() {
         return Failure::request(error);
     }
@@ -212,8 +212,8 @@ fn failure(error: MatchError, out: Option<&Path>) -> Failure {
         None => "give --out FOLDER to be able to continue a match".into(),
     };
     match error {
-        MatchError::Stopped => Failure::Work(anyhow!("interrupted; {next}")),
-        MatchError::Damaged { .. } => Failure::work(error),
+        PlayError::Stopped => Failure::Work(anyhow!("interrupted; {next}")),
+        PlayError::Damaged { .. } => Failure::work(error),
         _ => Failure::Work(anyhow!("{error}\n{next}")),
     }
 }
@@ -317,7 +317,12 @@ pub(super) fn running(pairs: Pairs) -> String {
     format!("Elo {value:+.0} [{low:+.0}, {high:+.0}]")
 }
 
-fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRatio>, arguments: &Arguments) -> Document {
+fn document(
+    result: MatchOutcome,
+    settings: &MatchSettings,
+    cost: Option<CostRatio>,
+    arguments: &Arguments,
+) -> Document {
     let pairing = |(pairing, games): (&PairingResult, &[u64; 3])| {
         let MatchEstimate { score, elo, nelo, los, .. } = pairing.pairs.estimate();
         let [wins, draws, losses] = *games;

@@ -86,7 +86,7 @@ pub enum Format {
 
 /// Compare input feature sets for NNUE chess networks.
 #[derive(Debug, Parser)]
-#[command(name = "fsbench", version = VERSION, after_help = help::TOPICS)]
+#[command(name = "fsbench", version = VERSION, disable_help_subcommand = true, after_help = help::list())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -104,6 +104,7 @@ enum Command {
     Eval(eval::Arguments),
     Explain(explain::Arguments),
     Export(export::Arguments),
+    Help(help::Arguments),
     Man(man::Arguments),
     Match(match_play::Arguments),
     Measure(measure::Arguments),
@@ -133,6 +134,7 @@ impl Command {
             Command::Eval(arguments) => eval::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Export(arguments) => export::run(arguments),
+            Command::Help(arguments) => help::run(arguments),
             Command::Man(arguments) => man::run(arguments),
             Command::Match(arguments) => match_play::run(arguments),
             Command::Measure(arguments) => measure::run(arguments),
@@ -174,15 +176,14 @@ pub fn main() -> ExitCode {
         note!("error: {value} is not UTF-8; fsbench writes names into text files, so please rename it");
         return ExitCode::from(2);
     }
-    let asks_for_language = help::asks_for_language(std::env::args_os().skip(1));
-    let command = match (!asks_for_language).then(Arguments::try_parse).transpose() {
-        Ok(arguments) => arguments.map(|arguments| arguments.command),
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
         Err(answer) => return print_clap_answer(&answer),
     };
     if let Err(error) = interrupt::listen().and_then(|()| install_truncation_handler()) {
         note!("cannot handle signals: {error}");
     }
-    let outcome = command.map_or_else(help::print_language, |command| command.run());
+    let outcome = arguments.command.run();
     // Threads of a command that failed early may still be writing files.
     remove_unfinished();
     exit_code(outcome)

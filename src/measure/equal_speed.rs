@@ -15,7 +15,7 @@ use super::speed::{TrackPosition, check_timing, scores, track_positions};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
-use crate::record::{EqualSpeedRecord, Machine, SpeedRatio, SpeedSetup, WidthSpeed};
+use crate::record::{EqualSpeedRecord, Machine, SpeedEntry, SpeedRatio, SpeedSetup, WidthSpeed};
 use crate::settings::SettingError;
 use crate::statistics::{Median, median};
 
@@ -189,7 +189,8 @@ impl Race {
             }
             seconds[1] / seconds[0]
         };
-        median_ratio(self.options.repetitions.max(2) as usize, round).map_err(|noisy| {
+        let tolerated = SpeedEntry::NOISY_SHARE.max(self.options.tolerance);
+        median_ratio(self.options.repetitions.max(2) as usize, tolerated, round).map_err(|noisy| {
             let SpeedRatio { low, high, .. } = noisy;
             MeasureError::NoisyTimings { set: self.network.set.name().into(), l1: net.shape.l1, low, high }
         })
@@ -239,11 +240,12 @@ impl Contestant {
 /// As often are noisy rounds repeated.
 const REPEATS: usize = 3;
 
-/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as it is noisy.
+/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as its interval reaches farther from it
+/// than the share `tolerated`.
 ///
 /// # Errors
 /// The ratio, if it is noisy to the end.
-fn median_ratio(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Result<SpeedRatio, SpeedRatio> {
+fn median_ratio(rounds: usize, tolerated: f64, mut round: impl FnMut(usize) -> f64) -> Result<SpeedRatio, SpeedRatio> {
     let mut ratios = Vec::new();
     let mut found = SpeedRatio { ratio: 1.0, low: 0.0, high: f64::INFINITY };
     for _ in 0..=REPEATS {
@@ -251,7 +253,7 @@ fn median_ratio(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Result<Sp
         if let Some(Median { value: ratio, low, high }) = median(&ratios) {
             found = SpeedRatio { ratio, low, high };
         }
-        if !found.is_noisy() {
+        if found.high - found.low <= 2.0 * tolerated * found.ratio {
             return Ok(found);
         }
     }
@@ -421,22 +423,25 @@ mod tests {
     /// Some disturbed rounds do not matter; a median that stays uncertain is no width's speed.
     #[test]
     fn noisy_rounds_are_repeated_and_then_refused() {
-        let measure = |noise: &dyn Fn(usize) -> f64| {
+        let measure = |tolerated: f64, noise: &dyn Fn(usize) -> f64| {
             let mut done = 0;
-            let found = median_ratio(15, |round| {
+            let found = median_ratio(15, tolerated, |round| {
                 done = round + 1;
                 0.8 * noise(round)
             });
             (found, done)
         };
-        let (found, rounds) = measure(&|round| if round % 5 == 0 { 3.0 } else { 1.0 });
+        let (found, rounds) = measure(0.1, &|round| if round % 5 == 0 { 3.0 } else { 1.0 });
         assert_eq!((found.expect("clear").ratio, rounds), (0.8, 15));
         // At first every other round is disturbed.
-        let (found, rounds) = measure(&|round| if round < 15 && round % 2 == 0 { 1.5 } else { 1.0 });
+        let (found, rounds) = measure(0.1, &|round| if round < 15 && round % 2 == 0 { 1.5 } else { 1.0 });
         assert!(found.is_ok_and(|found| found.ratio == 0.8) && rounds > 15, "{rounds}");
-        let (found, rounds) = measure(&|round| if round % 2 == 0 { 1.5 } else { 1.0 });
+        let (found, rounds) = measure(0.1, &|round| if round % 2 == 0 { 1.5 } else { 1.0 });
         let refused = found.expect_err("noisy");
         assert!((refused.low, refused.high, rounds) == (0.8, 0.8 * 1.5, 60), "{refused:?} {rounds}");
+        // A wide tolerance takes wide timings.
+        let (found, rounds) = measure(0.5, &|round| if round % 2 == 0 { 1.5 } else { 1.0 });
+        assert!(found.is_ok() && rounds == 15, "{rounds}");
     }
 
     /// The ratio of a step function never comes within the tolerance: the search still ends.

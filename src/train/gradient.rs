@@ -9,9 +9,10 @@
 use rayon::prelude::*;
 
 use super::batch::ActiveFeatures;
-use super::lanes::{BackEnd, Kernel, Lanes, padded};
+use super::lanes::{Lanes, LanesKernel, padded};
 use super::rows::Rows;
 use super::sparse::{Start, TransposedBatch, add_rows};
+use crate::cpu::BackEnd;
 use crate::engine::HugePageTable;
 
 /// Shards sum rows if all rows together take at most this many bytes.
@@ -39,7 +40,7 @@ impl RowSums {
     pub fn add(&mut self, back_end: BackEnd, accumulators: &[f32], tile: &TransposedBatch) {
         let stride = self.rows.stride();
         let (rows, summed) = (self.rows.values_mut(), &mut self.summed[..]);
-        back_end.run(AddTile { accumulators, tile, first: 0, rows, summed, stride });
+        AddTile { accumulators, tile, first: 0, rows, summed, stride }.run_on(back_end);
     }
 
     /// The sum of a feature that was active.
@@ -58,7 +59,7 @@ struct AddTile<'a> {
     stride: usize,
 }
 
-impl Kernel for AddTile<'_> {
+impl LanesKernel for AddTile<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -206,7 +207,7 @@ impl FtGradients {
         }
         work.into_par_iter().for_each(|(first, rows, summed)| {
             for tile in &tiles.0 {
-                back_end.run(AddTile { accumulators, tile, first, rows, summed, stride });
+                AddTile { accumulators, tile, first, rows, summed, stride }.run_on(*back_end);
             }
         });
     }
@@ -291,7 +292,7 @@ mod tests {
             for (threads, back_end) in
                 [1, 3].into_iter().flat_map(|n| BackEnd::available().into_iter().map(move |b| (n, b)))
             {
-                let pool = crate::train::threads::pool(threads).expect("threads");
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
                 let mut gradients = FtGradients::new(features, width, back_end);
                 assert_eq!(gradients.shards_sum_rows(), by_shards);
                 // Twice, so that memory is used again.

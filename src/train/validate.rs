@@ -69,9 +69,8 @@ impl TrainSettings {
             return problem("threads", format!("threads must be at most {}, not {threads}", Request::MAX_THREADS));
         }
         if self.device == DeviceChoice::Cuda && self.trainer() == TrainerChoice::Kernels {
-            return Some(
-                "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch".into(),
-            );
+            let message = "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch";
+            return problem("device", message.into());
         }
         if !positive(self.learning_rate) {
             let message = format!("the learning rate must be above 0, not {}", self.learning_rate);
