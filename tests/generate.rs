@@ -499,16 +499,9 @@ fn stockfish_games_do_not_depend_on_concurrency() {
     };
     assert_eq!(bytes("g.pgn", "--concurrency 1"), bytes("g.pgn", "--concurrency 3"));
     assert_eq!(bytes("x.fsd", "--concurrency 1"), bytes("x.fsd", "--concurrency 2"));
-    let (built, direct) = (build(path), samples(&path.join("x.fsd")));
-    let games = read(path, "g.pgn");
-    // The additional samples are the last searches of adjudicated games, after which no move was played.
-    for ((game, ply), record) in &direct {
-        match built.get(&(*game, *ply)) {
-            Some(same) => assert_eq!(same, record),
-            None => assert_eq!(usize::from(*ply), games[*game as usize].moves.len(), "game {game}"),
-        }
-    }
-    assert!(built.len() > 100 && built.keys().all(|place| direct.contains_key(place)));
+    let built = build(path);
+    assert!(built.len() > 100);
+    assert_eq!(built, samples(&path.join("x.fsd")));
 
     // A sample's move is the engine's best move, also where a random move was played.
     let random = "--random-move-rate 0.5 --random-move-until 20";

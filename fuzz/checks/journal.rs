@@ -1,16 +1,15 @@
-//! Journals, the lines of generated games, of labels and of a match's games, and a run's metrics.
+//! Journals, the lines of games and of labels, and a run's metrics.
 
 use std::path::Path;
 
 use fsbench::chess::Chess;
 use fsbench::data::{Record, Sample};
-use fsbench::generate::FinishedGame;
 use fsbench::pipeline::{Journal, label};
-#[cfg(feature = "report")]
-use fsbench::play::MatchGame;
 use fsbench::train::EpochMetrics;
 use fsbench::train::run_dir::{METRICS, RunDir};
 use fsbench::units::Ply;
+#[cfg(feature = "report")]
+use fsbench::{generate, play::PlayedGame};
 
 use super::file;
 
@@ -40,9 +39,8 @@ fn read_twice(bytes: &[u8]) {
     let read = |path: &Path| {
         let mut lines = Vec::new();
         let journal = Journal::open(path, "games", &head, &mut |_, line| {
-            check_game(line);
             #[cfg(feature = "report")]
-            check_match_game(line);
+            check_game(line);
             let _ = label::read_entry(line, &records);
             lines.push(line.to_owned());
             Ok(())
@@ -82,24 +80,18 @@ fn repaired(bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-fn check_game(line: &str) {
-    let Ok(game) = FinishedGame::from_entry(line) else { return };
-    let again = FinishedGame::from_entry(&game.to_entry().expect("JSON")).expect("just written");
-    assert_eq!(again, game);
-    game.pgn(None);
-    let _ = fsbench::generate::samples_of(&game);
-}
-
 #[cfg(feature = "report")]
-fn check_match_game(line: &str) {
-    let Ok(game) = MatchGame::from_journal(line) else { return };
-    let again = MatchGame::from_journal(&game.to_journal().expect("JSON")).expect("just written");
+fn check_game(line: &str) {
+    let Ok(game) = PlayedGame::from_journal(line) else { return };
+    let again = PlayedGame::from_journal(&game.to_journal().expect("JSON")).expect("just written");
     assert_eq!(again, game);
     let names = ["first".to_owned(), "second".to_owned()];
-    // A match compares the players with its schedule before it writes games.
+    // A journal's owner compares the players with its schedule before it writes games.
     if game.white.max(game.black) < names.len() {
         let _ = game.pgn(&names);
+        let _ = generate::pgn_of(&game, Some(&names));
     }
+    let _ = generate::samples_of(&game);
 }
 
 fn metrics(bytes: &[u8]) {

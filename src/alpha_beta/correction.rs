@@ -31,7 +31,8 @@ pub(super) struct CorrectionKeys {
 impl CorrectionKeys {
     /// `earlier`: the last move and the one before it.
     pub(super) fn of(position: &impl Position, earlier: [Option<PieceTo>; 2]) -> CorrectionKeys {
-        let (board, turn) = (position.board(), position.turn());
+        let board = position.board();
+        let turn = position.turn();
         let side = turn.fold_wb(0, ENTRIES);
         let moves = match earlier {
             [Some(last), Some(before)] => Some(before.index() * PIECE_SQUARES + last.index()),

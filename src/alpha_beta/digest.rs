@@ -44,7 +44,8 @@ fn network(features: u32) -> FloatNet {
     let shape = Shape::plain(features, 8, vec![4]);
     let mut rng = Seed(0).stream("search digest", 0);
     let mut uniform = |count: usize| -> Vec<f32> { (0..count).map(|_| rng.random_range(-0.5..0.5)).collect() };
-    let (ft_weights, ft_biases) = (uniform(features as usize * shape.l1), uniform(shape.l1));
+    let ft_weights = uniform(features as usize * shape.l1);
+    let ft_biases = uniform(shape.l1);
     let layer =
         |(inputs, outputs)| Dense { inputs, outputs, weights: uniform(inputs * outputs), biases: uniform(outputs) };
     let stacks = vec![shape.layer_sizes().into_iter().map(layer).collect()];

@@ -44,7 +44,8 @@ impl EvalScale {
     /// position.
     #[must_use]
     pub fn of(evaluator: &mut Evaluator<'_>) -> EvalScale {
-        let (mut sum, mut count) = (0i64, 0i64);
+        let mut sum = 0i64;
+        let mut count = 0i64;
         for fen in super::BENCH_FENS {
             let Some(position) = super::bench::parse_fen(fen) else { continue };
             for mv in position.legal_moves() {

@@ -119,7 +119,9 @@ impl<'a> Searcher<'a> {
     pub fn perft(&mut self, game: &Game, depth: u32) -> Option<u64> {
         self.evaluator.set(game.position().board());
         let conditions = StopConditions { nodes: u64::MAX, clock: None, stop: &self.stop };
-        let (evaluator, table, histories) = (&mut self.evaluator, &mut self.table, &mut self.histories);
+        let evaluator = &mut self.evaluator;
+        let table = &mut self.table;
+        let histories = &mut self.histories;
         let mut search = AlphaBeta::new(game, &[], evaluator, self.scale, table, histories, conditions);
         search.perft(game.position(), game.keys().last().copied().unwrap_or_default(), depth)
     }
@@ -137,7 +139,9 @@ impl<'a> Searcher<'a> {
         };
         let nodes = limits.nodes.unwrap_or(u64::MAX);
         let conditions = StopConditions { nodes, clock: limits.clock, stop: &self.stop };
-        let (evaluator, table, histories) = (&mut self.evaluator, &mut self.table, &mut self.histories);
+        let evaluator = &mut self.evaluator;
+        let table = &mut self.table;
+        let histories = &mut self.histories;
         let mut search = AlphaBeta::new(game, &root_moves, evaluator, self.scale, table, histories, conditions);
         let mut result = SearchResult { best: Some(first), ponder: None, score: Score::Cp(0), depth: 0, nodes: 0 };
         let mut has_score = false;
@@ -158,14 +162,17 @@ impl<'a> Searcher<'a> {
             let line = search.principal_variation().to_vec();
             result.set_line(&line, value);
             result.depth = depth;
-            let (nodes, hashfull, seldepth) = (search.nodes(), search.hashfull(), search.seldepth());
+            let nodes = search.nodes();
+            let hashfull = search.hashfull();
+            let seldepth = search.seldepth();
             observe(&Iteration { depth, seldepth, score: result.score, nodes, hashfull, line });
             if is_limit_reached(limits, value, nodes) {
                 break;
             }
         }
         result.nodes = search.nodes();
-        let (seldepth, hashfull) = (search.seldepth(), search.hashfull());
+        let seldepth = search.seldepth();
+        let hashfull = search.hashfull();
         if !has_score {
             result.score = Score::Cp(self.evaluate(game));
         }
@@ -191,7 +198,8 @@ fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -
     const LARGEST_WIDTH: i32 = 800;
     const FIRST_DEPTH: i32 = 5;
     let mut width = FIRST_WIDTH;
-    let (mut alpha, mut beta) = (-INFINITE, INFINITE);
+    let mut alpha = -INFINITE;
+    let mut beta = INFINITE;
     if depth >= FIRST_DEPTH {
         (alpha, beta) = ((previous - width).max(-INFINITE), (previous + width).min(INFINITE));
     }

@@ -67,18 +67,24 @@ impl AlphaBeta<'_, '_> {
         picker: &mut MovePicker,
     ) -> Option<i32> {
         let Node { position, ply, beta, .. } = node;
-        let (is_root, turn) = (ply == 0, position.turn());
+        let is_root = ply == 0;
+        let turn = position.turn();
         let is_singular_search = self.stack[ply].excluded.is_some();
         let earlier = self.earlier_moves(ply);
         if picker.is_empty() {
             return Some(if facts.in_check { -MATE + ply as i32 } else { 0 });
         }
-        let (mut value, mut best, mut bound) = (-INFINITE, None, Bound::Upper);
-        let (mut searched, mut failed, mut skip_quiets) = (0, FailedMoves::default(), false);
+        let mut value = -INFINITE;
+        let mut best = None;
+        let mut bound = Bound::Upper;
+        let mut searched = 0;
+        let mut failed = FailedMoves::default();
+        let mut skip_quiets = false;
         let has_pieces = has_pieces(position);
         while let Some(picked) = picker.next(&mut self.move_stack, position, self.histories, skip_quiets) {
             let Picked { mv, is_losing, history } = picked;
-            let (packed, is_noisy) = (PackedMove::of(mv), is_noisy(mv));
+            let packed = PackedMove::of(mv);
+            let is_noisy = is_noisy(mv);
             if packed == self.stack[ply].excluded {
                 continue;
             }
@@ -135,7 +141,8 @@ impl AlphaBeta<'_, '_> {
 
     /// Stores a node's value in the transposition table, and the error of its static evaluation.
     fn store(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts, value: i32, best: Option<Move>, bound: Bound) {
-        let (mv, score) = (best.map_or(PackedMove::NONE, PackedMove::of), to_table(value, node.ply));
+        let mv = best.map_or(PackedMove::NONE, PackedMove::of);
+        let score = to_table(value, node.ply);
         let entry = TableEntry { mv, score, eval: facts.raw_eval, depth, bound, was_pv: facts.was_pv };
         self.table.store(node.key, &entry);
         if !best.is_some_and(is_noisy) {
@@ -243,13 +250,15 @@ impl AlphaBeta<'_, '_> {
 
     /// Rewards the move that gave a beta cutoff and penalises the moves that did not raise alpha.
     fn reward_cutoff(&mut self, node: Node<'_>, mv: Move, depth: i32, searched: i32, failed: &FailedMoves) {
-        let (turn, ply) = (node.position.turn(), node.ply);
+        let turn = node.position.turn();
+        let ply = node.ply;
         let earlier = self.earlier_moves(ply);
         let bonus = bonus(depth);
         if is_noisy(mv) {
             self.histories.update_capture(mv, turn, bonus);
         } else {
-            let (killers, packed) = (&mut self.stack[ply].killers, PackedMove::of(mv));
+            let killers = &mut self.stack[ply].killers;
+            let packed = PackedMove::of(mv);
             if killers[0] != packed {
                 *killers = [packed, killers[0]];
             }
@@ -340,10 +349,10 @@ fn prune_move(node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candida
     // SEE pruning.
     let threshold = if is_noisy { -90 * depth } else { -20 * reduced_depth * reduced_depth - 20 };
     let may_lose = depth <= 8 && (is_losing || !is_noisy);
-    match may_lose && !see_at_least(node.position.board(), node.position.turn(), mv, threshold) {
-        true => MovePruning::SkipMove,
-        false => MovePruning::Search,
+    if may_lose && !see_at_least(node.position.board(), node.position.turn(), mv, threshold) {
+        return MovePruning::SkipMove;
     }
+    MovePruning::Search
 }
 
 /// Late move reduction by depth and number of moves searched before, in 1/1024 ply.

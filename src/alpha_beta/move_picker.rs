@@ -30,7 +30,7 @@ pub(super) struct MovePicker {
     hints: OrderingHints,
     /// Whether losing captures come last.
     tests_exchanges: bool,
-    stage: Stage,
+    stage: PickStage,
     /// Where the node's moves begin on the stack. Losing captures are collected there, over moves already picked.
     start: usize,
     losing_end: usize,
@@ -41,7 +41,7 @@ pub(super) struct MovePicker {
 }
 
 #[derive(Copy, Clone)]
-enum Stage {
+enum PickStage {
     Table,
     ScoreNoisy,
     Noisy,
@@ -94,7 +94,8 @@ impl MovePicker {
     fn new(stack: &mut MoveStack, moves: &[Move], hints: OrderingHints, tests_exchanges: bool) -> MovePicker {
         let start = stack.0.len();
         stack.0.extend(moves.iter().map(|mv| ScoredMove { mv: *mv, score: 0 }));
-        let (stage, end) = (Stage::Table, stack.0.len());
+        let stage = PickStage::Table;
+        let end = stack.0.len();
         MovePicker { hints, tests_exchanges, stage, start, losing_end: start, next: start, noisy_end: start, end }
     }
 
@@ -117,18 +118,18 @@ impl MovePicker {
     ) -> Option<Picked> {
         loop {
             match self.stage {
-                Stage::Table => {
-                    self.stage = Stage::ScoreNoisy;
+                PickStage::Table => {
+                    self.stage = PickStage::ScoreNoisy;
                     if let Some(mv) = self.table_move(stack) {
                         return Some(Picked { mv, is_losing: false, history: None });
                     }
                 }
-                Stage::ScoreNoisy => {
+                PickStage::ScoreNoisy => {
                     self.score_noisy(stack, position, histories);
-                    self.stage = Stage::Noisy;
+                    self.stage = PickStage::Noisy;
                 }
-                Stage::Noisy if self.next == self.noisy_end => self.stage = Stage::ScoreQuiet,
-                Stage::Noisy => {
+                PickStage::Noisy if self.next == self.noisy_end => self.stage = PickStage::ScoreQuiet,
+                PickStage::Noisy => {
                     let mv = stack.select(self.next, self.noisy_end).mv;
                     self.next += 1;
                     if !self.tests_exchanges || see_at_least(position.board(), position.turn(), mv, LEAST_GAIN) {
@@ -137,22 +138,22 @@ impl MovePicker {
                     stack.0[self.losing_end].mv = mv;
                     self.losing_end += 1;
                 }
-                Stage::ScoreQuiet => {
+                PickStage::ScoreQuiet => {
                     if !skip_quiets {
                         self.score_quiet(stack, position, histories);
                     }
-                    self.stage = Stage::Quiet;
+                    self.stage = PickStage::Quiet;
                 }
-                Stage::Quiet if skip_quiets || self.next == self.end => {
-                    self.stage = Stage::Losing;
+                PickStage::Quiet if skip_quiets || self.next == self.end => {
+                    self.stage = PickStage::Losing;
                     self.next = self.start;
                 }
-                Stage::Quiet => {
+                PickStage::Quiet => {
                     let ScoredMove { mv, score } = stack.select(self.next, self.end);
                     self.next += 1;
                     return Some(Picked { mv, is_losing: false, history: (score < COUNTER).then_some(score) });
                 }
-                Stage::Losing => {
+                PickStage::Losing => {
                     let mv = stack.0[self.next..self.losing_end].first()?.mv;
                     self.next += 1;
                     return Some(Picked { mv, is_losing: true, history: None });

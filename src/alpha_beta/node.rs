@@ -200,7 +200,8 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
     pub(super) fn search_root(&mut self, alpha: i32, beta: i32) -> Option<i32> {
         self.seldepth = 0;
         self.stack[..2].iter_mut().for_each(|entry| entry.cutoffs = 0);
-        let (root, key) = (self.root.clone(), self.keys.last().copied().unwrap_or_default());
+        let root = self.root.clone();
+        let key = self.keys.last().copied().unwrap_or_default();
         self.search(Node { position: &root, key, ply: 0, alpha, beta }, self.root_depth as i32, false)
     }
 
@@ -217,7 +218,8 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
     /// The value of a node: exact within the window, a bound outside. `cut_node`: a beta cutoff is expected.
     pub(super) fn search(&mut self, mut node: Node<'_>, depth: i32, cut_node: bool) -> Option<i32> {
         let Node { position, key, ply, .. } = node;
-        let (is_root, is_pv) = (ply == 0, node.is_pv());
+        let is_root = ply == 0;
+        let is_pv = node.is_pv();
         self.clear_line(ply);
         let in_check = position.is_check();
         // Check extension.

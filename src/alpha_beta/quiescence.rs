@@ -39,16 +39,15 @@ impl AlphaBeta<'_, '_> {
             Some(entry) if entry.eval != NO_EVAL => entry.eval,
             _ => self.evaluate(turn),
         };
-        let eval = match in_check {
-            true => NO_EVAL,
-            false => self.histories.corrections.apply(raw_eval, &self.correction_keys(node)),
-        };
+        let eval =
+            if in_check { NO_EVAL } else { self.histories.corrections.apply(raw_eval, &self.correction_keys(node)) };
         let was_pv = node.is_pv() || entry.is_some_and(|entry| entry.was_pv);
         // Stand pat: outside of check the side to move may decline all captures.
         let mut best = if in_check { -INFINITE } else { entry.map_or(eval, |entry| entry.refine(eval, ply)) };
         if best >= beta {
             if entry.is_none() {
-                let (mv, score) = (PackedMove::NONE, to_table(best, ply));
+                let mv = PackedMove::NONE;
+                let score = to_table(best, ply);
                 self.table.store(key, &TableEntry { mv, score, eval: raw_eval, depth: 0, bound: Bound::Lower, was_pv });
             }
             return Some(towards_beta(best, beta));
@@ -60,7 +59,8 @@ impl AlphaBeta<'_, '_> {
             return Some(-MATE + ply as i32);
         }
         let mut evasions = 0;
-        let (mut best_move, mut bound) = (PackedMove::NONE, Bound::Upper);
+        let mut best_move = PackedMove::NONE;
+        let mut bound = Bound::Upper;
         loop {
             // In check, one quiet evasion is enough, and a losing one is not searched, once a move avoids the mate.
             let avoids_mate = best > -MATE_FOUND;
@@ -120,7 +120,8 @@ impl AlphaBeta<'_, '_> {
 /// Decides whether a capture is searched: `None` if it is, else a bound on the value that it can reach.
 #[inline]
 fn prune_capture(node: Node<'_>, mv: Move, eval: i32) -> Option<i32> {
-    let (board, turn) = (node.position.board(), node.position.turn());
+    let board = node.position.board();
+    let turn = node.position.turn();
     // SEE pruning: the capture loses material.
     if !see_at_least(board, turn, mv, 0) {
         return Some(-INFINITE);

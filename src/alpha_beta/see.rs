@@ -106,7 +106,8 @@ mod tests {
     /// For every move of random positions except promotions, the largest threshold reached is the recursive SEE.
     #[test]
     fn equals_recursive_see() {
-        let (mut captures, mut en_passant) = (0, 0);
+        let mut captures = 0;
+        let mut en_passant = 0;
         for game in 0..300 {
             let mut rng = Seed(8).stream("exchange", game);
             for (position, _) in random_game(&mut rng, 120) {

@@ -92,14 +92,14 @@ const AGES: u8 = 32;
 /// The entries with one table index: one cache line.
 #[derive(Copy, Clone, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Bucket {
+struct TableBucket {
     entries: [PackedEntry; BUCKET_ENTRIES],
     padding: u32,
 }
 
 /// A hash table of fixed size. Entries of older searches and of lower depth are replaced first.
 pub struct TranspositionTable {
-    buckets: HugePageTable<Bucket>,
+    buckets: HugePageTable<TableBucket>,
     age: u8,
 }
 
@@ -112,13 +112,13 @@ impl TranspositionTable {
     /// An empty table; `megabytes` is clamped to 1 to [`Self::MAX_MEGABYTES`].
     #[must_use]
     pub fn new(megabytes: usize) -> TranspositionTable {
-        let buckets = megabytes.clamp(1, Self::MAX_MEGABYTES) * (1 << 20) / size_of::<Bucket>();
+        let buckets = megabytes.clamp(1, Self::MAX_MEGABYTES) * (1 << 20) / size_of::<TableBucket>();
         TranspositionTable { buckets: HugePageTable::zeroed(buckets), age: 0 }
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
-        self.buckets.fill(Bucket::zeroed());
+        self.buckets.fill(TableBucket::zeroed());
         self.age = 0;
     }
 
@@ -166,7 +166,8 @@ impl TranspositionTable {
 
     /// Stores an entry, unless it is a bound and the same search has stored the position with a clearly greater depth.
     pub(super) fn store(&mut self, key: u64, entry: &TableEntry) {
-        let (age, index) = (self.age, self.index(key));
+        let age = self.age;
+        let index = self.index(key);
         let key_half = key as u32;
         let replacement_value = |entry: &PackedEntry| {
             let age_difference = (AGES + age - entry.age()) % AGES;
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_bucket_is_a_cache_line() {
-        assert_eq!((size_of::<PackedEntry>(), size_of::<Bucket>()), (12, cpu::CACHE_LINE));
+        assert_eq!((size_of::<PackedEntry>(), size_of::<TableBucket>()), (12, cpu::CACHE_LINE));
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::alpha_beta::{TranspositionTable, search_digest};
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::{EngineFault, EngineSpec};
 use crate::play::{
-    Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit, PairingResult,
-    Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
+    Adjudication, CostRatio, Interval, MatchEstimate, MatchOutcome, MatchSettings, MoveLimit, PairingResult, Pairs,
+    PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
     are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
 use crate::record::{keep_first_json, machine, read_json, write_json};
@@ -219,7 +219,7 @@ fn full(path: &Path) -> PathBuf {
 }
 
 /// The failure of a match, and how to continue it.
-fn failure(error: MatchError, out: Option<&Path>) -> Failure {
+fn failure(error: PlayError, out: Option<&Path>) -> Failure {
     if error.is_request() {
         return Failure::request(error);
     }
@@ -228,8 +228,8 @@ fn failure(error: MatchError, out: Option<&Path>) -> Failure {
         None => "give --out FOLDER to be able to continue a match".into(),
     };
     match error {
-        MatchError::Stopped => Failure::Work(anyhow!("interrupted; {next}")),
-        MatchError::Damaged { .. } => Failure::work(error),
+        PlayError::Stopped => Failure::Work(anyhow!("interrupted; {next}")),
+        PlayError::Damaged { .. } => Failure::work(error),
         _ => Failure::Work(anyhow!("{error}\n{next}")),
     }
 }
@@ -343,7 +343,12 @@ pub(super) fn running(pairs: Pairs) -> String {
     format!("Elo {value:+.0} [{low:+.0}, {high:+.0}]")
 }
 
-fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRatio>, arguments: &Arguments) -> Document {
+fn document(
+    result: MatchOutcome,
+    settings: &MatchSettings,
+    cost: Option<CostRatio>,
+    arguments: &Arguments,
+) -> Document {
     let pairing = |(pairing, games): (&PairingResult, &[u64; 3])| {
         let MatchEstimate { score, elo, nelo, los, .. } = pairing.pairs.estimate();
         let [wins, draws, losses] = *games;

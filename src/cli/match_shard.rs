@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::match_play::{bar, running};
 use super::{Failure, Format, interrupt, print_json};
-use crate::play::{MatchError, MatchSettings, Pairs, Player, TournamentType, play_shard, shard_of};
+use crate::play::{MatchSettings, Pairs, PlayError, Player, TournamentType, play_shard, shard_of};
 use crate::service::Shard;
 
 /// The document of `--format json`.
@@ -27,7 +27,7 @@ pub(super) fn play(
     shard: Shard,
     folder: &Path,
     format: Format,
-) -> Result<Result<(), MatchError>, Failure> {
+) -> Result<Result<(), PlayError>, Failure> {
     let pairings = TournamentType::pairings(settings.tournament, players.len()).len() as u64;
     let range = shard_of(settings.pairs * pairings, u64::from(shard.index), u64::from(shard.of));
     let points = {

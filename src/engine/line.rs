@@ -7,9 +7,10 @@ use super::kernels::{DenseStack, Steps};
 use super::model::{LayerScratch, LineBuffers, LineSummand, Model};
 use super::refresh_cache::{EntryChanges, RefreshCache, RefreshRequest};
 use super::refresh_rule::{PartialRefresh, recomputes};
-use super::simd::BackEnd;
+use super::simd::VectorKernel;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
+use crate::cpu::BackEnd;
 use crate::features::{Delta, FeatureSet};
 use crate::net::{Activation, RawScore, WeightType};
 
@@ -315,7 +316,7 @@ impl<'a> Batched<'a> {
         let positions = added.turns.iter().zip(&added.buckets);
         for (position, ((turn, bucket), (activations, masks))) in positions.zip(inputs).enumerate() {
             let (bucket, scratch) = (*bucket, &mut self.scratch);
-            let positional = self.back_end.run(DenseStack { model, bucket, activations, masks, scratch });
+            let positional = DenseStack { model, bucket, activations, masks, scratch }.run_on(self.back_end);
             let psqt = |pov: Perspective| match model.shape().psqt {
                 true => bytemuck::cast_slice::<i16, i32>(&self.psqt[pov][position * model.psqt_width()..])[bucket],
                 false => 0,

@@ -17,11 +17,11 @@ mod refresh_rule;
 pub mod simd;
 mod strategy;
 
+pub use crate::cpu::BackEnd;
 pub use aligned::{AlignedVec, HugePageTable};
 pub use evaluation::{BucketScore, Evaluation};
 pub use evaluator::{EngineError, Evaluator};
 pub use ft_permute::ft_permute;
 pub use line::{LineEvaluator, LinePosition};
 pub use model::{Model, Scratch};
-pub use simd::BackEnd;
 pub use strategy::Strategy;

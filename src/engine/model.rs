@@ -6,8 +6,9 @@ use super::kernels::{
     AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, LinePass, MixedRows, NarrowRows, Observer, SMALL_SUM, Steps,
     Summand, TILE, WideRows,
 };
-use super::simd::{BackEnd, NNZ_SLACK, WIDEST};
+use super::simd::{NNZ_SLACK, VectorKernel, WIDEST};
 use crate::cpu;
+use crate::cpu::BackEnd;
 use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType};
 
 /// A network ready to run. All padding is zero, so padded neurons stay zero and add nothing.
@@ -233,7 +234,7 @@ impl Model {
     pub fn sum(&self, back_end: BackEnd, first: &[i16], second: &[i16], to: &mut [i16]) {
         let rows = WideRows { table: second, stride: self.width, first: 0 };
         let words = self.words;
-        back_end.run(AccumulatorUpdate { from: Some(first), to, rows, words, added: &[0], removed: &[] });
+        AccumulatorUpdate { from: Some(first), to, rows, words, added: &[0], removed: &[] }.run_on(back_end);
     }
 
     /// Adds and subtracts rows in place.
@@ -275,11 +276,11 @@ impl Model {
         let all_are = |is_narrow: bool| added.iter().chain(removed).all(|feature| (*feature < wide.first) == is_narrow);
         // Blocks are often updated apart, and rows of one kind need no choice each.
         if wide.first == 0 || all_are(false) {
-            back_end.run(AccumulatorUpdate { from, to, rows: wide, words, added, removed });
+            AccumulatorUpdate { from, to, rows: wide, words, added, removed }.run_on(back_end);
         } else if wide.first == self.shape.features || all_are(true) {
-            back_end.run(AccumulatorUpdate { from, to, rows: narrow, words, added, removed });
+            AccumulatorUpdate { from, to, rows: narrow, words, added, removed }.run_on(back_end);
         } else {
-            back_end.run(AccumulatorUpdate { from, to, rows: MixedRows { narrow, wide }, words, added, removed });
+            AccumulatorUpdate { from, to, rows: MixedRows { narrow, wide }, words, added, removed }.run_on(back_end);
         }
     }
 
@@ -304,16 +305,8 @@ impl Model {
         let is_wide = |part: &LineSummand<'_>| part.steps.rows().iter().all(|feature| *feature >= wide.first);
         macro_rules! pass {
             ($first:expr, $second:expr) => {
-                back_end.run(LinePass {
-                    model: self,
-                    first: $first,
-                    second: $second,
-                    fresh,
-                    sides,
-                    activations,
-                    masks,
-                    psqt,
-                })
+                LinePass { model: self, first: $first, second: $second, fresh, sides, activations, masks, psqt }
+                    .run_on(back_end)
             };
         }
         match second {
@@ -374,7 +367,7 @@ impl Model {
         scratch: &mut Scratch,
         observer: impl Observer,
     ) -> RawScore {
-        back_end.run(Forward { model: self, bucket, accumulators, scratch, observer })
+        Forward { model: self, bucket, accumulators, scratch, observer }.run_on(back_end)
     }
 }
 

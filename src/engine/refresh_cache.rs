@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::aligned::AlignedVec;
 use super::model::Model;
 use super::refresh_rule::PartialRefresh;
-use super::simd::BackEnd;
 use crate::chess::{Board, ByPerspective, Perspective};
+use crate::cpu::BackEnd;
 use crate::features::{Delta, FeatureSet};
 
 #[derive(Clone)]

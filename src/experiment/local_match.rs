@@ -14,7 +14,7 @@ use crate::output::OutputError;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
-    Adjudication, MatchError, MatchResult, MatchSettings, MoveLimit, NetworkPlayer, Player, PlayerIdentity, PlayerKind,
+    Adjudication, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity, PlayerKind,
     PlayerSetup, PlayerWork, Termination, TournamentType, equal_cost, open_book, play_match, play_to_width,
 };
 use crate::record::{
@@ -41,7 +41,7 @@ pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Re
     };
     match result {
         Ok(result) => Ok(Some(record(request, &settings, (networks, nodes), cost, &result))),
-        Err(MatchError::Stopped) => Ok(None),
+        Err(PlayError::Stopped) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn play_shard(
     let interrupted = || monitor.stop_requested();
     match play::play_shard(&players, &settings, pairs.clone(), &request.folder, &interrupted, progress) {
         Ok(half_points) => Ok(half_points.map(|half_points| ShardRecord { first: pairs.start, half_points })),
-        Err(MatchError::Stopped) => Ok(None),
+        Err(PlayError::Stopped) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -141,7 +141,7 @@ fn cost(
             write_checked_json(&path, &ratio)?;
             Ok(Some(ratio))
         }
-        Err(MatchError::Stopped) => Ok(None),
+        Err(PlayError::Stopped) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -175,7 +175,7 @@ fn record(
     settings: &MatchSettings,
     (networks, nodes): ([String; 2], [u64; 2]),
     cost: Option<CostRatio>,
-    result: &MatchResult,
+    result: &MatchOutcome,
 ) -> MatchRecord {
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let openings = MatchOpenings {

@@ -6,7 +6,7 @@
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
 #[cfg(target_arch = "x86_64")]
-use super::compiled::Avx512;
+use super::compiled::Avx512Encoder;
 use super::compiled::{
     OrientedPair, PairGroup, PieceList, Placement, PlacementNeeds, RowBuffer, RowChanges, Transition,
 };
@@ -37,7 +37,7 @@ pub struct Encoder {
     all_piece_tables: bool,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
-    avx512: Option<Avx512>,
+    avx512: Option<Avx512Encoder>,
 }
 
 /// The change of one perspective's active features between two boards. Indices ascend, unless a method says otherwise.
@@ -110,7 +110,7 @@ impl Encoder {
             is_renumbered: blocks.iter().any(Block::is_renumbered),
             all_piece_tables,
             #[cfg(target_arch = "x86_64")]
-            avx512: Avx512::detect()
+            avx512: Avx512Encoder::detect()
                 .filter(|_| all_piece_tables && blocks.iter().all(|block| block.compiled.has_sum_tables())),
             blocks,
         }

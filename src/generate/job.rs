@@ -2,12 +2,13 @@
 
 use super::GenerateError;
 use crate::pipeline::generation::GenerateSettings;
-use crate::pipeline::uci::{EngineSpec, Workers};
+use crate::pipeline::uci::{EngineSpec, SearchLimit, Workers};
+use crate::play::MoveLimit;
 
 /// Which engines play how many games, and how. The games do not depend on `workers`.
 #[derive(Clone, Debug)]
 pub struct GenerateJob {
-    /// The players: a single engine plays itself, several play each other (see [`Pairing`](crate::play::Pairing)).
+    /// The players: a single engine plays itself, several play each other.
     pub engines: Vec<EngineSpec>,
     pub games: u32,
     /// Games played at once; each has its own engine processes.
@@ -27,13 +28,17 @@ impl GenerateJob {
 /// The moves of longer games would not fit a pipe's buffer, and writing them to an engine that hangs would block.
 const LONGEST_GAME: u16 = 10_000;
 
-/// Checks the settings and the job.
-pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<(), GenerateError> {
+/// Checks the settings and the job, and returns the limit of the searches.
+pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<MoveLimit, GenerateError> {
     let request = |text: String| Err(GenerateError::Request(text));
     let GenerateSettings { limit, random_plies, random_move_rate, adjudication, .. } = settings;
-    if !limit.reproducible() {
-        return request("games must be reproducible: limit the searches by nodes or depth, not by time".into());
-    }
+    let move_limit = match *limit {
+        SearchLimit::Nodes(nodes) => MoveLimit::Nodes(nodes),
+        SearchLimit::Depth(depth) => MoveLimit::Depth(depth),
+        SearchLimit::MoveTime(_) | SearchLimit::Clock { .. } => {
+            return request("games must be reproducible: limit the searches by nodes or depth, not by time".into());
+        }
+    };
     if limit.is_empty() {
         return request("a search needs at least one node or ply".into());
     }
@@ -55,5 +60,5 @@ pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<(), Gener
     if job.engines.is_empty() {
         return request("give an engine with --engine".into());
     }
-    Ok(())
+    Ok(move_limit)
 }

@@ -2,37 +2,37 @@
 //! comments or as samples.
 //!
 //! A game depends on the engines, the settings, the seed and its number only: engines have one thread and a fixed hash,
-//! and get `ucinewgame` before each game. Games are written in number order, so the file does not depend on the number
+//! and get `ucinewgame` before each game. GenerationCounts are written in number order, so the file does not depend on the number
 //! of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it stopped.
 
-mod finished_game;
 mod job;
+mod opening;
 mod output;
-mod play;
-mod pool;
-mod random_moves;
+mod samples;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use thiserror::Error;
 
 use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
 use crate::pipeline::generation::{BookFacts, GenerateSettings, Generation};
-use crate::pipeline::uci::{Engine, EngineFault, EngineIdentity, UciError};
-use crate::pipeline::{Journal, JournalError, journal_path};
-use crate::play::{Book, BookError};
+use crate::pipeline::journal_path;
+use crate::pipeline::uci::{Engine, EngineFault, EngineIdentity, EngineSpec, UciError};
+use crate::play::{
+    Book, BookError, Fixture, Forfeit, GameJournal, GamePool, GameRules, OnFault, PlayError, Player, PlayerKind,
+    PlayerSetup, PooledGame,
+};
 use crate::text::distinct_names;
-use finished_game::EntrySummary;
 use output::{GameFacts, GameWriter, OutputFormat};
-use pool::{DroppedGame, GameKeeper};
 
-pub use finished_game::{FinishedGame, PlayedPly, samples_of};
 pub use job::GenerateJob;
+pub use samples::{pgn_of, samples_of};
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u32) -> bool {
@@ -46,14 +46,14 @@ pub struct GenerateSummary {
     pub engine: String,
     /// Finished games.
     pub games: u32,
-    /// Games that were dropped, as an engine failed in them twice.
+    /// GenerationCounts that were dropped, as an engine failed in them twice.
     pub dropped_games: BTreeMap<EngineFault, u32>,
-    /// Games taken from the journal of an interrupted run.
+    /// GenerationCounts taken from the journal of an interrupted run.
     pub resumed: u32,
-    /// Games played again because an engine failed in them.
+    /// GenerationCounts played again because an engine failed in them.
     #[serde(rename = "again")]
     pub replayed: u32,
-    /// Games of the journal beyond the requested number; they stay in the journal.
+    /// GenerationCounts of the journal beyond the requested number; they stay in the journal.
     #[serde(skip_serializing_if = "is_zero")]
     pub unused: u32,
     /// Moves played.
@@ -67,7 +67,7 @@ pub struct GenerateSummary {
     /// What the format could not hold of the samples.
     #[serde(rename = "account", skip_serializing_if = "Option::is_none")]
     pub omissions: Option<Omissions>,
-    /// Games by result, White's view.
+    /// GenerationCounts by result, White's view.
     pub results: BTreeMap<String, u32>,
     /// Each engine's score; empty for a single engine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,21 +85,33 @@ pub struct EngineScore {
     pub losses: u32,
 }
 
+impl EngineScore {
+    fn add(&mut self, result: GameResult) {
+        match result {
+            GameResult::Win => self.wins += 1,
+            GameResult::Draw => self.draws += 1,
+            GameResult::Loss => self.losses += 1,
+        }
+    }
+}
+
 /// Why generating games failed.
 #[derive(Debug, Error)]
 pub enum GenerateError {
     #[error("{error}{}{}", failures_note(*failures), journal_note(*finished, journal))]
-    Engine { error: Box<UciError>, failures: u64, finished: usize, journal: PathBuf },
+    Engine { error: Box<UciError>, failures: u64, finished: u32, journal: PathBuf },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error("{0}")]
     Request(String),
     #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Book(#[from] BookError),
-    #[error("game {game} of the journal is damaged: {reason}; remove the line with \"number\":{game} to play it again")]
-    Game { game: u32, reason: String },
+    Play(#[from] PlayError),
+}
+
+impl From<BookError> for GenerateError {
+    fn from(error: BookError) -> GenerateError {
+        GenerateError::Play(error.into())
+    }
 }
 
 impl From<OutputError> for GenerateError {
@@ -115,10 +127,8 @@ impl GenerateError {
         match self {
             GenerateError::Engine { error, .. } => error.is_request(),
             GenerateError::Data(error) => error.is_request(),
-            GenerateError::Journal(error) => error.is_request(),
-            GenerateError::Book(error) => error.is_request(),
+            GenerateError::Play(error) => error.is_request(),
             GenerateError::Request(_) => true,
-            GenerateError::Game { .. } => false,
         }
     }
 }
@@ -129,7 +139,7 @@ fn failures_note(failures: u64) -> String {
 }
 
 /// Says where the finished games are kept.
-fn journal_note(finished: usize, journal: &Path) -> String {
+fn journal_note(finished: u32, journal: &Path) -> String {
     match finished {
         0 => String::new(),
         _ => format!("; {finished} finished games are kept in {}: run the command again to go on", journal.display()),
@@ -137,7 +147,7 @@ fn journal_note(finished: usize, journal: &Path) -> String {
 }
 
 /// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` receives the
-/// number of games that are done. Takes 12 bytes of memory per game.
+/// number of games that are done. Takes 24 bytes of memory per game.
 ///
 /// When an engine fails, the game is played again by new engines; if one fails again, the game is dropped and counted.
 ///
@@ -153,186 +163,170 @@ pub fn generate(
     output: &Path,
     progress: &mut dyn FnMut(u32),
 ) -> Result<GenerateSummary, GenerateError> {
-    job::check(settings, job)?;
+    let limit = job::check(settings, job)?;
     OutputFormat::of(output)?;
     let path = journal_path(output);
     let book = settings.book.as_ref().map(Book::open).transpose()?;
-    let engines: Result<Vec<Engine>, _> =
-        job.engines.iter().map(|spec| Engine::start(spec, job.workers.answer_timeout)).collect();
-    let no_engine =
-        |error| GenerateError::Engine { error: Box::new(error), failures: 1, finished: 0, journal: path.clone() };
-    let engines = engines.map_err(no_engine)?;
-    let identities: Vec<EngineIdentity> = engines.iter().map(|engine| engine.identity().clone()).collect();
-    if let Some(engine) = identities.iter().find(|engine| !engine.reproducible(settings.limit)) {
-        let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
-        return Err(GenerateError::Request(format!("{} with the options {:?} {why}", engine.name, engine.options)));
-    }
-    let names: Vec<&str> = identities.iter().map(|engine| engine.name.as_str()).collect();
-    let names = distinct_names(&names);
     let generation = Generation {
-        engines: identities,
+        engines: identities(settings, job, &path)?,
         settings: settings.clone(),
         book: book.as_ref().map(|book| book.facts.clone()),
     };
+    let mut games = GenerationCounts { resumed: 0, replayed: 0, finished: 0, dropped: BTreeMap::new() };
+    let mut has_worked = vec![false; job.engines.len()];
     let head = json!({ "journal": "games", "version": 1, "about": generation });
-    let mut journal = GameJournal::open(&path, &head, job.games)?;
-    let resumed = journal.count;
-    progress(resumed as u32);
-    let missing = journal.missing();
-    // Engines that have finished games of an interrupted run are no useless ones.
-    let has_worked = vec![journal.finished() > 0; job.engines.len()];
-    let mut keeper = Keeper { journal: &mut journal, replayed: 0, progress };
-    pool::play_all(settings, job, book.as_ref(), engines, &missing, &has_worked, &mut keeper)?;
-    let replayed = keeper.replayed;
-    let mut summary = journal.write(output, job, &names, &generation)?;
-    summary.unused = journal.unused;
-    // Games beyond the requested number may be wanted later.
-    if journal.unused == 0 {
-        journal.file.remove();
-    }
-    summary.resumed = resumed as u32;
-    summary.replayed = replayed;
-    summary.book = book.map(|book| book.facts);
+    let mut journal = GameJournal::open(&path, &head, job.games as usize, &mut |summary| {
+        let Fixture { white, black, .. } = opening::fixture_of(summary.game, job.engines.len());
+        if (summary.white, summary.black) != (white, black) {
+            return Err(format!("game {} has other engines than the schedule", summary.game));
+        }
+        games.note(summary.game, summary.forfeit.as_ref());
+        if summary.forfeit.is_none() {
+            has_worked[white] = true;
+            has_worked[black] = true;
+        }
+        Ok(())
+    })
+    .map_err(PlayError::Journal)?;
+    games.resumed = games.done();
+    progress(games.done());
+    let players: Vec<Player> = job.engines.iter().map(player).collect();
+    let pool = GamePool {
+        players: &players,
+        setup: PlayerSetup { hash: 0, patience: job.workers.answer_timeout, overhead: Duration::ZERO },
+        rules: GameRules { limit, adjudication: settings.adjudication.into(), needs_score: true },
+        on_fault: OnFault::Replay,
+        begin: &|number| Ok(opening::begin(number, players.len(), settings, book.as_ref())?),
+        concurrency: job.workers.concurrency,
+        has_worked: &has_worked,
+        interrupted: &|| false,
+    };
+    let played = pool.play(&journal.missing(), &mut |PooledGame { game, replayed }| {
+        journal.add(&game)?;
+        games.note(game.number, game.forfeit.as_ref());
+        games.replayed += u32::from(replayed && game.forfeit.is_none());
+        progress(games.done());
+        Ok(false)
+    });
+    played.map_err(|error| engine_error(error, games.finished, &path))?;
+    let mut summary = write(&journal, output, job, &generation, &games)?;
+    summary.unused = journal.unused as u32;
+    summary.book = generation.book;
+    journal.finish();
     Ok(summary)
 }
 
-/// Keeps games in the journal as they end.
-struct Keeper<'a> {
-    journal: &'a mut GameJournal,
-    replayed: u32,
-    progress: &'a mut dyn FnMut(u32),
+fn player(engine: &EngineSpec) -> Player {
+    Player { name: engine.path.display().to_string(), kind: PlayerKind::Engine(engine.clone()), nodes: None }
 }
 
-impl GameKeeper for Keeper<'_> {
-    fn finished(&mut self, game: FinishedGame, replayed: bool) -> Result<(), GenerateError> {
-        self.journal.keep(game.number, game.to_entry())?;
-        self.replayed += u32::from(replayed);
-        (self.progress)(self.journal.count as u32);
-        Ok(())
-    }
-
-    fn dropped(&mut self, game: DroppedGame) -> Result<(), GenerateError> {
-        let summary = EntrySummary { number: game.number, dropped: game.error.fault() };
-        self.journal.keep(game.number, summary.to_entry())?;
-        self.journal.dropped.extend(summary.dropped.map(|fault| (game.number, fault)));
-        (self.progress)(self.journal.count as u32);
-        Ok(())
-    }
-
-    fn engine_error(&self, error: UciError, failures: u64) -> GenerateError {
-        let (finished, journal) = (self.journal.finished(), self.journal.file.path().into());
-        GenerateError::Engine { error: Box::new(error), failures, finished, journal }
-    }
-}
-
-/// The finished and the dropped games, in the journal's file.
-struct GameJournal {
-    file: Journal,
-    /// Offset of each game in the file, by number.
-    offsets: Vec<u64>,
-    /// Games in the file.
-    count: usize,
-    /// The dropped ones among them, by number.
-    dropped: BTreeMap<u32, EngineFault>,
-    /// Games beyond the requested number, which stay in the journal.
-    unused: u32,
-}
-
-const MISSING: u64 = u64::MAX;
-
-impl GameJournal {
-    fn open(path: &Path, head: &Value, games: u32) -> Result<GameJournal, JournalError> {
-        let (mut offsets, mut count, mut unused) = (vec![MISSING; games as usize], 0, 0);
-        let mut dropped = BTreeMap::new();
-        let file = Journal::open(path, "games", head, &mut |offset, line| {
-            let EntrySummary { number, dropped: fault } = EntrySummary::parse(line)?;
-            match offsets.get_mut(number as usize) {
-                Some(stored) => {
-                    count += usize::from(*stored == MISSING);
-                    *stored = offset;
-                    dropped.remove(&number);
-                    dropped.extend(fault.map(|fault| (number, fault)));
-                }
-                None => unused += 1,
-            }
-            Ok(())
+/// Starts each engine once to learn what it is.
+fn identities(
+    settings: &GenerateSettings,
+    job: &GenerateJob,
+    journal: &Path,
+) -> Result<Vec<EngineIdentity>, GenerateError> {
+    let mut identities = Vec::new();
+    for spec in &job.engines {
+        let engine = Engine::start(spec, job.workers.answer_timeout).map_err(|error| GenerateError::Engine {
+            error: Box::new(error),
+            failures: 0,
+            finished: 0,
+            journal: journal.into(),
         })?;
-        Ok(GameJournal { file, offsets, count, dropped, unused })
-    }
-
-    /// The numbers of the games still to be played.
-    fn missing(&self) -> Vec<u32> {
-        self.offsets.iter().zip(0..).filter(|(offset, _)| **offset == MISSING).map(|(_, number)| number).collect()
-    }
-
-    fn finished(&self) -> usize {
-        self.count - self.dropped.len()
-    }
-
-    /// Adds a game's entry.
-    fn keep(&mut self, number: u32, entry: serde_json::Result<String>) -> Result<(), GenerateError> {
-        let entry = entry.map_err(|error| GenerateError::Game { game: number, reason: error.to_string() })?;
-        self.offsets[number as usize] = self.file.append(&entry)?;
-        self.count += 1;
-        Ok(())
-    }
-
-    /// Writes the finished games in number order.
-    fn write(
-        &self,
-        output: &Path,
-        job: &GenerateJob,
-        names: &[String],
-        generation: &Generation,
-    ) -> Result<GenerateSummary, GenerateError> {
-        let mut writer = GameWriter::create(output)?;
-        let several = names.len() > 1;
-        let score = |name: &String| EngineScore { engine: name.clone(), ..EngineScore::default() };
-        let mut scores: Vec<EngineScore> = if several { names.iter().map(score).collect() } else { Vec::new() };
-        let (mut results, mut plies) = (BTreeMap::new(), 0);
-        let finished = self.offsets.iter().zip(0..).filter(|(_, number)| !self.dropped.contains_key(number));
-        for (offset, number) in finished {
-            let broken = |reason| GenerateError::Game { game: number, reason };
-            let game = FinishedGame::from_entry(&self.file.line_at(*offset)?).map_err(broken)?;
-            if game.number != number || game.white >= names.len() || game.black >= names.len() {
-                return Err(broken("its number or a player's number is wrong".into()));
-            }
-            writer.push(&game, several.then_some(names), output)?;
-            plies += game.move_count() as u64;
-            *results.entry(game.result.pgn().to_owned()).or_default() += 1;
-            if several {
-                add_result(&mut scores[game.white], game.result);
-                add_result(&mut scores[game.black], game.result.reversed());
-            }
+        let engine = engine.identity().clone();
+        if !engine.reproducible(settings.limit) {
+            let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
+            return Err(GenerateError::Request(format!("{} with the options {:?} {why}", engine.name, engine.options)));
         }
-        let mut dropped_games = BTreeMap::new();
-        for fault in self.dropped.values() {
-            *dropped_games.entry(*fault).or_default() += 1;
+        identities.push(engine);
+    }
+    Ok(identities)
+}
+
+/// Says of an engine's failure which games are kept.
+fn engine_error(error: PlayError, finished: u32, journal: &Path) -> GenerateError {
+    match error {
+        PlayError::Engine { error, failures, .. } => {
+            GenerateError::Engine { error, failures, finished, journal: journal.into() }
         }
-        let facts = GameFacts { generation, plies, dropped: &dropped_games };
-        let written = writer.finish(output, job, &facts)?;
-        Ok(GenerateSummary {
-            engine: names.join(", "),
-            games: self.finished() as u32,
-            dropped_games,
-            resumed: 0,
-            unused: 0,
-            replayed: 0,
-            plies,
-            samples: written.as_ref().map(|written| written.samples),
-            score_unit: written.as_ref().map(|written| written.score_unit),
-            omissions: written.map(|written| written.omissions).filter(|omissions| *omissions != Omissions::default()),
-            results,
-            scores,
-            book: None,
-        })
+        error => GenerateError::Play(error),
     }
 }
 
-fn add_result(score: &mut EngineScore, result: GameResult) {
-    match result {
-        GameResult::Win => score.wins += 1,
-        GameResult::Draw => score.draws += 1,
-        GameResult::Loss => score.losses += 1,
+/// The games of a generation so far.
+struct GenerationCounts {
+    /// GenerationCounts taken from the journal of an interrupted run.
+    resumed: u32,
+    /// GenerationCounts played again because an engine failed in them.
+    replayed: u32,
+    finished: u32,
+    /// GenerationCounts that an engine spoiled twice, by number.
+    dropped: BTreeMap<u64, EngineFault>,
+}
+
+impl GenerationCounts {
+    fn note(&mut self, number: u64, forfeit: Option<&Forfeit>) {
+        match forfeit {
+            Some(forfeit) => {
+                self.dropped.insert(number, forfeit.reason);
+            }
+            None => self.finished += 1,
+        }
     }
+
+    fn done(&self) -> u32 {
+        self.finished + self.dropped.len() as u32
+    }
+}
+
+/// Writes the finished games of the journal in number order.
+fn write(
+    journal: &GameJournal,
+    output: &Path,
+    job: &GenerateJob,
+    generation: &Generation,
+    games: &GenerationCounts,
+) -> Result<GenerateSummary, GenerateError> {
+    let names: Vec<&str> = generation.engines.iter().map(|engine| engine.name.as_str()).collect();
+    let names = distinct_names(&names);
+    let several = names.len() > 1;
+    let mut writer = GameWriter::create(output)?;
+    let mut scores = Vec::new();
+    if several {
+        scores.extend(names.iter().map(|name| EngineScore { engine: name.clone(), ..EngineScore::default() }));
+    }
+    let mut results = BTreeMap::new();
+    let mut plies = 0;
+    for number in (0..u64::from(job.games)).filter(|number| !games.dropped.contains_key(number)) {
+        let Some(game) = journal.game(number)? else { continue };
+        writer.push(&game, several.then_some(&names), output)?;
+        plies += game.moves.len() as u64;
+        *results.entry(game.result.pgn().to_owned()).or_default() += 1;
+        if several {
+            scores[game.white].add(game.result);
+            scores[game.black].add(game.result.reversed());
+        }
+    }
+    let mut dropped_games = BTreeMap::new();
+    for fault in games.dropped.values() {
+        *dropped_games.entry(*fault).or_default() += 1;
+    }
+    let facts = GameFacts { generation, plies, dropped: &dropped_games };
+    let written = writer.finish(output, job, &facts)?;
+    Ok(GenerateSummary {
+        engine: names.join(", "),
+        games: games.finished,
+        dropped_games,
+        resumed: games.resumed,
+        unused: 0,
+        replayed: games.replayed,
+        plies,
+        samples: written.as_ref().map(|written| written.samples),
+        score_unit: written.as_ref().map(|written| written.score_unit),
+        omissions: written.map(|written| written.omissions).filter(|omissions| *omissions != Omissions::default()),
+        results,
+        scores,
+        book: None,
+    })
 }

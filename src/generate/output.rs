@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use super::finished_game::{FinishedGame, samples_of};
-use super::{GenerateError, GenerateJob};
+use super::{GenerateError, GenerateJob, pgn_of, samples_of};
 use crate::data::formats::{Format, Omissions, SampleWriter, UnitConversion, rescale_scores};
-use crate::data::{DataError, Method, Provenance, ScoreUnit};
+use crate::data::{DataError, Method, Provenance, RecordError, ScoreUnit};
 use crate::output::OutputFile;
 use crate::pipeline::generation::Generation;
 use crate::pipeline::uci::EngineFault;
 use crate::pipeline::{Manifest, manifest_path};
+use crate::play::{PlayError, PlayedGame};
 
 /// The output's format, according to its name.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -80,15 +80,15 @@ impl GameWriter {
     }
 
     /// Adds a game. `names` are the players' names, by number.
-    pub fn push(&mut self, game: &FinishedGame, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
+    pub fn push(&mut self, game: &PlayedGame, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
         match self {
-            GameWriter::Pgn(file) => file.put(game.pgn(names).as_bytes())?,
+            GameWriter::Pgn(file) => file.put(pgn_of(game, names).as_bytes())?,
             GameWriter::CompressedPgn(encoder) => {
-                encoder.write_all(game.pgn(names).as_bytes()).map_err(DataError::write(output))?;
+                encoder.write_all(pgn_of(game, names).as_bytes()).map_err(DataError::write(output))?;
             }
             GameWriter::Samples(format, writer, cut) => {
-                let broken = |reason: String| GenerateError::Game { game: game.number, reason };
-                let mut samples = samples_of(game).map_err(|error| broken(error.to_string()))?;
+                let damaged = |error: RecordError| PlayError::Damaged { game: game.number, reason: error.to_string() };
+                let mut samples = samples_of(game).map_err(damaged)?;
                 *cut += rescale_scores(
                     &mut samples,
                     UnitConversion { from: ScoreUnit::Centipawns, to: format.default_unit() },
@@ -138,7 +138,8 @@ fn finish_samples(
     if writer.samples() == 0 {
         return Err(GenerateError::Request("no position was searched: only random moves were played".into()));
     }
-    let (method, score_unit) = (Method::Eval, format.default_unit());
+    let method = Method::Eval;
+    let score_unit = format.default_unit();
     let failed =
         |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
     let source = blake3::hash(&serde_json::to_vec(facts.generation).map_err(failed)?);

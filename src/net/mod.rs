@@ -26,7 +26,7 @@ pub use float::{Dense, FloatNet, forward};
 pub use integer::{QuantDense, QuantNet, RawScore, forward_integer};
 pub use load::{LoadOptions, LoadedNetwork, StoredPrecision, load, load_quantised};
 pub use quantise::{on_grid, quantise};
-pub use scheme::{AccumulatorScales, Limits, Scheme, WeightType};
+pub use scheme::{AccumulatorScales, Scheme, WeightLimits, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 
 #[cfg(test)]

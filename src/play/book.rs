@@ -54,7 +54,8 @@ fn opening_text(start: &Chess, moves: &[Move]) -> String {
 fn parse_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
     let (fen, words) = text.split_once(';')?;
     let start = parse_fen(fen).ok()?;
-    let (mut position, mut moves) = (start.clone(), Vec::new());
+    let mut position = start.clone();
+    let mut moves = Vec::new();
     for word in words.split_ascii_whitespace() {
         let mv = legal_move(word, &position)?;
         position.play_unchecked(mv);
@@ -162,7 +163,8 @@ fn has_content(line: &str) -> bool {
 /// Reads the openings of a book of positions; returns the number of positions skipped, in which the game is over.
 fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, BookError> {
     let mut input = Input::open(&InputPath::File(path.into()))?;
-    let (mut line, mut number) = (Vec::new(), 0);
+    let mut line = Vec::new();
+    let mut number = 0;
     let mut skipped = 0;
     loop {
         line.clear();
@@ -286,7 +288,8 @@ fn shuffled(index: u64, count: u64, pass: u64, seed: Seed) -> u64 {
     let mask = (1u64 << half) - 1;
     let mut value = index;
     loop {
-        let (mut left, mut right) = (value >> half, value & mask);
+        let mut left = value >> half;
+        let mut right = value & mask;
         for round in 0..4 {
             let key = draws.at(pass.wrapping_mul(4).wrapping_add(round));
             (left, right) = (right, left ^ (draws.at(right ^ key) & mask));

@@ -2,7 +2,7 @@
 
 use cpu_time::ThreadTime;
 
-use super::MatchError;
+use super::PlayError;
 use super::player::{NetworkPlayer, Player};
 use crate::alpha_beta::{BENCH_FENS, Game, Limits, Searcher};
 use crate::chess::parse_fen;
@@ -28,13 +28,13 @@ pub fn equal_cost(
     nodes: u64,
     hash: u32,
     mut progress: impl FnMut(usize, usize) -> bool,
-) -> Result<CostRatio, MatchError> {
+) -> Result<CostRatio, PlayError> {
     let [(first_player, first), (second_player, second)] = players;
     let first = Searcher::new(&first.set, &first.model, BackEnd::best(), hash as usize);
     let second = Searcher::new(&second.set, &second.model, BackEnd::best(), hash as usize);
     let mut searchers = [
-        first.map_err(|error| MatchError::player(first_player, &error))?,
-        second.map_err(|error| MatchError::player(second_player, &error))?,
+        first.map_err(|error| PlayError::player(first_player, &error))?,
+        second.map_err(|error| PlayError::player(second_player, &error))?,
     ];
     let mut costs: [Vec<f64>; 2] = Default::default();
     let mut ratios = Vec::new();
@@ -47,11 +47,10 @@ pub fn equal_cost(
         }
         ratios.push(cost[0] / cost[1]);
         if !progress(round + 1, ROUNDS) {
-            return Err(MatchError::Stopped);
+            return Err(PlayError::Stopped);
         }
     }
-    let [first, second, ratio] =
-        [&costs[0], &costs[1], &ratios].map(|values| median(values).ok_or(MatchError::Stopped));
+    let [first, second, ratio] = [&costs[0], &costs[1], &ratios].map(|values| median(values).ok_or(PlayError::Stopped));
     let Median { value, low, high } = ratio?;
     let nanoseconds_per_node = [first?.value, second?.value];
     Ok(CostRatio { nanoseconds_per_node, ratio: value, low, high, rounds: ROUNDS, machine: Some(Machine::current()) })

@@ -1,4 +1,4 @@
-//! Why a match could not be played or finished.
+//! Why games could not be played or finished.
 
 use thiserror::Error;
 
@@ -8,19 +8,19 @@ use crate::output::OutputError;
 use crate::pipeline::JournalError;
 use crate::pipeline::uci::UciError;
 
-/// Why a match could not be played or finished.
+/// Why games could not be played or finished.
 #[derive(Debug, Error)]
-pub enum MatchError {
+pub enum PlayError {
     #[error("{0}")]
     Request(String),
     #[error("player {name}: {reason}")]
     Player { name: String, reason: String },
-    #[error("player {name}: {}{}", with_advice(error), forfeits_note(*forfeits))]
+    #[error("player {name}: {}{}", with_advice(error), forfeits_note(*failures))]
     Engine {
         name: String,
         error: Box<UciError>,
-        /// Games in a row that the engine lost by forfeit before the match was given up.
-        forfeits: u64,
+        /// Games in a row that the engine spoiled before the work was given up; 0 if it could not be started.
+        failures: u64,
     },
     #[error(transparent)]
     Openings(#[from] BookError),
@@ -31,37 +31,37 @@ pub enum MatchError {
     #[error("game {game} of the journal is damaged: {reason}; remove its line to play it again")]
     Damaged { game: u64, reason: String },
     /// The caller asked to stop; finished games are in the journal.
-    #[error("the match was interrupted")]
+    #[error("interrupted")]
     Stopped,
 }
 
-impl MatchError {
-    /// The network or the request is not fit for a match.
-    pub(super) fn player(player: &Player, reason: &impl ToString) -> MatchError {
-        MatchError::Player { name: player.name.clone(), reason: reason.to_string() }
+impl PlayError {
+    /// The network cannot play.
+    pub(super) fn player(player: &Player, reason: &impl ToString) -> PlayError {
+        PlayError::Player { name: player.name.clone(), reason: reason.to_string() }
     }
 
-    pub(super) fn engine(player: &Player, error: UciError) -> MatchError {
-        MatchError::Engine { name: player.name.clone(), error: Box::new(error), forfeits: 0 }
+    pub(super) fn engine(player: &Player, error: UciError) -> PlayError {
+        PlayError::Engine { name: player.name.clone(), error: Box::new(error), failures: 0 }
     }
 
     /// Whether the request was wrong, rather than the work having failed.
     #[must_use]
     pub fn is_request(&self) -> bool {
         match self {
-            MatchError::Request(_) | MatchError::Player { .. } => true,
-            MatchError::Engine { error, .. } => error.is_request(),
-            MatchError::Openings(error) => error.is_request(),
-            MatchError::Journal(error) => error.is_request(),
-            MatchError::Output(_) | MatchError::Damaged { .. } | MatchError::Stopped => false,
+            PlayError::Request(_) | PlayError::Player { .. } => true,
+            PlayError::Engine { error, .. } => error.is_request(),
+            PlayError::Openings(error) => error.is_request(),
+            PlayError::Journal(error) => error.is_request(),
+            PlayError::Output(_) | PlayError::Damaged { .. } | PlayError::Stopped => false,
         }
     }
 }
 
-fn forfeits_note(forfeits: u64) -> String {
-    match forfeits {
+fn forfeits_note(failures: u64) -> String {
+    match failures {
         0 => String::new(),
-        _ => format!("\nit lost {forfeits} games in a row by forfeit; these games are not kept"),
+        _ => format!("\nit lost {failures} games in a row by forfeit; these games are not kept"),
     }
 }
 

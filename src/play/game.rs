@@ -1,4 +1,4 @@
-//! A game of a match, its line in the journal, and its PGN.
+//! A finished game, its line in the journal, and its PGN as matches write it.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::data::{Eval, GameResult, PgnWriter};
 use crate::pipeline::uci::{EngineFault, UciError};
 use crate::units::Centipawn;
 
-/// A finished game of a match.
+/// A finished game.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MatchGame {
-    /// Number of the game in the match; games 2p and 2p + 1 are pair p.
+pub struct PlayedGame {
+    /// Number of the game in its match or generation.
     pub number: u64,
     /// The players' numbers.
     pub white: usize,
     pub black: usize,
     pub start: Chess,
-    pub moves: Vec<MatchMove>,
+    pub moves: Vec<GameMove>,
     /// White's view.
     pub result: GameResult,
     pub termination: Termination,
@@ -44,15 +44,17 @@ impl Forfeit {
 
 /// A move of a game, and the search that chose it.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub struct MatchMove {
+pub struct GameMove {
     pub mv: Move,
     /// `None` for moves of the opening.
     pub search: Option<SearchInfo>,
 }
 
-/// The search that chose a move, as the player reported it.
+/// A search of the position before a move, as the player reported it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct SearchInfo {
+    /// The best move; the move played is another one where random moves are mixed in.
+    pub best: Move,
     /// The mover's view; `None` if it gave no score.
     pub eval: Option<Eval>,
     pub depth: u32,
@@ -78,7 +80,7 @@ impl Termination {
         [Termination::Rules, Termination::Adjudication, Termination::Time, Termination::Forfeit];
 }
 
-/// A game in the journal, as [`MatchGame::to_journal`] describes it.
+/// A game in the journal, as [`PlayedGame::to_journal`] describes it.
 #[derive(Serialize, Deserialize)]
 struct JournalLine {
     game: u64,
@@ -93,14 +95,16 @@ struct JournalLine {
     moves: String,
 }
 
-/// The fields of a journal line that the statistics need.
+/// The fields of a journal line that counts need.
 #[derive(Deserialize)]
-pub(super) struct GameSummary {
-    pub(super) game: u64,
-    pub(super) white: usize,
-    pub(super) black: usize,
+pub struct GameSummary {
+    pub game: u64,
+    pub white: usize,
+    pub black: usize,
     /// White's view.
-    pub(super) result: GameResult,
+    pub result: GameResult,
+    #[serde(default)]
+    pub forfeit: Option<Forfeit>,
 }
 
 impl GameSummary {
@@ -109,13 +113,13 @@ impl GameSummary {
     }
 }
 
-impl MatchGame {
-    /// The game's line in the journal of a match (`games.jsonl`), without the checksum that the journal adds. `moves` has
-    /// one word per move: the move in UCI notation and, where it was searched, `@score/depth/nodes/microseconds` (score
-    /// from the mover's view: centipawns, or `#` and moves to mate, or `?`).
+impl PlayedGame {
+    /// The game's line in a journal, without the checksum that the journal adds. `moves` has one word per move: the move
+    /// in UCI notation and, where its position was searched, `@score/depth/nodes/microseconds` (score from the mover's
+    /// view: centipawns, or `#` and moves to mate, or `?`), then `>` and the best move if another one was played.
     ///
     /// # Errors
-    /// Never for a game of a match: its fields all have a JSON form.
+    /// Never: its fields all have a JSON form.
     pub fn to_journal(&self) -> serde_json::Result<String> {
         let words: Vec<String> = self.moves.iter().map(word).collect();
         serde_json::to_string(&JournalLine {
@@ -130,11 +134,11 @@ impl MatchGame {
         })
     }
 
-    /// Reads what [`MatchGame::to_journal`] wrote. The players' numbers are not checked.
+    /// Reads what [`PlayedGame::to_journal`] wrote. The players' numbers are not checked.
     ///
     /// # Errors
     /// When the line is not such JSON, or a word is no legal move of its position.
-    pub fn from_journal(line: &str) -> Result<MatchGame, String> {
+    pub fn from_journal(line: &str) -> Result<PlayedGame, String> {
         let JournalLine { game, white, black, start, result, termination, forfeit, moves } =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
         let mut position = start.clone();
@@ -144,7 +148,7 @@ impl MatchGame {
             position.play_unchecked(found.mv);
             played.push(found);
         }
-        Ok(MatchGame { number: game, white, black, start, moves: played, result, termination, forfeit })
+        Ok(PlayedGame { number: game, white, black, start, moves: played, result, termination, forfeit })
     }
 
     /// The player that lost on time or by forfeit; `None` if the game ended otherwise.
@@ -194,7 +198,7 @@ impl MatchGame {
         pgn.tag("PlyCount", &self.moves.len().to_string());
         pgn.tag("Termination", self.termination_tag());
         pgn.begin_moves(&self.start);
-        for MatchMove { mv, search } in &self.moves {
+        for GameMove { mv, search } in &self.moves {
             pgn.play(*mv);
             if let Some(SearchInfo { eval, depth, time, .. }) = search {
                 let seconds = time.as_secs_f64();
@@ -221,27 +225,36 @@ fn pawns(eval: Eval) -> String {
     }
 }
 
-fn word(played: &MatchMove) -> String {
+fn word(played: &GameMove) -> String {
     let mut text = uci_move(played.mv);
-    if let Some(SearchInfo { eval, depth, nodes, time }) = played.search {
+    if let Some(SearchInfo { best, eval, depth, nodes, time }) = played.search {
         let score = eval.map_or_else(|| "?".into(), Eval::to_word);
         text += &format!("@{score}/{depth}/{nodes}/{}", time.as_micros());
+        if best != played.mv {
+            text += &format!(">{}", uci_move(best));
+        }
     }
     text
 }
 
-fn parse_word(word: &str, position: &Chess) -> Option<MatchMove> {
+fn parse_word(word: &str, position: &Chess) -> Option<GameMove> {
     let (mv, search) = word.split_once('@').map_or((word, None), |(mv, search)| (mv, Some(search)));
     let mv = legal_move(mv, position)?;
-    let Some(search) = search else { return Some(MatchMove { mv, search: None }) };
+    let Some(search) = search else { return Some(GameMove { mv, search: None }) };
+    let (search, best) = match search.split_once('>') {
+        Some((search, best)) => (search, legal_move(best, position)?),
+        None => (search, mv),
+    };
     let mut fields = search.split('/');
     let eval = match fields.next()? {
         "?" => None,
         score => Some(Eval::from_word(score)?),
     };
-    let (depth, nodes) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let depth = fields.next()?.parse().ok()?;
+    let nodes = fields.next()?.parse().ok()?;
     let time = Duration::from_micros(fields.next()?.parse().ok()?);
-    fields.next().is_none().then_some(MatchMove { mv, search: Some(SearchInfo { eval, depth, nodes, time }) })
+    let search = SearchInfo { best, eval, depth, nodes, time };
+    fields.next().is_none().then_some(GameMove { mv, search: Some(search) })
 }
 
 #[cfg(test)]
@@ -250,20 +263,21 @@ mod tests {
 
     const LINE: &str = concat!(
         r#"{"game":5,"white":1,"black":0,"fen":"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2","#,
-        r#""result":"win","termination":"adjudication","moves":"b8c6 g1f3@31/9/4096/7250 g8f6@#-5/7/100/80 f1c4@?/0/5/9"}"#
+        r#""result":"win","termination":"adjudication","moves":"b8c6 g1f3@31/9/4096/7250 g8f6@#-5/7/100/80>d7d5 f1c4@?/0/5/9"}"#
     );
 
     #[test]
     fn journal_lines_round_trip() {
-        let game = MatchGame::from_journal(LINE).expect("a game");
+        let game = PlayedGame::from_journal(LINE).expect("a game");
         assert_eq!(game.to_journal().expect("JSON"), LINE);
         assert_eq!(GameSummary::parse(LINE).map(|summary| (summary.game, summary.white)), Ok((5, 1)));
         let check = |from: &str, to: &str, message: &str| {
-            let error = MatchGame::from_journal(&LINE.replace(from, to)).expect_err("damaged");
+            let error = PlayedGame::from_journal(&LINE.replace(from, to)).expect_err("damaged");
             assert!(error.contains(message), "{error}");
         };
         check("b8c6", "b8b6", "\"b8b6\" is no move of game 5");
         check("@31/9", "@31", "is no move of game 5");
+        check(">d7d5", ">d7d4", "is no move of game 5");
         check("win", "won", "unknown variant");
     }
 
@@ -273,7 +287,7 @@ mod tests {
         let check = |reason: &str, tag: &str| {
             let forfeit = format!(r#""forfeit","forfeit":{{"reason":"{reason}","message":"answered {{x}}\tnow"}}"#);
             let line = LINE.replace(r#""adjudication""#, &forfeit).replace(r#""win""#, r#""loss""#);
-            let game = MatchGame::from_journal(&line).expect("a game");
+            let game = PlayedGame::from_journal(&line).expect("a game");
             assert_eq!(game.to_journal().expect("JSON"), line);
             assert_eq!((game.defaulter(), game.has_move_of(0), game.has_move_of(1)), (Some(1), true, true));
             let pgn = game.pgn(&["A".to_owned(), "B".to_owned()]);
@@ -283,7 +297,7 @@ mod tests {
         check("nonsense", "rules infraction");
         check("ended", "abandoned");
         check("silent", "abandoned");
-        assert_eq!(MatchGame::from_journal(LINE).expect("a game").defaulter(), None);
+        assert_eq!(PlayedGame::from_journal(LINE).expect("a game").defaulter(), None);
     }
 
     #[test]
@@ -293,6 +307,6 @@ mod tests {
             [Black \"A \\\"x\\\"\"]\n[Result \"1-0\"]\n[SetUp \"1\"]\n\
             [FEN \"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2\"]\n[PlyCount \"4\"]\n\
             [Termination \"adjudication\"]\n\n2... Nc6 3. Nf3 {+0.31/9 0.007s} Nf6 {-M10/7 0.000s} 4. Bc4 {0.000s} 1-0\n\n";
-        assert_eq!(MatchGame::from_journal(LINE).expect("a game").pgn(&names), expected);
+        assert_eq!(PlayedGame::from_journal(LINE).expect("a game").pgn(&names), expected);
     }
 }

@@ -2,33 +2,44 @@
 
 use shakmaty::{Chess, KnownOutcome, Move, Outcome, Position};
 
+use super::game::GameMove;
 use crate::chess::Game;
 use crate::data::GameResult;
 use crate::pipeline::uci::UciGame;
 
-/// A game in play. `P` is what is kept for each ply: the move and the search that chose it.
+/// A game in play.
 #[derive(Clone, Debug)]
-pub struct GameLine<P> {
+pub struct GameLine {
     pub start: Chess,
     /// The current position and its repetitions.
     pub game: Game,
-    pub plies: Vec<P>,
+    pub moves: Vec<GameMove>,
     /// The game as UCI engines are told it.
     pub uci: UciGame,
 }
 
-impl<P> GameLine<P> {
+impl GameLine {
     /// A game without moves.
     #[must_use]
-    pub fn new(start: Chess) -> GameLine<P> {
-        GameLine { game: Game::new(start.clone()), uci: UciGame::new(&start), start, plies: Vec::new() }
+    pub fn new(start: Chess) -> GameLine {
+        GameLine { game: Game::new(start.clone()), uci: UciGame::new(&start), start, moves: Vec::new() }
+    }
+
+    /// A game that begins with an opening's moves.
+    #[must_use]
+    pub fn of_opening((start, moves): (Chess, Vec<Move>)) -> GameLine {
+        let mut line = GameLine::new(start);
+        for mv in moves {
+            line.play(GameMove { mv, search: None });
+        }
+        line
     }
 
     /// Plays a legal move.
-    pub fn play(&mut self, mv: Move, ply: P) {
-        self.uci.push(mv);
-        self.game.play(mv);
-        self.plies.push(ply);
+    pub fn play(&mut self, played: GameMove) {
+        self.uci.push(played.mv);
+        self.game.play(played.mv);
+        self.moves.push(played);
     }
 
     #[must_use]
@@ -57,7 +68,8 @@ mod tests {
         let mut line = GameLine::new(Chess::default());
         for uci in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1", "f6g8"] {
             assert_eq!(line.result_by_rule(), None);
-            line.play(legal_move(uci, line.position()).unwrap(), ());
+            let mv = legal_move(uci, line.position()).unwrap();
+            line.play(GameMove { mv, search: None });
         }
         assert_eq!(line.result_by_rule(), Some(GameResult::Draw));
         assert_eq!(line.uci.moves, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8");

@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The limit of every move of a match.
+use crate::pipeline::uci::SearchLimit;
+
+/// The limit of every move of a game.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveLimit {
-    /// Nodes per move; the only limit under which a match repeats exactly.
+    /// Nodes per move.
     Nodes(u64),
+    /// Plies per move.
+    Depth(u32),
     /// Time per move.
     MoveTime(Duration),
     /// A clock: time for the whole game, and an increment per move.
@@ -17,10 +21,10 @@ pub enum MoveLimit {
 }
 
 impl MoveLimit {
-    /// Whether the same match gives the same games.
+    /// Whether the same players play the same games.
     #[must_use]
     pub const fn is_reproducible(self) -> bool {
-        matches!(self, MoveLimit::Nodes(_))
+        matches!(self, MoveLimit::Nodes(_) | MoveLimit::Depth(_))
     }
 
     /// In words, for tables.
@@ -28,6 +32,7 @@ impl MoveLimit {
     pub fn describe(self) -> String {
         match self {
             MoveLimit::Nodes(nodes) => format!("{nodes} nodes per move"),
+            MoveLimit::Depth(depth) => format!("{depth} plies per move"),
             MoveLimit::MoveTime(time) => format!("{} ms per move", time.as_millis()),
             MoveLimit::Clock { time, increment } => format!("{}+{} s", time.as_secs_f64(), increment.as_secs_f64()),
         }
@@ -50,14 +55,6 @@ pub fn parse_time_control(text: &str) -> Result<MoveLimit, String> {
     }
 }
 
-/// A player's clock before its move.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct Clocks {
-    /// Time left to White and Black.
-    pub(super) left: [Duration; 2],
-    pub(super) increment: Duration,
-}
-
 /// A player loses on time when it exceeds the limit by more than this.
 const TIME_MARGIN: Duration = Duration::from_millis(20);
 
@@ -73,15 +70,24 @@ impl GameClock {
         GameClock { limit, left: [left; 2] }
     }
 
-    pub(super) fn clocks(&self) -> Option<Clocks> {
-        let MoveLimit::Clock { increment, .. } = self.limit else { return None };
-        Some(Clocks { left: self.left, increment })
+    /// The limit of the next search; `nodes`: the player's own, in place of the game's limit.
+    pub(super) fn search_limit(&self, nodes: Option<u64>) -> SearchLimit {
+        let millis = |time: Duration| time.as_millis() as u64;
+        match (nodes, self.limit) {
+            (Some(nodes), _) | (None, MoveLimit::Nodes(nodes)) => SearchLimit::Nodes(nodes),
+            (None, MoveLimit::Depth(depth)) => SearchLimit::Depth(depth),
+            (None, MoveLimit::MoveTime(time)) => SearchLimit::MoveTime(millis(time)),
+            (None, MoveLimit::Clock { increment, .. }) => {
+                let [white, black] = self.left.map(millis);
+                SearchLimit::Clock { white, black, increment: millis(increment) }
+            }
+        }
     }
 
     /// Subtracts the time of a move from one side's clock; returns whether the side has exceeded its time.
     pub(super) fn is_exceeded(&mut self, side: usize, time: Duration) -> bool {
         match self.limit {
-            MoveLimit::Nodes(_) => false,
+            MoveLimit::Nodes(_) | MoveLimit::Depth(_) => false,
             MoveLimit::MoveTime(most) => time > most + TIME_MARGIN,
             MoveLimit::Clock { increment, .. } => {
                 let exceeded = time > self.left[side] + TIME_MARGIN;

@@ -8,7 +8,7 @@ use shakmaty::{Chess, Move, MoveList, Position, Role};
 use crate::chess::BoardChange;
 use crate::engine::{BackEnd, Evaluator, Strategy};
 
-use super::MatchError;
+use super::PlayError;
 use super::player::{NetworkPlayer, Player};
 
 /// Searches positions with one network's evaluation.
@@ -23,9 +23,9 @@ const MATED: i32 = -1_000_000;
 impl<'a> Minimax<'a> {
     /// # Errors
     /// When the network was not made for its feature set.
-    pub(super) fn new(player: &Player, network: &'a NetworkPlayer) -> Result<Minimax<'a>, MatchError> {
+    pub(super) fn new(player: &Player, network: &'a NetworkPlayer) -> Result<Minimax<'a>, PlayError> {
         let evaluator = Evaluator::new(&network.set, &network.model, Strategy::LazyCached, BackEnd::best());
-        let evaluator = evaluator.map_err(|error| MatchError::player(player, &error))?;
+        let evaluator = evaluator.map_err(|error| PlayError::player(player, &error))?;
         Ok(Minimax { evaluator, network })
     }
 

@@ -1,6 +1,6 @@
-//! Playing strength: matches between networks and UCI engines, and what their results say about Elo.
+//! Games between networks and UCI engines, and what the results of matches say about Elo.
 //!
-//! [`play_match`] plays openings in pairs with colours swapped; [`Pairs`] counts them, [`Sprt`] tests them one after
+//! [`GamePool`] plays games for whoever needs them: matches, and data (`generate`). [`play_match`] plays openings in pairs with colours swapped; [`Pairs`] counts them, [`Sprt`] tests them one after
 //! the other, [`ratings`] compares more than two players.
 
 mod adjudication;
@@ -9,16 +9,18 @@ mod equal_cost;
 mod error;
 mod game;
 mod game_line;
+mod game_loop;
+mod journal;
 mod limit;
 mod minimax;
 mod openings;
-mod pairing;
 mod player;
 mod pool;
 mod rating;
 mod runner;
 mod schedule;
 mod scoreboard;
+mod seats;
 mod settings;
 mod shards;
 mod sprt;
@@ -28,19 +30,21 @@ mod to_width;
 use crate::statistics::pentanomial;
 
 pub use crate::statistics::pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
-pub use adjudication::Adjudication;
+pub use adjudication::{Adjudication, AdjudicationRules, DrawRule, WinRule};
 pub use book::{Book, BookError};
 pub use equal_cost::{CostRatio, equal_cost};
-pub use error::MatchError;
-pub use game::{Forfeit, MatchGame, MatchMove, SearchInfo, Termination};
+pub use error::PlayError;
+pub use game::{Forfeit, GameMove, GameSummary, PlayedGame, SearchInfo, Termination};
 pub use game_line::GameLine;
+pub use game_loop::{GameRules, GameStart, RandomMoves};
+pub use journal::GameJournal;
 pub use limit::{MoveLimit, parse_time_control};
 pub use openings::{OpeningSettings, balanced_openings};
-pub use pairing::Pairing;
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};
+pub use pool::{GamePool, KeepGame, OnFault, PooledGame};
 pub use rating::{PairingResult, Rating, are_bounded, ratings};
-pub use runner::{MatchResult, open_book, play_match};
-pub use schedule::TournamentType;
+pub use runner::{MatchOutcome, open_book, play_match};
+pub use schedule::{Fixture, TournamentType, fixture};
 pub use scoreboard::{MatchProgress, PlayerWork};
 pub use settings::MatchSettings;
 pub use shards::{play_shard, shard_of};

@@ -6,7 +6,7 @@ use shakmaty::{Chess, Position};
 
 use super::minimax::Minimax;
 use super::player::Player;
-use super::{MatchError, PlayerKind};
+use super::{PlayError, PlayerKind};
 use crate::chess::{key_of, random_move};
 use crate::units::Seed;
 
@@ -32,14 +32,15 @@ pub fn balanced_openings(
     player: &Player,
     settings: &OpeningSettings,
     mut progress: impl FnMut(usize),
-) -> Result<Vec<Chess>, MatchError> {
+) -> Result<Vec<Chess>, PlayError> {
     /// Random walks per opening, at most.
     const TRIES: u64 = 1000;
     let PlayerKind::Network(network) = &player.kind else {
-        return Err(MatchError::Request("openings are judged by a network, not by a UCI engine".into()));
+        return Err(PlayError::Request("openings are judged by a network, not by a UCI engine".into()));
     };
     let mut judge = Minimax::new(player, network)?;
-    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
     for number in 0..TRIES.saturating_mul(settings.count as u64) {
         if found.len() == settings.count {
             break;
@@ -54,7 +55,7 @@ pub fn balanced_openings(
         }
     }
     if found.len() < settings.count {
-        return Err(MatchError::Request(format!(
+        return Err(PlayError::Request(format!(
             "only {} of {} openings were found: allow more plies or a larger score",
             found.len(),
             settings.count

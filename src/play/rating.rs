@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn ratings_are_bounded_where_points_link_all_players() {
-        let (even, won) = ([1, 1, 1, 1, 1], [0, 0, 0, 0, 9]);
+        let even = [1, 1, 1, 1, 1];
+        let won = [0, 0, 0, 0, 9];
         let check = |results: &[PairingResult], expected| assert_eq!(are_bounded(3, results), expected, "{results:?}");
         check(&[result(0, 1, even), result(1, 2, even)], true);
         check(&[result(0, 1, even), result(1, 2, won)], false);

@@ -7,23 +7,28 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::adjudication::AdjudicationRules;
 use super::book::Book;
 use super::game::Termination;
+use super::game_line::GameLine;
+use super::game_loop::{GameRules, GameStart};
 use super::player::{Player, PlayerIdentity, PlayerKind};
-use super::pool::PlayingTable;
+use super::pool::{GamePool, KeepGame, OnFault};
 use super::rating::PairingResult;
-use super::scoreboard::{MatchProgress, PlayerWork, Scoreboard, Totals};
+use super::schedule::{Fixture, fixture};
+use super::scoreboard::{MatchProgress, MatchTotals, PlayerWork, Scoreboard};
 use super::shards::JOURNAL;
-use super::tally::Tally;
-use super::{MatchError, MatchSettings};
+use super::tally::MatchTally;
+use super::{MatchSettings, PlayError};
 use crate::alpha_beta::{EvalScale, search_digest};
 use crate::pipeline::generation::{BookFacts, BookOrder, BookSpec};
 use crate::pipeline::uci::Engine;
 use crate::text::distinct_names;
+use crate::units::Seed;
 
 /// The games of a match, counted.
 #[derive(Clone, Debug)]
-pub struct MatchResult {
+pub struct MatchOutcome {
     pub names: Vec<String>,
     pub identities: Vec<PlayerIdentity>,
     pub pairings: Vec<PairingResult>,
@@ -49,30 +54,30 @@ pub fn play_match(
     folder: &Path,
     interrupted: &(dyn Fn() -> bool + Sync),
     progress: &mut dyn FnMut(&MatchProgress),
-) -> Result<MatchResult, MatchError> {
+) -> Result<MatchOutcome, PlayError> {
     let opened = Opened::new(players, settings)?;
-    let tally = Tally::new(opened.pairs(settings), &opened.pairings, settings.sprt);
+    let tally = MatchTally::new(opened.pairs(settings), &opened.pairings, settings.sprt);
     let mut score = Scoreboard::open(&folder.join(JOURNAL), &opened.head, tally)?;
     score.take_over(folder, &opened.head)?;
-    let Opened { book, identities, names, pairings, .. } = opened;
     let resumed = score.tally.finished;
     progress(&score.tally.progress());
-    let has_worked = &score.tally.players_seen(players.len());
-    let table = PlayingTable { players, settings, book: &book, pairings: &pairings, has_worked, interrupted };
     if !score.tally.is_decided() {
-        table.play(&score.tally.missing(), &mut |game| {
-            score.add(&game)?;
+        let missing = score.journal.missing();
+        let has_worked = score.tally.players_seen(players.len());
+        opened.play(players, settings, &has_worked, &missing, interrupted, &mut |played| {
+            score.add(&played.game)?;
             progress(&score.tally.progress());
             Ok(score.tally.is_decided())
         })?;
     }
+    let Opened { book, identities, names, pairings, .. } = opened;
     if !score.tally.is_decided() && interrupted() {
         score.write_pgn(folder, &names)?;
-        return Err(MatchError::Stopped);
+        return Err(PlayError::Stopped);
     }
-    let Totals { work, terminations } = score.write_pgn(folder, &names)?;
+    let MatchTotals { work, terminations } = score.write_pgn(folder, &names)?;
     let pairing_results = pairings.iter().zip(&score.tally.pairs);
-    Ok(MatchResult {
+    Ok(MatchOutcome {
         pairings: pairing_results.map(|(&(first, second), &pairs)| PairingResult { first, second, pairs }).collect(),
         games: score.tally.games.clone(),
         names,
@@ -95,7 +100,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn new(players: &[Player], settings: &MatchSettings) -> Result<Opened, MatchError> {
+    pub(super) fn new(players: &[Player], settings: &MatchSettings) -> Result<Opened, PlayError> {
         settings.check(players)?;
         let book = open_book(settings.openings.clone(), settings.opening_plies)?;
         settings.check_book(book.facts.openings)?;
@@ -115,8 +120,41 @@ impl Opened {
                 "search": players.iter().any(Player::is_network).then(search_digest),
             },
         });
-        let (names, pairings) = (distinct_names(&names), settings.tournament.pairings(players.len()));
+        let names = distinct_names(&names);
+        let pairings = settings.tournament.pairings(players.len());
         Ok(Opened { book, identities, names, pairings, head })
+    }
+
+    /// Plays the games `numbers` of the match. `has_worked`: by player, whether it has finished games before.
+    pub(super) fn play(
+        &self,
+        players: &[Player],
+        settings: &MatchSettings,
+        has_worked: &[bool],
+        numbers: &[u64],
+        interrupted: &(dyn Fn() -> bool + Sync),
+        keep: KeepGame<'_>,
+    ) -> Result<(), PlayError> {
+        let adjudication = settings.adjudication.map(AdjudicationRules::from).unwrap_or_default();
+        let pool = GamePool {
+            players,
+            setup: settings.setup,
+            rules: GameRules { limit: settings.limit, adjudication, needs_score: false },
+            on_fault: OnFault::Forfeit,
+            begin: &|number| self.begin(number, settings.seed),
+            concurrency: settings.concurrency,
+            has_worked,
+            interrupted,
+        };
+        pool.play(numbers, keep)
+    }
+
+    /// Game `number`: the encounters of a round, one for every two players, have the same opening.
+    fn begin(&self, number: u64, seed: Seed) -> Result<GameStart, PlayError> {
+        let Fixture { white, black, encounter } = fixture(number, &self.pairings);
+        let round = encounter / self.pairings.len() as u64;
+        let line = GameLine::of_opening(self.book.opening(round, BookOrder::Random, seed)?);
+        Ok(GameStart { white, black, line, random_moves: None })
     }
 
     /// Pairs of games in the whole match.
@@ -129,23 +167,23 @@ impl Opened {
 ///
 /// # Errors
 /// When the file cannot be read or holds no openings.
-pub fn open_book(path: PathBuf, plies: Option<u16>) -> Result<Book, MatchError> {
+pub fn open_book(path: PathBuf, plies: Option<u16>) -> Result<Book, PlayError> {
     Ok(Book::open(&BookSpec { path, order: BookOrder::Random, plies })?)
 }
 
-fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<PlayerIdentity>, MatchError> {
+fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<PlayerIdentity>, PlayError> {
     let identity = |player: &Player| match &player.kind {
         PlayerKind::Network(network) => Ok(PlayerIdentity::Network {
             hash: network.hash.clone(),
             features: network.set.identity().to_string(),
             eval_scale: EvalScale::of_model(&network.set, &network.model)
-                .map_err(|error| MatchError::player(player, &error))?
+                .map_err(|error| PlayError::player(player, &error))?
                 .factor(),
             nodes: player.nodes,
         }),
         PlayerKind::Engine(spec) => {
             let engine = Engine::start(spec, settings.setup.patience);
-            let engine = engine.map_err(|error| MatchError::engine(player, error))?;
+            let engine = engine.map_err(|error| PlayError::engine(player, error))?;
             Ok(PlayerIdentity::Engine { engine: engine.identity().clone(), nodes: player.nodes })
         }
     };

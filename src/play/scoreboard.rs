@@ -7,17 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shakmaty::Position;
 
-use super::MatchError;
-use super::game::{MatchGame, Termination};
+use super::PlayError;
+use super::game::{GameSummary, PlayedGame, Termination};
+use super::journal::{GAMES, GameJournal};
 use super::pentanomial::Pairs;
 use super::shards;
-use super::tally::Tally;
+use super::tally::MatchTally;
 use crate::output::OutputFile;
 use crate::pipeline::Journal;
 use crate::pipeline::uci::EngineFault;
-
-/// What a journal's lines hold.
-pub(super) const GAMES: &str = "games";
 
 /// The progress of a match.
 #[derive(Clone, Debug)]
@@ -43,7 +41,7 @@ pub struct PlayerWork {
 }
 
 /// Sums over the counted games.
-pub(super) struct Totals {
+pub(super) struct MatchTotals {
     /// By player.
     pub(super) work: Vec<PlayerWork>,
     pub(super) terminations: Vec<(Termination, u64)>,
@@ -51,37 +49,31 @@ pub(super) struct Totals {
 
 /// The journal, and what has been counted of it.
 pub(super) struct Scoreboard {
-    journal: Journal,
-    /// Where each game's line begins, by number.
-    offsets: Vec<Option<u64>>,
-    pub(super) tally: Tally,
+    pub(super) journal: GameJournal,
+    pub(super) tally: MatchTally,
 }
 
 impl Scoreboard {
     /// Opens the journal of a match's games.
-    pub(super) fn open(path: &Path, head: &Value, mut tally: Tally) -> Result<Scoreboard, MatchError> {
-        let mut offsets = vec![None; tally.total()];
-        let journal = Journal::open(path, GAMES, head, &mut |offset, line| {
-            if let Some(number) = tally.note(line)? {
-                offsets[number] = Some(offset);
-            }
-            Ok(())
-        })?;
+    pub(super) fn open(path: &Path, head: &Value, mut tally: MatchTally) -> Result<Scoreboard, PlayError> {
+        let journal = GameJournal::open(path, head, tally.total(), &mut |summary| tally.note(summary))?;
         tally.count();
-        Ok(Scoreboard { journal, offsets, tally })
+        Ok(Scoreboard { journal, tally })
     }
 
     /// Adds the games that shards of the match have played.
-    pub(super) fn take_over(&mut self, folder: &Path, head: &Value) -> Result<(), MatchError> {
+    pub(super) fn take_over(&mut self, folder: &Path, head: &Value) -> Result<(), PlayError> {
         for path in shards::journals(folder)? {
             let mut lines = Vec::new();
             Journal::read(&path, GAMES, head, &mut |_, line| {
-                lines.extend(self.tally.note(line)?.map(|number| (number, line.to_owned())));
+                let summary = GameSummary::parse(line)?;
+                self.tally.note(&summary)?;
+                lines.push((summary.game, line.to_owned()));
                 Ok(())
             })?;
             for (number, line) in lines {
-                if self.offsets[number].is_none() {
-                    self.offsets[number] = Some(self.journal.append(&line)?);
+                if self.journal.lacks(number) {
+                    self.journal.add_line(number, &line)?;
                 }
             }
         }
@@ -89,29 +81,20 @@ impl Scoreboard {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, game: &MatchGame) -> Result<(), MatchError> {
-        let line = game.to_journal();
-        let line = line.map_err(|error| MatchError::Damaged { game: game.number, reason: error.to_string() })?;
-        let place = game.number as usize;
-        self.offsets[place] = Some(self.journal.append(&line)?);
-        self.tally.add(place, game.result);
+    pub(super) fn add(&mut self, game: &PlayedGame) -> Result<(), PlayError> {
+        self.journal.add(game)?;
+        self.tally.add(game.number, game.result);
         self.tally.count();
         Ok(())
     }
 
-    /// Waits until all games are on the disk.
-    pub(super) fn sync(&self) -> Result<(), MatchError> {
-        Ok(self.journal.sync()?)
-    }
-
     /// Writes the counted games in order; each player's work, and how the games ended.
-    pub(super) fn write_pgn(&self, folder: &Path, names: &[String]) -> Result<Totals, MatchError> {
+    pub(super) fn write_pgn(&self, folder: &Path, names: &[String]) -> Result<MatchTotals, PlayError> {
         let mut file = OutputFile::create(&folder.join("games.pgn"))?;
         let mut work = vec![PlayerWork::default(); names.len()];
         let mut terminations = Termination::ALL.map(|kind| (kind, 0));
-        for (number, offset) in (0..2 * self.tally.counted).zip(self.offsets.iter().flatten()) {
-            let damaged = |reason| MatchError::Damaged { game: number, reason };
-            let game = MatchGame::from_journal(&self.journal.line_at(*offset)?).map_err(damaged)?;
+        for number in 0..2 * self.tally.counted {
+            let Some(game) = self.journal.game(number)? else { break };
             file.put(game.pgn(names).as_bytes())?;
             let mut turn = game.start.turn();
             for played in &game.moves {
@@ -133,6 +116,6 @@ impl Scoreboard {
             terminations.iter_mut().filter(|(kind, _)| *kind == game.termination).for_each(|(_, count)| *count += 1);
         }
         file.finish()?;
-        Ok(Totals { work, terminations: terminations.to_vec() })
+        Ok(MatchTotals { work, terminations: terminations.to_vec() })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::MatchError;
+use super::PlayError;
 use super::adjudication::Adjudication;
 use super::limit::MoveLimit;
 use super::player::{Player, PlayerSetup};
@@ -32,8 +32,8 @@ pub struct MatchSettings {
 
 impl MatchSettings {
     /// Checks that these players can play a match.
-    pub(super) fn check(&self, players: &[Player]) -> Result<(), MatchError> {
-        let request = |text: &str| Err(MatchError::Request(text.into()));
+    pub(super) fn check(&self, players: &[Player]) -> Result<(), PlayError> {
+        let request = |text: &str| Err(PlayError::Request(text.into()));
         if players.len() < 2 {
             return request("a match needs at least two players");
         }
@@ -52,11 +52,11 @@ impl MatchSettings {
 
     /// Checks that a book has openings enough. At a node limit, an opening played again gives the same game again, and
     /// copies of a game would be counted as evidence.
-    pub(super) fn check_book(&self, openings: u64) -> Result<(), MatchError> {
+    pub(super) fn check_book(&self, openings: u64) -> Result<(), PlayError> {
         if !self.limit.is_reproducible() || self.pairs <= openings {
             return Ok(());
         }
-        Err(MatchError::Request(format!(
+        Err(PlayError::Request(format!(
             "{} pairs, but {} has {openings} openings: at a node limit an opening played again gives the same game \
              again; play at most {openings} pairs, or make a larger book with `fsbench openings --count`",
             self.pairs,

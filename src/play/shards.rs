@@ -5,12 +5,13 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::game::GameSummary;
+use super::journal::GAMES;
 use super::player::Player;
-use super::pool::PlayingTable;
 use super::runner::Opened;
-use super::scoreboard::{GAMES, MatchProgress, Scoreboard};
-use super::tally::Tally;
-use super::{MatchError, MatchSettings};
+use super::scoreboard::{MatchProgress, Scoreboard};
+use super::tally::MatchTally;
+use super::{MatchSettings, PlayError};
 use crate::output::OutputError;
 use crate::pipeline::Journal;
 
@@ -39,12 +40,12 @@ pub fn play_shard(
     folder: &Path,
     interrupted: &(dyn Fn() -> bool + Sync),
     progress: &mut dyn FnMut(&MatchProgress),
-) -> Result<Option<Vec<u8>>, MatchError> {
+) -> Result<Option<Vec<u8>>, PlayError> {
     let opened = Opened::new(players, settings)?;
-    let tally = || Tally::new(opened.pairs(settings), &opened.pairings, settings.sprt);
+    let tally = || MatchTally::new(opened.pairs(settings), &opened.pairings, settings.sprt);
     let mut before = tally();
     for path in journals(folder)? {
-        Journal::read(&path, GAMES, &opened.head, &mut |_, line| before.note(line).map(|_| ()))?;
+        Journal::read(&path, GAMES, &opened.head, &mut |_, line| before.note(&GameSummary::parse(line)?))?;
     }
     before.count();
     if before.is_decided() && before.counted <= pairs.start {
@@ -53,32 +54,30 @@ pub fn play_shard(
     let own = folder.join(format!("{PREFIX}{}-{}", pairs.start + 1, pairs.end));
     std::fs::create_dir_all(&own).map_err(|cause| OutputError { path: own.clone(), cause })?;
     // Without the test, which is judged between shards.
-    let untested = Tally::new(opened.pairs(settings), &opened.pairings, None);
+    let untested = MatchTally::new(opened.pairs(settings), &opened.pairings, None);
     let mut score = Scoreboard::open(&own.join(JOURNAL), &opened.head, untested)?;
     let of_shard = |number: &u64| pairs.contains(&(number / 2));
-    let missing: Vec<u64> = score.tally.missing().into_iter().filter(of_shard).collect();
+    let missing: Vec<u64> = score.journal.missing().into_iter().filter(of_shard).collect();
     let report = |score: &Scoreboard, progress: &mut dyn FnMut(&MatchProgress)| {
         let total = 2 * (pairs.end - pairs.start);
         progress(&MatchProgress { total, ..score.tally.progress() });
     };
     report(&score, progress);
-    let has_worked = &score.tally.players_seen(players.len());
-    let (book, pairings) = (&opened.book, &opened.pairings);
-    let table = PlayingTable { players, settings, book, pairings, has_worked, interrupted };
     if !missing.is_empty() {
-        table.play(&missing, &mut |game| {
-            score.add(&game)?;
+        let has_worked = score.tally.players_seen(players.len());
+        opened.play(players, settings, &has_worked, &missing, interrupted, &mut |played| {
+            score.add(&played.game)?;
             report(&score, progress);
             Ok(false)
         })?;
     }
     let points: Option<Vec<u8>> = pairs.clone().map(|pair| Some(score.tally.points(pair)?.iter().sum())).collect();
-    score.sync()?;
-    points.map(Some).ok_or(MatchError::Stopped)
+    score.journal.sync()?;
+    points.map(Some).ok_or(PlayError::Stopped)
 }
 
 /// The journals of a match's shards.
-pub(super) fn journals(folder: &Path) -> Result<Vec<PathBuf>, MatchError> {
+pub(super) fn journals(folder: &Path) -> Result<Vec<PathBuf>, PlayError> {
     let failed = |cause| OutputError { path: folder.to_path_buf(), cause };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {

@@ -115,7 +115,8 @@ impl Sprt {
             EloModel::Logistic => with_score(&observed, 1.0 / (1.0 + 10f64.powf(-elo / 400.0))),
             EloModel::Normalised => with_distance(&observed, SQRT_2 * elo / NORMALISED_ELO_SCALE),
         };
-        let (under0, under1) = (most_likely(self.elo0), most_likely(self.elo1));
+        let under0 = most_likely(self.elo0);
+        let under1 = most_likely(self.elo1);
         let ratios = under0.iter().zip(under1).map(|(p0, p1)| (p1 / p0).ln());
         observed.total
             * observed.probabilities.iter().zip(ratios).map(|(probability, ratio)| probability * ratio).sum::<f64>()
@@ -124,7 +125,8 @@ impl Sprt {
     /// The state of the test after `pairs`.
     #[must_use]
     pub fn outcome(&self, pairs: Pairs) -> SprtOutcome {
-        let (llr, (lower, upper)) = (self.llr(pairs), self.bounds());
+        let llr = self.llr(pairs);
+        let (lower, upper) = self.bounds();
         let state = if llr >= upper {
             SprtState::AcceptElo1
         } else if llr <= lower {
@@ -168,7 +170,8 @@ fn tilted(observed: &[f64; 5], slopes: &[f64; 5]) -> [f64; 5] {
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), slope| (low.min(*slope), high.max(*slope)));
     // The sum falls from +∞ to −∞ between the θ at which a probability becomes infinite.
-    let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
+    let mut low = -1.0 / greatest;
+    let mut high = -1.0 / least;
     let weighted =
         |theta: f64| observed.iter().zip(slopes).map(|(p, slope)| p * slope / (1.0 + theta * slope)).sum::<f64>();
     // 200 halvings determine every bit of a double.

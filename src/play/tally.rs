@@ -9,7 +9,7 @@ use crate::data::GameResult;
 
 /// The results of a match.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(super) struct MatchTally {
     /// White's result of each finished game, by number.
     results: Vec<Option<GameResult>>,
     pub(super) finished: u64,
@@ -24,10 +24,10 @@ pub(super) struct Tally {
     decided: bool,
 }
 
-impl Tally {
+impl MatchTally {
     /// Of so many pairs of games in all.
-    pub(super) fn new(pairs: u64, pairings: &[(usize, usize)], sprt: Option<Sprt>) -> Tally {
-        Tally {
+    pub(super) fn new(pairs: u64, pairings: &[(usize, usize)], sprt: Option<Sprt>) -> MatchTally {
+        MatchTally {
             results: vec![None; 2 * pairs as usize],
             finished: 0,
             pairings: pairings.to_vec(),
@@ -39,27 +39,21 @@ impl Tally {
         }
     }
 
-    /// Notes the result in a journal's line, and returns the game's number; `None` for a game that is known already, or
-    /// beyond those of this match: it stays in the journal.
-    pub(super) fn note(&mut self, line: &str) -> Result<Option<usize>, String> {
-        let summary = GameSummary::parse(line)?;
+    /// Notes the result of a game in a journal.
+    pub(super) fn note(&mut self, summary: &GameSummary) -> Result<(), String> {
         let Fixture { white, black, .. } = fixture(summary.game, &self.pairings);
         if (summary.white, summary.black) != (white, black) {
             return Err(format!("game {} has other players than the schedule", summary.game));
         }
-        let number = summary.game as usize;
-        Ok(self.add(number, summary.result).then_some(number))
+        self.add(summary.game, summary.result);
+        Ok(())
     }
 
-    /// Adds a game's result; false if it is known already, or no game of this match.
-    pub(super) fn add(&mut self, number: usize, result: GameResult) -> bool {
-        match self.results.get_mut(number) {
-            Some(place @ None) => {
-                *place = Some(result);
-                self.finished += 1;
-                true
-            }
-            _ => false,
+    /// Adds a game's result, unless it is known already, or no game of this match.
+    pub(super) fn add(&mut self, number: u64, result: GameResult) {
+        if let Some(place @ None) = self.results.get_mut(number as usize) {
+            *place = Some(result);
+            self.finished += 1;
         }
     }
 
@@ -97,16 +91,13 @@ impl Tally {
         self.decided || 2 * self.counted == self.results.len() as u64
     }
 
-    pub(super) fn missing(&self) -> Vec<u64> {
-        self.results.iter().zip(0..).filter(|(result, _)| result.is_none()).map(|(_, number)| number).collect()
-    }
-
     /// By player, of so many: whether one of its games is finished.
     pub(super) fn players_seen(&self, players: usize) -> Vec<bool> {
         let mut seen = vec![false; players];
         for (_, number) in self.results.iter().zip(0..).filter(|(result, _)| result.is_some()) {
             let Fixture { white, black, .. } = fixture(number, &self.pairings);
-            (seen[white], seen[black]) = (true, true);
+            seen[white] = true;
+            seen[black] = true;
         }
         seen
     }

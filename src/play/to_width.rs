@@ -5,7 +5,7 @@ use std::path::Path;
 use super::pentanomial::Pairs;
 use super::player::Player;
 use super::runner::open_book;
-use super::{MatchError, MatchProgress, MatchResult, MatchSettings, play_match};
+use super::{MatchOutcome, MatchProgress, MatchSettings, PlayError, play_match};
 
 /// Pairs before the first look at the interval.
 const FIRST_PAIRS: u64 = 50;
@@ -24,11 +24,11 @@ pub fn play_to_width(
     folder: &Path,
     interrupted: &(dyn Fn() -> bool + Sync),
     progress: &mut dyn FnMut(&MatchProgress),
-) -> Result<MatchResult, MatchError> {
-    let most = match settings.limit.is_reproducible() {
-        true => settings.pairs.min(open_book(settings.openings.clone(), settings.opening_plies)?.facts.openings),
-        false => settings.pairs,
-    };
+) -> Result<MatchOutcome, PlayError> {
+    let mut most = settings.pairs;
+    if settings.limit.is_reproducible() {
+        most = most.min(open_book(settings.openings.clone(), settings.opening_plies)?.facts.openings);
+    }
     let mut pairs = FIRST_PAIRS.min(most);
     loop {
         let stage = MatchSettings { pairs, ..settings.clone() };

@@ -1,7 +1,7 @@
 //! The feature transformer's accumulators: their sums, activations and gradients.
 
 use super::batch::ActiveFeatures;
-use super::lanes::{Kernel, LANES, Lanes, padded};
+use super::lanes::{LANES, Lanes, LanesKernel, padded};
 use super::sparse::{Start, add_rows};
 use crate::net::{Activation, Scheme, Shape};
 
@@ -19,7 +19,7 @@ pub struct Accumulate<'a> {
     pub out: &'a mut [f32],
 }
 
-impl Kernel for Accumulate<'_> {
+impl LanesKernel for Accumulate<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -73,7 +73,7 @@ pub struct Activate<'a> {
     pub stride: usize,
 }
 
-impl Kernel for Activate<'_> {
+impl LanesKernel for Activate<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -104,7 +104,7 @@ pub struct Differentiate<'a> {
     pub psqt: Option<(usize, &'a [f32])>,
 }
 
-impl Kernel for Differentiate<'_> {
+impl LanesKernel for Differentiate<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -235,14 +235,14 @@ impl<V: Lanes> Slopes<V> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::BackEnd;
     use super::*;
+    use crate::cpu::BackEnd;
     use crate::units::Seed;
     use rand::RngExt;
 
     struct Run<'a>(Activation, &'a mut [f32], &'a [f32]);
 
-    impl Kernel for Run<'_> {
+    impl LanesKernel for Run<'_> {
         type Output = ();
 
         #[inline(always)]
@@ -283,7 +283,7 @@ mod tests {
                 let expected: Vec<u32> = (0..2 * width).map(|n| formula(n).to_bits()).collect();
                 for back_end in BackEnd::available() {
                     let mut found = sums.clone();
-                    back_end.run(Run(activation, &mut found, gradients));
+                    Run(activation, &mut found, gradients).run_on(back_end);
                     let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
                     assert_eq!(found, expected, "{}, {activation:?}, width {width}", back_end.name());
                 }

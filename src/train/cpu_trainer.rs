@@ -16,7 +16,6 @@ use super::activity::Activity;
 use super::adam::{Adam, ParameterSlice};
 use super::batch::Batch;
 use super::gradient::{BatchPosition, FtGradients};
-use super::lanes::BackEnd;
 use super::lookahead::SYNC_PERIOD;
 use super::order::{ContextBlock, sample_order};
 use super::row_limits::RowLimits;
@@ -24,6 +23,7 @@ use super::rows::Rows;
 use super::shard::{ShardGradients, ShardPass, Workspace, samples_per_shard};
 use super::trainer::{SampleLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch};
 use super::{TrainError, divergence};
+use crate::cpu::BackEnd;
 
 /// Rows of the feature transformer that one task updates.
 const TASK_ROWS: usize = 8;

@@ -6,10 +6,11 @@ use rayon::prelude::*;
 
 use super::adam::{Adam, ParameterSlice};
 use super::gradient::FtGradients;
-use super::lanes::{BackEnd, padded};
+use super::lanes::{LanesKernel, padded};
 use super::row_limits::RowLimits;
 use super::rows::Rows;
 use super::sparse::AddRows;
+use crate::cpu::BackEnd;
 use crate::features::Factors;
 
 /// Rows per task.
@@ -85,7 +86,7 @@ impl FactoredRows {
                 selected.clear();
                 selected.extend(features.iter().copied().filter(|&feature| gradients.has(feature as usize)));
                 gradient.fill(0.0);
-                back_end.run(AddRows { out: gradient, rows: gradients.rows(), selected });
+                AddRows { out: gradient, rows: gradients.rows(), selected }.run_on(back_end);
                 adam.update(ParameterSlice { parameters, first, second }, &gradient[..width], limits.all);
             },
         );
@@ -125,7 +126,7 @@ fn merge_row(
     limits: RowLimits,
 ) {
     merged.copy_from_slice(own);
-    back_end.run(AddRows { out: merged, rows: virtual_rows, selected: factors.inputs(feature as u32) });
+    AddRows { out: merged, rows: virtual_rows, selected: factors.inputs(feature as u32) }.run_on(back_end);
     merged.iter_mut().for_each(|weight| *weight = weight.clamp(-limits.all, limits.all));
     limits.clamp_narrow(feature, merged);
 }

@@ -9,9 +9,10 @@
 use rayon::prelude::*;
 
 use super::batch::ActiveFeatures;
-use super::lanes::{BackEnd, Kernel, Lanes, padded};
+use super::lanes::{Lanes, LanesKernel, padded};
 use super::rows::Rows;
 use super::sparse::{Start, TransposedBatch, add_rows};
+use crate::cpu::BackEnd;
 use crate::engine::HugePageTable;
 
 /// Shards sum rows if all rows together take at most this many bytes.
@@ -39,7 +40,7 @@ impl RowSums {
     pub fn add(&mut self, back_end: BackEnd, accumulators: &[f32], tile: &TransposedBatch) {
         let stride = self.rows.stride();
         let (rows, summed) = (self.rows.values_mut(), &mut self.summed[..]);
-        back_end.run(AddTile { accumulators, tile, first: 0, rows, summed, stride });
+        AddTile { accumulators, tile, first: 0, rows, summed, stride }.run_on(back_end);
     }
 
     /// The sum of a feature that was active.
@@ -58,7 +59,7 @@ struct AddTile<'a> {
     stride: usize,
 }
 
-impl Kernel for AddTile<'_> {
+impl LanesKernel for AddTile<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -206,7 +207,7 @@ impl FtGradients {
         }
         work.into_par_iter().for_each(|(first, rows, summed)| {
             for tile in &tiles.0 {
-                back_end.run(AddTile { accumulators, tile, first, rows, summed, stride });
+                AddTile { accumulators, tile, first, rows, summed, stride }.run_on(*back_end);
             }
         });
     }

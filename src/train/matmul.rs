@@ -4,7 +4,7 @@
 //! number of a result is one chain of rounded multiplications with addition, in the order of the sum, so that neither
 //! the CPU nor the size of the pieces that are computed at once changes a bit.
 
-use super::lanes::{Kernel, LANES, Lanes};
+use super::lanes::{LANES, Lanes, LanesKernel};
 
 /// out\[row\] = start + Σₖ x\[row\]\[k\] · matrix\[k\], for every row of `x`.
 pub struct Product<'a> {
@@ -21,7 +21,7 @@ pub struct Product<'a> {
     pub columns: usize,
 }
 
-impl Kernel for Product<'_> {
+impl LanesKernel for Product<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -125,7 +125,7 @@ pub struct AddProducts<'a> {
     pub sums: &'a mut [f32],
 }
 
-impl Kernel for AddProducts<'_> {
+impl LanesKernel for AddProducts<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -207,7 +207,7 @@ pub struct Dots<'a> {
     pub out: &'a mut [f32],
 }
 
-impl Kernel for Dots<'_> {
+impl LanesKernel for Dots<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -251,8 +251,8 @@ fn dots<V: Lanes, const ROWS: usize>(proof: V::Proof, x: &[f32], weights: &[f32]
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::BackEnd;
     use super::*;
+    use crate::cpu::BackEnd;
     use crate::units::Seed;
     use rand::RngExt;
 
@@ -296,28 +296,15 @@ mod tests {
             for back_end in BackEnd::available() {
                 let name = format!("{}, {rows} × {summands} × {columns}", back_end.name());
                 let mut out = vec![9.0; rows * columns];
-                back_end.run(Product {
-                    x: &x,
-                    stride,
-                    summands,
-                    matrix: &matrix,
-                    start: Some(&start),
-                    out: &mut out,
-                    columns,
-                });
+                Product { x: &x, stride, summands, matrix: &matrix, start: Some(&start), out: &mut out, columns }
+                    .run_on(back_end);
                 assert_eq!(out, expected, "{name}");
                 let mut sums = before.clone();
-                back_end.run(AddProducts {
-                    gradients: &x,
-                    gradient_stride: stride,
-                    outputs,
-                    x: &wide,
-                    columns,
-                    sums: &mut sums,
-                });
+                AddProducts { gradients: &x, gradient_stride: stride, outputs, x: &wide, columns, sums: &mut sums }
+                    .run_on(back_end);
                 assert_eq!(sums, added, "{name}");
                 let mut out = vec![9.0; rows];
-                back_end.run(Dots { x: &wide, weights: &start, start: 0.25, out: &mut out });
+                Dots { x: &wide, weights: &start, start: 0.25, out: &mut out }.run_on(back_end);
                 assert_eq!(out, dots, "{name}");
             }
         }

@@ -4,12 +4,13 @@ use super::accumulators::{Accumulate, Activate, Differentiate, Neurons, saturati
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
 use super::gradient::ShardOutput;
-use super::lanes::BackEnd;
+use super::lanes::LanesKernel;
 use super::loss::Loss;
 use super::rows::Rows;
 use super::sparse::{AddAllRows, TransposedBatch};
 use super::stack::{BLOCK, Block, Stack, StackGradients};
 use super::trainer::{SampleLosses, Sums, TrainingRules};
+use crate::cpu::BackEnd;
 use crate::engine::AlignedVec;
 use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
 
@@ -164,7 +165,7 @@ impl<'a> ShardPass<'a> {
             };
             self.accumulate(batch, samples, accumulators, workspace);
             self.differentiate(batch, weight, accumulators, workspace, &mut gradients);
-            self.back_end.run(AddAllRows { out: &mut gradients.ft_biases, rows: accumulators });
+            AddAllRows { out: &mut gradients.ft_biases, rows: accumulators }.run_on(self.back_end);
             if let ShardOutput::Rows(sums) = &mut output {
                 let Workspace { tile, positions, .. } = workspace;
                 let active = positions.iter().map(|position| batch.active.map(|side| side.of(*position as usize)));
@@ -221,7 +222,7 @@ impl<'a> ShardPass<'a> {
             }
             let stack = &self.stacks[bucket];
             stack.backward(block, outputs, &mut total.layers[bucket]);
-            self.back_end.run(Differentiate {
+            Differentiate {
                 neurons,
                 accumulators,
                 positions,
@@ -229,7 +230,8 @@ impl<'a> ShardPass<'a> {
                 stride: stack.stride(),
                 sparsity,
                 psqt: self.shape.psqt.then_some((bucket, outputs)),
-            });
+            }
+            .run_on(self.back_end);
         }
     }
 
@@ -251,14 +253,14 @@ impl<'a> ShardPass<'a> {
             by_bucket[self.shape.buckets.of(usize::from(batch.piece_counts[*position as usize]))].push(number);
         }
         let (rows, biases) = (self.rows.values(), &self.biases[..]);
-        self.back_end.run(Accumulate { rows, biases, active: batch.active, positions, out: accumulators });
+        Accumulate { rows, biases, active: batch.active, positions, out: accumulators }.run_on(self.back_end);
     }
 
     /// Computes the outputs of a block of positions, given as indices into the group, in centipawns.
     fn forward(&self, accumulators: &[f32], bucket: usize, positions: &[u32], block: &mut Block, outputs: &mut [f32]) {
         let (stack, neurons) = (&self.stacks[bucket], Neurons::new(self.shape, self.scheme));
         let stride = stack.stride();
-        self.back_end.run(Activate { neurons, accumulators, positions, out: block.first_inputs(), stride });
+        Activate { neurons, accumulators, positions, out: block.first_inputs(), stride }.run_on(self.back_end);
         stack.forward(block, outputs);
         if self.shape.psqt {
             let (row, value) = (self.stride(), self.shape.l1 + bucket);

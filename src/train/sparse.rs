@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::lanes::{Kernel, LANES, Lanes};
+use super::lanes::{LANES, Lanes, LanesKernel};
 
 /// out += Σ rows[i] over `selected`.
 ///
@@ -20,7 +20,7 @@ pub struct AddRows<'a, I> {
     pub selected: &'a [I],
 }
 
-impl<I: RowIndex> Kernel for AddRows<'_, I> {
+impl<I: RowIndex> LanesKernel for AddRows<'_, I> {
     type Output = ();
 
     #[inline(always)]
@@ -37,7 +37,7 @@ pub struct AddAllRows<'a> {
     pub rows: &'a [f32],
 }
 
-impl Kernel for AddAllRows<'_> {
+impl LanesKernel for AddAllRows<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -246,8 +246,8 @@ impl TransposedBatch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::BackEnd;
     use super::*;
+    use crate::cpu::BackEnd;
     use crate::units::Seed;
     use rand::RngExt;
 
@@ -265,7 +265,7 @@ mod tests {
             }
             for back_end in BackEnd::available() {
                 let mut out = vec![0.25f32; width];
-                back_end.run(AddRows { out: &mut out, rows: &rows, selected: &selected });
+                AddRows { out: &mut out, rows: &rows, selected: &selected }.run_on(back_end);
                 assert_eq!(out, expected, "{}, width {width}", back_end.name());
             }
         }
@@ -282,7 +282,7 @@ mod tests {
             }
             for back_end in BackEnd::available() {
                 let mut out = vec![0.25f32; width];
-                back_end.run(AddAllRows { out: &mut out, rows: &rows });
+                AddAllRows { out: &mut out, rows: &rows }.run_on(back_end);
                 assert_eq!(out, expected, "{}, {count} rows of {width}", back_end.name());
             }
         }
@@ -295,7 +295,7 @@ mod tests {
             for width in [1, 16, 300] {
                 for back_end in BackEnd::available() {
                     let (mut out, rows) = (vec![0.0; width], vec![1.0; 5 * width]);
-                    let read = || back_end.run(AddRows { out: &mut out, rows: &rows, selected: &[number, 2] });
+                    let read = || AddRows { out: &mut out, rows: &rows, selected: &[number, 2] }.run_on(back_end);
                     let read = std::panic::AssertUnwindSafe(read);
                     assert!(std::panic::catch_unwind(read).is_err(), "row {number}, width {width}");
                 }

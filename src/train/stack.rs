@@ -1,7 +1,8 @@
 //! The dense layers of one bucket, forward and backward over a block of positions.
 
-use super::lanes::{BackEnd, padded};
+use super::lanes::{LanesKernel, padded};
 use super::matmul::{AddProducts, Dots, Product};
+use crate::cpu::BackEnd;
 use crate::engine::AlignedVec;
 use crate::net::{Activation, Dense, Shape};
 
@@ -117,12 +118,12 @@ impl<'a> Stack<'a> {
             if index == last {
                 let dots =
                     Dots { x, weights: &layer.weights, start: layer.biases[0], out: &mut block.sums[index][..rows] };
-                self.back_end.run(dots);
+                dots.run_on(self.back_end);
                 continue;
             }
             let columns = layer.columns();
             let sums = &mut block.sums[index][..rows * columns];
-            self.back_end.run(Product {
+            Product {
                 x,
                 stride: layer.stride,
                 summands: layer.inputs,
@@ -130,7 +131,8 @@ impl<'a> Stack<'a> {
                 start: Some(&layer.biases),
                 out: sums,
                 columns,
-            });
+            }
+            .run_on(self.back_end);
             let activation = self.shape.hidden_activation(index);
             let width = self.shape.hidden[index];
             for (to, at) in self.readers(index) {
@@ -180,7 +182,7 @@ impl<'a> Stack<'a> {
                 }
             }
             let gradients = &block.sum_gradients[index][..rows * columns];
-            self.back_end.run(Product {
+            Product {
                 x: gradients,
                 stride: columns,
                 summands: layer.outputs,
@@ -188,15 +190,17 @@ impl<'a> Stack<'a> {
                 start: None,
                 out: &mut block.input_gradients[index][..rows * layer.stride],
                 columns: layer.stride,
-            });
-            self.back_end.run(AddProducts {
+            }
+            .run_on(self.back_end);
+            AddProducts {
                 gradients,
                 gradient_stride: columns,
                 outputs: layer.outputs,
                 x: &block.inputs[index][..rows * layer.stride],
                 columns: layer.stride,
                 sums: &mut total.weights[index],
-            });
+            }
+            .run_on(self.back_end);
             for row in gradients.chunks_exact(columns) {
                 total.biases[index].iter_mut().zip(row).for_each(|(sum, gradient)| *sum += gradient);
             }

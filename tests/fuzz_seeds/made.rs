@@ -7,7 +7,6 @@ use fsbench::chess::{Board, Perspective};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{GameResult, Provenance, Purpose, Record, Sample, ScoreUnit, games};
 use fsbench::features::{FeatureSet, available_names};
-use fsbench::generate::{FinishedGame, PlayedPly};
 use fsbench::net::nnue::Architecture;
 use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, bullet, load_float,
@@ -76,7 +75,7 @@ pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
         "journal" if bytes.starts_with(br#"{"journal":"match""#) => {
             let lines = std::str::from_utf8(bytes).unwrap().lines().skip(1);
             // The cut-off line is no game.
-            lines.filter(|line| fsbench::play::MatchGame::from_journal(line).is_ok()).count() == MATCH_GAMES.len()
+            lines.filter(|line| fsbench::play::PlayedGame::from_journal(line).is_ok()).count() == MATCH_GAMES.len()
         }
         "safetensors" => NetFile::load(&path).is_ok() || load_float(&path).is_ok(),
         _ => true,
@@ -344,23 +343,17 @@ fn uci() -> Vec<(String, Vec<u8>)> {
 /// Journals of generated games, of labels and of a match, all cut off in their last line, and the metrics of a run.
 fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     let head = json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } });
-    let game = |number: u32| {
-        let plies = random_game(u64::from(number), 12).into_iter().map(|mv| PlayedPly { mv: Some(mv), search: None });
-        let (start, result) = (Chess::default(), GameResult::Draw);
-        FinishedGame { number, white: 0, black: 1, start, plies: plies.collect(), result }.to_entry().unwrap()
-    };
     let with = |name: &str, head: &serde_json::Value, lines: &[String]| {
         let path = folder.path().join(name);
         let mut journal = Journal::open(&path, "games", head, &mut |_, _| Ok(())).unwrap();
         for line in lines {
             journal.append(line).unwrap();
         }
-        named(name, [&std::fs::read(path).unwrap()[..], b"{\"number\":2,\"whi"].concat())
+        named(name, [&std::fs::read(path).unwrap()[..], b"{\"game\":2,\"whi"].concat())
     };
-    let searched = r##"{"number":1,"white":1,"black":0,"fen":"8/8/4k3/8/8/4P3/4K3/8 w - - 0 1","result":"win","line":"e2d3@31>e2f3 e6d5@-30 -@#5>d3e2"}"##;
     let match_head = json!({ "journal": "match", "version": 1, "about": { "seed": 7 } });
     vec![
-        with("games", &head, &[game(0), searched.into()]),
+        with("games", &head, &GENERATED_GAMES.map(str::to_owned)),
         with("labels", &head, &["0 -31 e2e4".into(), "0 #2 g1f3".into()]),
         with("match", &match_head, &MATCH_GAMES.map(str::to_owned)),
         named("metrics", metrics(folder)),
@@ -372,6 +365,13 @@ fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
 const MATCH_GAMES: [&str; 2] = [
     r#"{"game":0,"white":0,"black":1,"fen":"rnbqkbnr/pp1p1ppp/2p5/4p3/2PP4/8/PP2PPPP/RNBQKBNR w KQkq - 0 3","result":"draw","termination":"rules","moves":"d4e5@88/3/412/1032 d8a5@-21/3/377/940 b1c3@#3/4/500/1188"}"#,
     r#"{"game":5,"white":1,"black":0,"result":"win","termination":"adjudication","moves":"e2e4 e7e5@?/0/5/9 g1f3@#-2147483648/7/100/80 b8c6@-2147483648/1/2/3"}"#,
+];
+
+/// Lines of a journal of generated games: an opening of random moves; a random move in place of the best one, and a game
+/// that is dropped.
+const GENERATED_GAMES: [&str; 2] = [
+    r##"{"game":0,"white":1,"black":0,"fen":"8/8/4k3/8/8/4P3/4K3/8 w - - 0 1","result":"win","termination":"adjudication","moves":"e2d3 e6d6 d3e4@31/2/40/9>d3c4 d6e6@-30/1/9/2 e4f4@#5/3/100/30"}"##,
+    r#"{"game":1,"white":0,"black":0,"result":"loss","termination":"forfeit","forfeit":{"reason":"silent","message":"gave no answer within 1 s"},"moves":"e2e4"}"#,
 ];
 
 /// Two epochs: one of a short run, one with everything that is measured.

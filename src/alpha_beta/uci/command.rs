@@ -1,4 +1,4 @@
-//! UCI commands: parsing of lines into [`Input`].
+//! UCI commands: parsing of lines into [`UciInput`].
 
 use std::str::SplitWhitespace;
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 use shakmaty::{Chess, Color, Move, Position};
 
-use super::Options;
+use super::UciOptions;
 use crate::alpha_beta::{BENCH_DEPTH, Clock, Game, Limits};
 use crate::chess::parse_fen;
 
 /// A line from the GUI.
-pub(super) enum Input {
+pub(super) enum UciInput {
     Quit,
     Stop,
     PonderHit,
     /// A command for the search thread.
-    Command(Command),
+    Command(UciCommand),
     /// An empty line, or a command without effect.
     Nothing,
 }
 
 /// A command that the search thread executes, in the order of arrival.
-pub(super) enum Command {
+pub(super) enum UciCommand {
     Uci,
     IsReady,
     NewGame,
@@ -40,43 +40,43 @@ pub(super) enum Command {
     Display,
 }
 
-impl Input {
+impl UciInput {
     /// Parses a line; the error is a message for the user.
-    pub(super) fn parse(line: &str) -> Result<Input, String> {
+    pub(super) fn parse(line: &str) -> Result<UciInput, String> {
         let mut words = line.split_whitespace();
-        let Some(name) = words.next() else { return Ok(Input::Nothing) };
+        let Some(name) = words.next() else { return Ok(UciInput::Nothing) };
         let rest = line.trim()[name.len()..].trim();
         let command = match name {
-            "quit" => return Ok(Input::Quit),
-            "stop" => return Ok(Input::Stop),
-            "ponderhit" => return Ok(Input::PonderHit),
-            "debug" | "register" => return Ok(Input::Nothing),
-            "isready" => Command::IsReady,
-            "uci" => Command::Uci,
-            "ucinewgame" => Command::NewGame,
-            "position" => Command::Position(rest.into()),
-            "go" => Command::Go(Box::new(GoCommand::parse(words))),
+            "quit" => return Ok(UciInput::Quit),
+            "stop" => return Ok(UciInput::Stop),
+            "ponderhit" => return Ok(UciInput::PonderHit),
+            "debug" | "register" => return Ok(UciInput::Nothing),
+            "isready" => UciCommand::IsReady,
+            "uci" => UciCommand::Uci,
+            "ucinewgame" => UciCommand::NewGame,
+            "position" => UciCommand::Position(rest.into()),
+            "go" => UciCommand::Go(Box::new(GoCommand::parse(words))),
             "setoption" => parse_option(rest)?,
             "bench" => match words.next().map_or(Ok(BENCH_DEPTH), str::parse) {
-                Ok(depth) if (1..=30).contains(&depth) => Command::Bench(depth),
+                Ok(depth) if (1..=30).contains(&depth) => UciCommand::Bench(depth),
                 _ => return Err("bench takes a depth from 1 to 30".into()),
             },
-            "eval" => Command::Eval,
-            "d" => Command::Display,
+            "eval" => UciCommand::Eval,
+            "d" => UciCommand::Display,
             _ => return Err(format!("unknown command \"{line}\"")),
         };
-        Ok(Input::Command(command))
+        Ok(UciInput::Command(command))
     }
 }
 
 /// Parses the text after `setoption`.
-fn parse_option(text: &str) -> Result<Command, String> {
+fn parse_option(text: &str) -> Result<UciCommand, String> {
     let Some(text) = text.strip_prefix("name ").map(str::trim) else {
         return Err("setoption name NAME value VALUE is expected".into());
     };
     let text = text.strip_suffix(" value").unwrap_or(text);
     let (name, value) = text.split_once(" value ").map_or((text, ""), |(name, value)| (name.trim(), value.trim()));
-    Ok(Command::SetOption { name: name.into(), value: value.into() })
+    Ok(UciCommand::SetOption { name: name.into(), value: value.into() })
 }
 
 /// Parses `startpos` or `fen FEN`, then `moves …`.
@@ -207,7 +207,7 @@ impl GoCommand {
 
     /// The limits of the search in a game, with a message for each search move that is left out. The clock does not run in
     /// infinite and ponder searches.
-    pub(super) fn limits(&self, game: &Game, options: &Options) -> Result<(Limits, Vec<String>), String> {
+    pub(super) fn limits(&self, game: &Game, options: &UciOptions) -> Result<(Limits, Vec<String>), String> {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
@@ -228,7 +228,8 @@ impl GoCommand {
 
     /// The legal ones of the search moves, and a message for each other. None of them legal: all moves are searched.
     fn search_moves(&self, game: &Game) -> (Vec<Move>, Vec<String>) {
-        let (mut legal, mut messages) = (Vec::new(), Vec::new());
+        let mut legal = Vec::new();
+        let mut messages = Vec::new();
         for text in &self.search_moves {
             match game.parse_uci(text) {
                 Some(mv) => legal.push(mv),

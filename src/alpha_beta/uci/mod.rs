@@ -21,8 +21,8 @@ use super::{Game, Iteration, Score, SearchResult, Searcher, bench};
 use crate::chess::fen_of;
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
-use command::{Command, GoCommand, Input, parse_position};
-use options::{DEFAULT_MOVE_OVERHEAD, Options};
+use command::{GoCommand, UciCommand, UciInput, parse_position};
+use options::{DEFAULT_MOVE_OVERHEAD, UciOptions};
 
 /// A network ready to play.
 pub struct PlayingNetwork {
@@ -67,11 +67,11 @@ fn run(
     network: Option<PathBuf>,
     at_end: AtEnd,
 ) -> io::Result<()> {
-    let shared = Shared::new(output);
+    let shared = UciSession::new(output);
     let (commands, queue) = channel();
     std::thread::scope(|scope| {
         let game = Some(Game::new(Chess::default()));
-        let search = SearchThread { shared: &shared, load, network, game, options: Options::default() };
+        let search = SearchThread { shared: &shared, load, network, game, options: UciOptions::default() };
         scope.spawn(move || search.run(&queue));
         let mut reader = CommandReader {
             shared: &shared,
@@ -89,7 +89,7 @@ fn run(
 }
 
 /// State that both threads use.
-struct Shared<W> {
+struct UciSession<W> {
     output: Mutex<W>,
     /// Number of searches requested and not yet answered.
     searching: AtomicU64,
@@ -97,9 +97,9 @@ struct Shared<W> {
     output_closed: Arc<AtomicBool>,
 }
 
-impl<W: Write> Shared<W> {
-    fn new(output: W) -> Shared<W> {
-        Shared { output: Mutex::new(output), searching: AtomicU64::new(0), output_closed: Arc::default() }
+impl<W: Write> UciSession<W> {
+    fn new(output: W) -> UciSession<W> {
+        UciSession { output: Mutex::new(output), searching: AtomicU64::new(0), output_closed: Arc::default() }
     }
 
     fn write_line(&self, line: &str) {
@@ -120,8 +120,8 @@ impl<W: Write> Shared<W> {
 
 /// Reads commands and queues them for the search thread.
 struct CommandReader<'s, W> {
-    shared: &'s Shared<W>,
-    commands: Sender<Command>,
+    shared: &'s UciSession<W>,
+    commands: Sender<UciCommand>,
     /// Stop flags of the searches requested.
     stop_flags: Vec<Arc<AtomicBool>>,
     /// The last search, if it ponders.
@@ -134,12 +134,12 @@ impl<W: Write + Send> CommandReader<'_, W> {
     fn run(&mut self, input: impl BufRead) -> io::Result<()> {
         for line in input.split(b'\n') {
             let line = line?;
-            match Input::parse(String::from_utf8_lossy(&line).trim()) {
-                Ok(Input::Quit) => break,
-                Ok(Input::Stop) => self.stop(),
-                Ok(Input::PonderHit) => self.ponder_hit(),
-                Ok(Input::Command(command)) => self.queue(command),
-                Ok(Input::Nothing) => {}
+            match UciInput::parse(String::from_utf8_lossy(&line).trim()) {
+                Ok(UciInput::Quit) => break,
+                Ok(UciInput::Stop) => self.stop(),
+                Ok(UciInput::PonderHit) => self.ponder_hit(),
+                Ok(UciInput::Command(command)) => self.queue(command),
+                Ok(UciInput::Nothing) => {}
                 Err(message) => self.shared.write_error(&message),
             }
             if self.shared.is_output_closed() {
@@ -149,20 +149,20 @@ impl<W: Write + Send> CommandReader<'_, W> {
         Ok(())
     }
 
-    fn queue(&mut self, command: Command) {
+    fn queue(&mut self, command: UciCommand) {
         match &command {
-            Command::IsReady if self.shared.searching.load(Ordering::Acquire) > 0 => {
+            UciCommand::IsReady if self.shared.searching.load(Ordering::Acquire) > 0 => {
                 return self.shared.write_line("readyok");
             }
-            Command::Go(go) => {
+            UciCommand::Go(go) => {
                 self.pondering = go.ponder.then(|| go.clone());
                 // Finished searches have dropped their flags.
                 self.stop_flags.retain(|flag| Arc::strong_count(flag) > 1);
                 self.stop_flags.push(Arc::clone(&go.stop));
                 self.shared.searching.fetch_add(1, Ordering::AcqRel);
             }
-            Command::SetOption { name, value } => {
-                let mut options = Options { move_overhead: self.move_overhead, ..Options::default() };
+            UciCommand::SetOption { name, value } => {
+                let mut options = UciOptions { move_overhead: self.move_overhead, ..UciOptions::default() };
                 // The search thread reports errors.
                 if options.set(name, value).is_ok() {
                     self.move_overhead = options.move_overhead;
@@ -201,12 +201,12 @@ impl<W: Write + Send> CommandReader<'_, W> {
 
 /// Executes queued commands.
 struct SearchThread<'s, W> {
-    shared: &'s Shared<W>,
+    shared: &'s UciSession<W>,
     load: &'s LoadNetwork<'s>,
     network: Option<PathBuf>,
     /// `None` after a position that was refused.
     game: Option<Game>,
-    options: Options,
+    options: UciOptions,
 }
 
 /// Up to this depth every iteration has its `info` line. Deeper ones are a flood in level endings, which a GUI may take
@@ -220,7 +220,7 @@ const NO_NETWORK: &str = "no network is loaded: set the option EvalFile to a net
 impl<W: Write> SearchThread<'_, W> {
     /// Loads networks and executes commands with them. A searcher borrows its network, so each network has its own turn
     /// of the loop.
-    fn run(mut self, queue: &Receiver<Command>) {
+    fn run(mut self, queue: &Receiver<UciCommand>) {
         let mut loaded = self.network.take().and_then(|path| self.load_network(&path));
         loop {
             let next = match &loaded {
@@ -250,24 +250,24 @@ impl<W: Write> SearchThread<'_, W> {
     /// file that cannot be loaded leaves the present network.
     fn execute_commands(
         &mut self,
-        queue: &Receiver<Command>,
+        queue: &Receiver<UciCommand>,
         mut searcher: Option<Searcher<'_>>,
     ) -> Option<PlayingNetwork> {
         while let Ok(command) = queue.recv() {
             let searcher = searcher.as_mut();
             match command {
-                Command::Uci => Options::identification().iter().for_each(|line| self.shared.write_line(line)),
-                Command::IsReady => self.shared.write_line("readyok"),
-                Command::NewGame => {
+                UciCommand::Uci => UciOptions::identification().iter().for_each(|line| self.shared.write_line(line)),
+                UciCommand::IsReady => self.shared.write_line("readyok"),
+                UciCommand::NewGame => {
                     self.game = Some(Game::new(Chess::default()));
                     searcher.into_iter().for_each(Searcher::clear);
                 }
                 // A position that is refused leaves none: a move of an earlier one would be wrong.
-                Command::Position(text) => {
+                UciCommand::Position(text) => {
                     self.game = parse_position(&text).map_err(|message| self.shared.write_error(&message)).ok();
                 }
-                Command::Go(go) => self.go(searcher, &go),
-                Command::SetOption { name, value } if name.eq_ignore_ascii_case("EvalFile") => {
+                UciCommand::Go(go) => self.go(searcher, &go),
+                UciCommand::SetOption { name, value } if name.eq_ignore_ascii_case("EvalFile") => {
                     // GUIs send the default of every option, which stands for no change.
                     if !matches!(value.as_str(), "" | "<empty>")
                         && let Some(network) = self.load_network(Path::new(&value))
@@ -275,19 +275,19 @@ impl<W: Write> SearchThread<'_, W> {
                         return Some(network);
                     }
                 }
-                Command::SetOption { name, value } => self.set_option(searcher, &name, &value),
-                Command::Bench(depth) => self.with_searcher(searcher, |searcher| {
+                UciCommand::SetOption { name, value } => self.set_option(searcher, &name, &value),
+                UciCommand::Bench(depth) => self.with_searcher(searcher, |searcher| {
                     searcher.set_stop_flag(Arc::clone(&self.shared.output_closed));
                     let result = bench(searcher, depth);
                     self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
                 }),
-                Command::Eval => self.with_searcher(searcher, |searcher| {
+                UciCommand::Eval => self.with_searcher(searcher, |searcher| {
                     self.with_game(|game| {
                         let score = searcher.evaluate(game);
                         self.shared.write_line(&format!("info string eval {score} cp, side to move's view"));
                     });
                 }),
-                Command::Display => self.with_game(|game| self.shared.write_line(&fen_of(game.position()))),
+                UciCommand::Display => self.with_game(|game| self.shared.write_line(&fen_of(game.position()))),
             }
         }
         None
@@ -343,7 +343,8 @@ impl<W: Write> SearchThread<'_, W> {
         };
         messages.iter().for_each(|message| self.shared.write_error(message));
         let mut last = None;
-        let (mut written, mut is_held) = (go.start, false);
+        let mut written = go.start;
+        let mut is_held = false;
         let result = searcher.search(game, &limits, |iteration| {
             is_held = iteration.depth > EVERY_ITERATION && written.elapsed() < INFO_INTERVAL;
             if !is_held {

@@ -8,7 +8,7 @@ use crate::alpha_beta::TranspositionTable;
 pub(super) const DEFAULT_MOVE_OVERHEAD: Duration = Duration::from_millis(10);
 
 /// Values of the options that are kept when another network is loaded.
-pub(super) struct Options {
+pub(super) struct UciOptions {
     /// `Hash`.
     pub(super) megabytes: usize,
     /// `Move Overhead`.
@@ -17,17 +17,18 @@ pub(super) struct Options {
     pub(super) soft_nodes: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
+impl Default for UciOptions {
+    fn default() -> UciOptions {
         let megabytes = TranspositionTable::DEFAULT_MEGABYTES;
-        Options { megabytes, move_overhead: DEFAULT_MOVE_OVERHEAD, soft_nodes: false }
+        UciOptions { megabytes, move_overhead: DEFAULT_MOVE_OVERHEAD, soft_nodes: false }
     }
 }
 
-impl Options {
+impl UciOptions {
     /// The answer to `uci`: name, options, `uciok`.
     pub(super) fn identification() -> Vec<String> {
-        let (default, most) = (TranspositionTable::DEFAULT_MEGABYTES, TranspositionTable::MAX_MEGABYTES);
+        let default = TranspositionTable::DEFAULT_MEGABYTES;
+        let most = TranspositionTable::MAX_MEGABYTES;
         let overhead = DEFAULT_MOVE_OVERHEAD.as_millis();
         vec![
             format!("id name fsbench {}", env!("CARGO_PKG_VERSION")),

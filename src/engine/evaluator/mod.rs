@@ -5,13 +5,13 @@ mod lazy;
 use thiserror::Error;
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
+use crate::cpu::BackEnd;
 use crate::engine::aligned::AlignedVec;
 use crate::engine::evaluation::Evaluation;
 use crate::engine::kernels::{AccumulatorSums, NoObserver, Observer};
 use crate::engine::model::{Model, Scratch};
 use crate::engine::refresh_cache::{RefreshCache, RefreshRequest};
 use crate::engine::refresh_rule::{PartialRefresh, recomputes};
-use crate::engine::simd::BackEnd;
 use crate::engine::strategy::Strategy;
 use crate::features::{Delta, FeatureSet};
 use crate::net::{RawScore, WeightType};

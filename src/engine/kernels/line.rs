@@ -5,7 +5,7 @@ use super::activate::products;
 use super::update::{Row, Rows};
 use crate::engine::aligned::AlignedVec;
 use crate::engine::model::Model;
-use crate::engine::simd::{Kernel, Vector};
+use crate::engine::simd::{Vector, VectorKernel};
 
 /// How each position's sum of rows follows from the one before.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ pub struct LinePass<'a, A, B> {
     pub psqt: &'a mut [i16],
 }
 
-impl<A: Rows, B: Rows> Kernel for LinePass<'_, A, B> {
+impl<A: Rows, B: Rows> VectorKernel for LinePass<'_, A, B> {
     type Output = ();
 
     #[inline(always)]

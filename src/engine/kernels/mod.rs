@@ -11,7 +11,7 @@ mod line;
 mod update;
 
 use super::model::{DenseWeights, LayerScratch, Model, Scratch};
-use super::simd::{Kernel, Vector};
+use super::simd::{Vector, VectorKernel};
 use crate::net::RawScore;
 
 pub use activate::{BLOCK, SMALL_SUM};
@@ -58,7 +58,7 @@ pub struct Forward<'a, O> {
     pub observer: O,
 }
 
-impl<O: Observer> Kernel for Forward<'_, O> {
+impl<O: Observer> VectorKernel for Forward<'_, O> {
     type Output = RawScore;
 
     #[inline(always)]
@@ -126,7 +126,7 @@ pub struct DenseStack<'a> {
     pub scratch: &'a mut LayerScratch,
 }
 
-impl Kernel for DenseStack<'_> {
+impl VectorKernel for DenseStack<'_> {
     type Output = i32;
 
     #[inline(always)]

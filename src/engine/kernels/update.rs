@@ -1,6 +1,6 @@
 //! Accumulator updates: rows of the feature transformer are added and subtracted.
 
-use crate::engine::simd::{Kernel, Vector};
+use crate::engine::simd::{Vector, VectorKernel};
 
 /// The rows of a feature transformer. A row has the weights of all neurons, then PSQT sums as i32, laid out like an
 /// accumulator; positions in it are those in the accumulator.
@@ -173,7 +173,7 @@ pub struct AccumulatorUpdate<'a, R> {
     pub removed: &'a [u32],
 }
 
-impl<R: Rows> Kernel for AccumulatorUpdate<'_, R> {
+impl<R: Rows> VectorKernel for AccumulatorUpdate<'_, R> {
     type Output = ();
 
     #[inline(always)]

@@ -4,32 +4,17 @@ use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
-use super::{Kernel, Vector, nnz};
+use super::{Vector, VectorKernel, nnz};
+use crate::cpu::Avx2;
 
-/// Proof that the CPU has AVX2.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Avx2(());
-
-impl Avx2 {
-    #[must_use]
-    pub fn detect() -> Option<Avx2> {
-        let found = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        found.then_some(Avx2(()))
+#[inline]
+pub(super) fn run<K: VectorKernel>(proof: Avx2, kernel: K) -> K::Output {
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+    fn compiled<K: VectorKernel>(proof: Avx2, kernel: K) -> K::Output {
+        kernel.run::<Ymm>(proof)
     }
-
-    #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-        fn compiled<K: Kernel>(proof: Avx2, kernel: K) -> K::Output {
-            kernel.run::<Ymm>(proof)
-        }
-        // SAFETY: `detect` is the only constructor, so the CPU has all these features.
-        unsafe { compiled(self, kernel) }
-    }
+    // SAFETY: the proof says that the CPU has all these features.
+    unsafe { compiled(proof, kernel) }
 }
 
 /// Only functions that take an [`Avx2`] create one.

@@ -4,37 +4,17 @@ use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
-use super::{Kernel, Vector};
+use super::{Vector, VectorKernel};
+use crate::cpu::Avx512;
 
-/// Proof that the CPU has AVX-512 F, BW and VNNI.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Avx512 {
-    /// Whether the CPU has VBMI2 too.
-    vbmi2: bool,
-}
-
-impl Avx512 {
-    #[must_use]
-    pub fn detect() -> Option<Avx512> {
-        let found = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vnni")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        found.then(|| Avx512 { vbmi2: is_x86_feature_detected!("avx512vbmi2") })
+#[inline]
+pub(super) fn run<K: VectorKernel>(proof: Avx512, kernel: K) -> K::Output {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,bmi1,bmi2,popcnt,lzcnt")]
+    fn compiled<K: VectorKernel>(proof: Avx512, kernel: K) -> K::Output {
+        kernel.run::<Zmm>(proof)
     }
-
-    #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vnni,bmi1,bmi2,popcnt,lzcnt")]
-        fn compiled<K: Kernel>(proof: Avx512, kernel: K) -> K::Output {
-            kernel.run::<Zmm>(proof)
-        }
-        // SAFETY: `detect` is the only constructor, so the CPU has all these features.
-        unsafe { compiled(self, kernel) }
-    }
+    // SAFETY: the proof says that the CPU has all these features.
+    unsafe { compiled(proof, kernel) }
 }
 
 /// Only functions that take an [`Avx512`] create one.
@@ -165,8 +145,8 @@ unsafe impl Vector for Zmm {
     #[inline(always)]
     fn nnz(proof: Avx512, masks: &[u16], indices: &mut [u16]) -> usize {
         let (pairs, rest) = masks.as_chunks::<2>();
-        if proof.vbmi2 && rest.is_empty() {
-            // SAFETY: `vbmi2` proves that the CPU has the instructions.
+        if proof.has_vbmi2() && rest.is_empty() {
+            // SAFETY: the proof says that the CPU has the instructions.
             return unsafe { nnz_vbmi2(pairs, indices) };
         }
         let mut count = 0;

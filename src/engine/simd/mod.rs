@@ -1,9 +1,8 @@
 //! The vector instructions of a CPU behind one small trait.
 //!
-//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it; those of evaluation are in
-//! `engine::kernels`. [`BackEnd::run`] compiles a kernel into one function with the CPU's instructions. Holding a back
-//! end proves that the CPU can run it. All back ends give the same integers; `Portable` is the reference of the
-//! property tests.
+//! [`Vector`] is a register, [`VectorKernel`] an algorithm written once over it; those of evaluation are in
+//! `engine::kernels`. [`VectorKernel::run_on`] compiles a kernel into one function with the instructions of a back end.
+//! All back ends give the same integers; `PortableVector` is the reference of the property tests.
 #![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
 
 #[cfg(target_arch = "x86_64")]
@@ -15,12 +14,9 @@ mod portable;
 #[cfg(test)]
 mod tests;
 
-#[cfg(target_arch = "x86_64")]
-pub use avx2::Avx2;
-#[cfg(target_arch = "x86_64")]
-pub use avx512::Avx512;
+use crate::cpu::BackEnd;
+
 pub use nnz::{GroupWeights, Nnz};
-pub use portable::Scalar;
 
 /// Bytes of the widest vector. Arrays for kernels are padded to a multiple of it.
 pub const WIDEST: usize = 64;
@@ -87,59 +83,19 @@ pub unsafe trait Vector: Copy {
 
 /// An algorithm over any vectors. `run` and its callees are `#[inline(always)]` and use no closures, so that a back end
 /// compiles them as one function.
-pub trait Kernel {
+pub trait VectorKernel: Sized {
     type Output;
     fn run<V: Vector>(self, proof: V::Proof) -> Self::Output;
-}
 
-/// A back end that this CPU supports.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum BackEnd {
-    Scalar(Scalar),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-}
-
-impl BackEnd {
-    /// The back ends that this CPU supports, slowest first.
-    #[must_use]
-    pub fn available() -> Vec<BackEnd> {
-        let vector = [
-            #[cfg(target_arch = "x86_64")]
-            Avx2::detect().map(BackEnd::Avx2),
-            #[cfg(target_arch = "x86_64")]
-            Avx512::detect().map(BackEnd::Avx512),
-        ];
-        std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.into_iter().flatten()).collect()
-    }
-
-    /// The fastest back end of this CPU.
-    #[must_use]
-    pub fn best() -> BackEnd {
-        BackEnd::available().pop().unwrap_or(BackEnd::Scalar(Scalar))
-    }
-
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            BackEnd::Scalar(_) => "scalar",
-            #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx512(_) => "avx512",
-        }
-    }
-
+    /// Runs the kernel with a back end's instructions.
     #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        match self {
-            BackEnd::Scalar(back_end) => back_end.run(kernel),
+    fn run_on(self, back_end: BackEnd) -> Self::Output {
+        match back_end {
+            BackEnd::Scalar(proof) => portable::run(proof, self),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(back_end) => back_end.run(kernel),
+            BackEnd::Avx2(proof) => avx2::run(proof, self),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx512(back_end) => back_end.run(kernel),
+            BackEnd::Avx512(proof) => avx512::run(proof, self),
         }
     }
 }

@@ -105,7 +105,8 @@ static BIT_INDICES: [[u16; 8]; 256] = {
     let mut indices = [[0; 8]; 256];
     let mut byte = 0;
     while byte < 256 {
-        let (mut bit, mut count) = (0, 0);
+        let mut bit = 0;
+        let mut count = 0;
         while bit < 8 {
             if byte >> bit & 1 == 1 {
                 indices[byte][count] = bit as u16;

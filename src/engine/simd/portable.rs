@@ -2,23 +2,19 @@
 
 use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 
-use super::{Kernel, Vector, nnz};
+use super::{Vector, VectorKernel, nnz};
+use crate::cpu::Scalar;
 
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Scalar;
-
-impl Scalar {
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        kernel.run::<Portable>(self)
-    }
+pub(super) fn run<K: VectorKernel>(proof: Scalar, kernel: K) -> K::Output {
+    kernel.run::<PortableVector>(proof)
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Portable([i16; 16]);
+pub struct PortableVector([i16; 16]);
 
-impl Portable {
-    fn words(self, other: Portable, operation: fn(i16, i16) -> i16) -> Portable {
-        Portable(std::array::from_fn(|n| operation(self.0[n], other.0[n])))
+impl PortableVector {
+    fn words(self, other: PortableVector, operation: fn(i16, i16) -> i16) -> PortableVector {
+        PortableVector(std::array::from_fn(|n| operation(self.0[n], other.0[n])))
     }
 
     fn doubles(self) -> [i32; 8] {
@@ -27,31 +23,31 @@ impl Portable {
 }
 
 // SAFETY: for each of its eight low bits, mask n gives one index, below 8n + 8.
-unsafe impl Vector for Portable {
+unsafe impl Vector for PortableVector {
     type Proof = Scalar;
     const BYTES: usize = 32;
     const REGISTERS: usize = 16;
 
     #[inline(always)]
-    fn zero(_: Scalar) -> Portable {
-        Portable([0; 16])
+    fn zero(_: Scalar) -> PortableVector {
+        PortableVector([0; 16])
     }
 
     #[inline(always)]
-    fn splat16(_: Scalar, value: i16) -> Portable {
-        Portable([value; 16])
+    fn splat16(_: Scalar, value: i16) -> PortableVector {
+        PortableVector([value; 16])
     }
 
     #[inline(always)]
-    fn splat32(_: Scalar, value: i32) -> Portable {
-        Portable(cast([value; 8]))
+    fn splat32(_: Scalar, value: i32) -> PortableVector {
+        PortableVector(cast([value; 8]))
     }
 
     #[inline(always)]
-    fn load<T: Pod>(_: Scalar, from: &[T]) -> Portable {
+    fn load<T: Pod>(_: Scalar, from: &[T]) -> PortableVector {
         let mut words = [0; 16];
         cast_slice_mut::<i16, u8>(&mut words).copy_from_slice(&cast_slice(from)[..32]);
-        Portable(words)
+        PortableVector(words)
     }
 
     #[inline(always)]
@@ -60,73 +56,80 @@ unsafe impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn widen(_: Scalar, from: &[i8]) -> Portable {
+    fn widen(_: Scalar, from: &[i8]) -> PortableVector {
         let from = &from[..Self::WORDS];
-        Portable(std::array::from_fn(|n| i16::from(from[n])))
+        PortableVector(std::array::from_fn(|n| i16::from(from[n])))
     }
 
     #[inline(always)]
-    fn add16(self, other: Portable) -> Portable {
+    fn add16(self, other: PortableVector) -> PortableVector {
         self.words(other, i16::wrapping_add)
     }
 
     #[inline(always)]
-    fn sub16(self, other: Portable) -> Portable {
+    fn sub16(self, other: PortableVector) -> PortableVector {
         self.words(other, i16::wrapping_sub)
     }
 
     #[inline(always)]
-    fn add32(self, other: Portable) -> Portable {
-        let (a, b) = (self.doubles(), other.doubles());
-        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| a[n].wrapping_add(b[n]))))
+    fn add32(self, other: PortableVector) -> PortableVector {
+        let a = self.doubles();
+        let b = other.doubles();
+        PortableVector(cast::<[i32; 8], _>(std::array::from_fn(|n| a[n].wrapping_add(b[n]))))
     }
 
     #[inline(always)]
-    fn sub32(self, other: Portable) -> Portable {
-        let (a, b) = (self.doubles(), other.doubles());
-        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| a[n].wrapping_sub(b[n]))))
+    fn sub32(self, other: PortableVector) -> PortableVector {
+        let a = self.doubles();
+        let b = other.doubles();
+        PortableVector(cast::<[i32; 8], _>(std::array::from_fn(|n| a[n].wrapping_sub(b[n]))))
     }
 
     #[inline(always)]
-    fn clip16(self, max: Portable) -> Portable {
+    fn clip16(self, max: PortableVector) -> PortableVector {
         self.words(max, |value, max| value.max(0).min(max))
     }
 
     #[inline(always)]
-    fn mul16(self, other: Portable) -> Portable {
+    fn mul16(self, other: PortableVector) -> PortableVector {
         self.words(other, i16::wrapping_mul)
     }
 
     #[inline(always)]
-    fn dot2(self, other: Portable) -> Portable {
+    fn dot2(self, other: PortableVector) -> PortableVector {
         let product = |n: usize| i32::from(self.0[n]) * i32::from(other.0[n]);
-        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| product(2 * n).wrapping_add(product(2 * n + 1)))))
+        PortableVector(cast::<[i32; 8], _>(std::array::from_fn(|n| product(2 * n).wrapping_add(product(2 * n + 1)))))
     }
 
     #[inline(always)]
-    fn product16(self, other: Portable, shift: u32) -> Portable {
+    fn product16(self, other: PortableVector, shift: u32) -> PortableVector {
         // Products of bytes need all sixteen bits.
-        Portable(std::array::from_fn(|n| (self.0[n].wrapping_mul(other.0[n]).cast_unsigned() >> shift).cast_signed()))
+        PortableVector(std::array::from_fn(|n| {
+            (self.0[n].wrapping_mul(other.0[n]).cast_unsigned() >> shift).cast_signed()
+        }))
     }
 
     #[inline(always)]
-    fn pack(self, high: Portable) -> Portable {
+    fn pack(self, high: PortableVector) -> PortableVector {
         let byte = |n: usize| if n < 16 { self.0[n] } else { high.0[n - 16] }.clamp(0, 255) as u8;
-        Portable(cast::<[u8; 32], _>(std::array::from_fn(byte)))
+        PortableVector(cast::<[u8; 32], _>(std::array::from_fn(byte)))
     }
 
     #[inline(always)]
-    fn min8(self, other: Portable) -> Portable {
-        let (a, b) = (cast::<_, [u8; 32]>(self.0), cast::<_, [u8; 32]>(other.0));
-        Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| a[n].min(b[n]))))
+    fn min8(self, other: PortableVector) -> PortableVector {
+        let a = cast::<_, [u8; 32]>(self.0);
+        let b = cast::<_, [u8; 32]>(other.0);
+        PortableVector(cast::<[u8; 32], _>(std::array::from_fn(|n| a[n].min(b[n]))))
     }
 
     #[inline(always)]
-    fn dot4(self, x: Portable, w: Portable) -> Portable {
-        let (sums, x, w) = (self.doubles(), cast::<_, [u8; 32]>(x.0), cast::<_, [i8; 32]>(w.0));
+    fn dot4(self, x: PortableVector, w: PortableVector) -> PortableVector {
+        let sums = self.doubles();
+        let x = cast::<_, [u8; 32]>(x.0);
+        let w = cast::<_, [i8; 32]>(w.0);
         let product = |n: usize| i32::from(x[n]) * i32::from(w[n]);
         let four = |n: usize| product(4 * n) + product(4 * n + 1) + product(4 * n + 2) + product(4 * n + 3);
-        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| sums[n].wrapping_add(four(n)))))
+        PortableVector(cast::<[i32; 8], _>(std::array::from_fn(|n| sums[n].wrapping_add(four(n)))))
     }
 
     #[inline(always)]
@@ -150,14 +153,14 @@ unsafe impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn splat128<T: Pod>(_: Scalar, from: &[T]) -> Portable {
+    fn splat128<T: Pod>(_: Scalar, from: &[T]) -> PortableVector {
         let from: &[u8] = cast_slice(from);
-        Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| from[n % 16])))
+        PortableVector(cast::<[u8; 32], _>(std::array::from_fn(|n| from[n % 16])))
     }
 
     #[inline(always)]
-    fn sum_quarters(four: [Portable; 4]) -> Portable {
+    fn sum_quarters(four: [PortableVector; 4]) -> PortableVector {
         let of = |n: usize| four[n % 4].doubles()[n / 4 * 4..][..4].iter().fold(0i32, |sum, x| sum.wrapping_add(*x));
-        Portable(cast::<[i32; 8], _>(std::array::from_fn(of)))
+        PortableVector(cast::<[i32; 8], _>(std::array::from_fn(of)))
     }
 }

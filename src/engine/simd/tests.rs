@@ -31,7 +31,7 @@ struct Apply {
     operands: Operands,
 }
 
-impl Kernel for Apply {
+impl VectorKernel for Apply {
     type Output = [i16; 32];
 
     #[inline(always)]
@@ -40,7 +40,8 @@ impl Kernel for Apply {
         let mut out = [0i16; 32];
         let mut at = 0;
         while at < 32 {
-            let (x, y) = (V::load(proof, &a[at..]), V::load(proof, &b[at..]));
+            let x = V::load(proof, &a[at..]);
+            let y = V::load(proof, &b[at..]);
             let result = match self.operation {
                 Operation::Add16 => x.add16(y),
                 Operation::Sub16 => x.sub16(y),
@@ -62,7 +63,7 @@ impl Kernel for Apply {
 
 struct Pack([i16; 64]);
 
-impl Kernel for Pack {
+impl VectorKernel for Pack {
     type Output = [u8; 64];
 
     #[inline(always)]
@@ -81,12 +82,14 @@ impl Kernel for Pack {
 /// Returns the sum of all i32 modulo 2^32, and their sum without overflow.
 struct Fold([i32; 16]);
 
-impl Kernel for Fold {
+impl VectorKernel for Fold {
     type Output = (i32, i64);
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> (i32, i64) {
-        let (mut sum, mut total, mut at) = (0i32, 0, 0);
+        let mut sum = 0i32;
+        let mut total = 0;
+        let mut at = 0;
         while at < 16 {
             let x = V::load(proof, &self.0[at..]);
             sum = sum.wrapping_add(x.add32(V::zero(proof)).sum32());
@@ -100,12 +103,13 @@ impl Kernel for Fold {
 /// Four times 64 bytes, taken a vector at a time.
 struct SumQuarters([[i32; 16]; 4]);
 
-impl Kernel for SumQuarters {
+impl VectorKernel for SumQuarters {
     type Output = [i32; 16];
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> [i32; 16] {
-        let (mut out, mut at) = ([0; 16], 0);
+        let mut out = [0; 16];
+        let mut at = 0;
         let [a, b, c, d] = self.0;
         while at < 16 {
             let four = [
@@ -123,12 +127,13 @@ impl Kernel for SumQuarters {
 
 struct Splat([u8; 16]);
 
-impl Kernel for Splat {
+impl VectorKernel for Splat {
     type Output = [u8; 64];
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> [u8; 64] {
-        let (mut out, mut at) = ([0; 64], 0);
+        let mut out = [0; 64];
+        let mut at = 0;
         while at < 64 {
             V::splat128(proof, &self.0).store(&mut out[at..]);
             at += V::BYTES;
@@ -139,12 +144,13 @@ impl Kernel for Splat {
 
 struct Widen([i8; 32]);
 
-impl Kernel for Widen {
+impl VectorKernel for Widen {
     type Output = [i16; 32];
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> [i16; 32] {
-        let (mut out, mut at) = ([0; 32], 0);
+        let mut out = [0; 32];
+        let mut at = 0;
         while at < 32 {
             V::widen(proof, &self.0[at..]).store(&mut out[at..]);
             at += V::WORDS;
@@ -156,12 +162,14 @@ impl Kernel for Widen {
 /// Returns the indices of the i32 that are not 0.
 struct Nonzero([i32; 64]);
 
-impl Kernel for Nonzero {
+impl VectorKernel for Nonzero {
     type Output = Vec<u16>;
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> Vec<u16> {
-        let (mut indices, mut masks, mut at) = (vec![0; 64 + NNZ_SLACK], Vec::new(), 0);
+        let mut indices = vec![0; 64 + NNZ_SLACK];
+        let mut masks = Vec::new();
+        let mut at = 0;
         while at < 64 {
             masks.push(V::load(proof, &self.0[at..]).nonzero32() as u16);
             at += V::DOUBLES;
@@ -204,7 +212,8 @@ impl NnzInputs {
         let mut found: Vec<u16> = Vec::new();
         let weights = GroupWeights { rows: &weights, stride, at: V::BYTES };
         for (x, [weights]) in nnz.iter::<V, 1, C>(proof, &inputs, weights).flatten() {
-            let (mut numbers, mut bytes) = ([0i32; 16], [0i8; 64]);
+            let mut numbers = [0i32; 16];
+            let mut bytes = [0i8; 64];
             x.store(&mut numbers);
             weights.store(&mut bytes);
             let group = numbers[0];
@@ -219,7 +228,7 @@ impl NnzInputs {
     }
 }
 
-impl Kernel for NnzInputs {
+impl VectorKernel for NnzInputs {
     type Output = ();
 
     #[inline(always)]
@@ -229,12 +238,12 @@ impl Kernel for NnzInputs {
     }
 }
 
-fn check<K: Kernel>(kernel: impl Fn() -> K, expected: &K::Output)
+fn check<K: VectorKernel>(kernel: impl Fn() -> K, expected: &K::Output)
 where
     K::Output: PartialEq + std::fmt::Debug,
 {
     for back_end in BackEnd::available() {
-        assert_eq!(back_end.run(kernel()), *expected, "{}", back_end.name());
+        assert_eq!(kernel().run_on(back_end), *expected, "{}", back_end.name());
     }
 }
 
@@ -324,12 +333,5 @@ proptest! {
 #[test]
 #[should_panic(expected = "not enough groups")]
 fn too_few_groups_are_refused() {
-    BackEnd::best().run(NnzInputs { masks: vec![1], spare: -1 });
-}
-
-#[test]
-fn back_ends_have_names_and_the_best_is_the_last() {
-    let all = BackEnd::available();
-    assert_eq!(all[0].name(), "scalar");
-    assert_eq!(all.last().copied(), Some(BackEnd::best()));
+    NnzInputs { masks: vec![1], spare: -1 }.run_on(BackEnd::best());
 }

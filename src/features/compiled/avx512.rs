@@ -79,7 +79,7 @@ impl CompiledBlock {
 
 /// Holding it proves that the CPU has the instructions.
 #[derive(Copy, Clone, Debug)]
-pub struct Avx512(());
+pub struct Avx512Encoder(());
 
 /// The pieces of a board in the order of their squares.
 #[derive(Copy, Clone)]
@@ -93,12 +93,12 @@ struct PieceVectors {
     kings: [u32; 2],
 }
 
-impl Avx512 {
-    pub fn detect() -> Option<Avx512> {
+impl Avx512Encoder {
+    pub fn detect() -> Option<Avx512Encoder> {
         use std::arch::is_x86_feature_detected as has;
         let bits = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
         let basic = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
-        (bits && basic && has!("avx512vbmi") && has!("avx512vbmi2")).then_some(Avx512(()))
+        (bits && basic && has!("avx512vbmi") && has!("avx512vbmi2")).then_some(Avx512Encoder(()))
     }
 
     /// Appends the active features of boards for the given side to move and for the other side, and marks their ends.
@@ -340,7 +340,7 @@ mod tests {
         for block in set.blocks() {
             assert_eq!(block.compiled.has_sum_tables(), expected, "{definition}");
         }
-        let Some(avx512) = Avx512::detect().filter(|_| expected) else { return };
+        let Some(avx512) = Avx512Encoder::detect().filter(|_| expected) else { return };
         let boards = boards();
         for stm in Perspective::ALL {
             let (mut expected, mut found) = (<[RowBuffer; 2]>::default(), <[RowBuffer; 2]>::default());

@@ -32,7 +32,7 @@ use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec
 use super::syntax::SyntaxError;
 
 #[cfg(target_arch = "x86_64")]
-pub use avx512::Avx512;
+pub use avx512::Avx512Encoder;
 pub use context::ContextTable;
 pub use delta::{OrientedPair, RowChanges, Transition, dedup_from};
 pub use lowering::{lowered, merges};

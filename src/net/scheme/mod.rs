@@ -88,7 +88,7 @@ impl WeightType {
 
 /// The largest absolute float weights that a scheme can hold. Training clips to them.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub struct Limits {
+pub struct WeightLimits {
     pub feature_transformer: f64,
     /// Of the feature transformer's weights with eight bits.
     pub narrow: f64,
@@ -250,12 +250,12 @@ impl Scheme {
     }
 
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> WeightLimits {
         let limit = |scale: f64| match self.weights {
             WeightType::I8 => f64::from(i8::MAX) / scale,
             WeightType::I16 => Self::CLIP_I16.min(f64::from(self.largest_weight(Activation::Screlu)) / scale),
         };
-        Limits {
+        WeightLimits {
             feature_transformer: f64::from(i16::MAX) / self.feature_transformer_scale(),
             narrow: f64::from(i8::MAX) / self.feature_transformer_scale(),
             hidden: [0, 1].map(|layer| limit(self.hidden_weight_scale(layer))),

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use shakmaty::uci::UciMove;
-use shakmaty::{Chess, Position};
+use shakmaty::{Chess, Move, Position};
 
 use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, InfoLine, info_line, similar_names};
@@ -158,8 +158,14 @@ impl Engine {
     /// When the engine has ended or does not answer, or when its answer is not a legal move with a score.
     pub fn search(&mut self, game: &UciGame, position: &Chess, limit: SearchLimit) -> Result<Answer, UciError> {
         let SearchReport { best, eval, .. } = self.analyse(game, position, limit)?;
-        let eval = eval.ok_or_else(|| self.nonsense(position, &uci_move(best), "no score came with it"))?;
+        let Some(eval) = eval else { return Err(self.no_score(position, best)) };
         Ok(Answer { best, eval })
+    }
+
+    /// The error of an answer without a score where one is needed.
+    #[must_use]
+    pub fn no_score(&self, position: &Chess, best: Move) -> UciError {
+        self.nonsense(position, &uci_move(best), "no score came with it")
     }
 
     /// As [`Engine::search`], with the depth and the nodes that the engine last reported; a score may be missing.

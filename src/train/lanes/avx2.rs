@@ -2,28 +2,17 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernel, LANES, Lanes};
+use super::{LANES, Lanes, LanesKernel};
+use crate::cpu::Avx2;
 
-/// Proof that the CPU has AVX2 and FMA.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Avx2(());
-
-impl Avx2 {
-    #[must_use]
-    pub fn detect() -> Option<Avx2> {
-        let found = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        found.then_some(Avx2(()))
+#[inline]
+pub(super) fn run<K: LanesKernel>(proof: Avx2, kernel: K) -> K::Output {
+    #[target_feature(enable = "avx2,fma")]
+    fn compiled<K: LanesKernel>(proof: Avx2, kernel: K) -> K::Output {
+        kernel.run::<YmmPair>(proof)
     }
-
-    #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        #[target_feature(enable = "avx2,fma")]
-        fn compiled<K: Kernel>(proof: Avx2, kernel: K) -> K::Output {
-            kernel.run::<YmmPair>(proof)
-        }
-        // SAFETY: `detect` is the only constructor, so the CPU has these features.
-        unsafe { compiled(self, kernel) }
-    }
+    // SAFETY: the proof says that the CPU has all these features.
+    unsafe { compiled(proof, kernel) }
 }
 
 /// Only functions that take an [`Avx2`] create one.
@@ -75,7 +64,8 @@ impl Lanes for YmmPair {
         // If a value is not a number, or both are zeros, these instructions return the second.
         // SAFETY: as above.
         unsafe {
-            let (zero, one) = (_mm256_setzero_ps(), _mm256_set1_ps(1.0));
+            let zero = _mm256_setzero_ps();
+            let one = _mm256_set1_ps(1.0);
             let low = _mm256_min_ps(one, _mm256_max_ps(zero, self.0));
             YmmPair(low, _mm256_min_ps(one, _mm256_max_ps(zero, self.1)))
         }

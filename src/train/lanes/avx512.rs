@@ -2,48 +2,37 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernel, LANES, Lanes};
+use super::{LANES, Lanes, LanesKernel};
+use crate::cpu::Avx512;
 
-/// Proof that the CPU has AVX-512F.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Avx512(());
-
-impl Avx512 {
-    #[must_use]
-    pub fn detect() -> Option<Avx512> {
-        let found = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma");
-        found.then_some(Avx512(()))
+#[inline]
+pub(super) fn run<K: LanesKernel>(proof: Avx512, kernel: K) -> K::Output {
+    #[target_feature(enable = "avx512f,fma")]
+    fn compiled<K: LanesKernel>(proof: Avx512, kernel: K) -> K::Output {
+        kernel.run::<ZmmLanes>(proof)
     }
-
-    #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        #[target_feature(enable = "avx512f,fma")]
-        fn compiled<K: Kernel>(proof: Avx512, kernel: K) -> K::Output {
-            kernel.run::<Zmm>(proof)
-        }
-        // SAFETY: `detect` is the only constructor, so the CPU has these features.
-        unsafe { compiled(self, kernel) }
-    }
+    // SAFETY: the proof says that the CPU has all these features.
+    unsafe { compiled(proof, kernel) }
 }
 
 /// Only functions that take an [`Avx512`] create one.
 #[derive(Copy, Clone)]
-pub struct Zmm(__m512);
+pub struct ZmmLanes(__m512);
 
-impl Lanes for Zmm {
+impl Lanes for ZmmLanes {
     type Proof = Avx512;
     const GROUPS: usize = 32;
 
     #[inline(always)]
-    fn splat(_: Avx512, value: f32) -> Zmm {
-        // SAFETY: here and below, a proof or a `Zmm` made with one is passed in, so the CPU has the instructions.
-        Zmm(unsafe { _mm512_set1_ps(value) })
+    fn splat(_: Avx512, value: f32) -> ZmmLanes {
+        // SAFETY: here and below, a proof or a `ZmmLanes` made with one is passed in, so the CPU has the instructions.
+        ZmmLanes(unsafe { _mm512_set1_ps(value) })
     }
 
     #[inline(always)]
-    fn load(_: Avx512, from: &[f32; LANES]) -> Zmm {
+    fn load(_: Avx512, from: &[f32; LANES]) -> ZmmLanes {
         // SAFETY: as above; the array is 64 bytes, and the load needs no alignment.
-        Zmm(unsafe { _mm512_loadu_ps(from.as_ptr()) })
+        ZmmLanes(unsafe { _mm512_loadu_ps(from.as_ptr()) })
     }
 
     #[inline(always)]
@@ -53,37 +42,37 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
-    fn add(self, summand: Zmm) -> Zmm {
+    fn add(self, summand: ZmmLanes) -> ZmmLanes {
         // SAFETY: as above.
-        Zmm(unsafe { _mm512_add_ps(self.0, summand.0) })
+        ZmmLanes(unsafe { _mm512_add_ps(self.0, summand.0) })
     }
 
     #[inline(always)]
-    fn mul(self, factor: Zmm) -> Zmm {
+    fn mul(self, factor: ZmmLanes) -> ZmmLanes {
         // SAFETY: as above.
-        Zmm(unsafe { _mm512_mul_ps(self.0, factor.0) })
+        ZmmLanes(unsafe { _mm512_mul_ps(self.0, factor.0) })
     }
 
     #[inline(always)]
-    fn clamped(self) -> Zmm {
+    fn clamped(self) -> ZmmLanes {
         // If a value is not a number, or both are zeros, these instructions return the second.
         // SAFETY: as above.
-        Zmm(unsafe { _mm512_min_ps(_mm512_set1_ps(1.0), _mm512_max_ps(_mm512_setzero_ps(), self.0)) })
+        ZmmLanes(unsafe { _mm512_min_ps(_mm512_set1_ps(1.0), _mm512_max_ps(_mm512_setzero_ps(), self.0)) })
     }
 
     #[inline(always)]
-    fn where_positive(self, place: Zmm) -> Zmm {
+    fn where_positive(self, place: ZmmLanes) -> ZmmLanes {
         // SAFETY: as above.
-        Zmm(unsafe {
+        ZmmLanes(unsafe {
             let above = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(place.0, _mm512_setzero_ps());
             _mm512_maskz_mov_ps(above, self.0)
         })
     }
 
     #[inline(always)]
-    fn where_inside(self, place: Zmm) -> Zmm {
+    fn where_inside(self, place: ZmmLanes) -> ZmmLanes {
         // SAFETY: as above.
-        Zmm(unsafe {
+        ZmmLanes(unsafe {
             let above = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(place.0, _mm512_setzero_ps());
             let inside = _mm512_mask_cmp_ps_mask::<_CMP_LT_OQ>(above, place.0, _mm512_set1_ps(1.0));
             _mm512_maskz_mov_ps(inside, self.0)
@@ -91,8 +80,8 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
-    fn mul_add(self, factor: Zmm, summand: Zmm) -> Zmm {
+    fn mul_add(self, factor: ZmmLanes, summand: ZmmLanes) -> ZmmLanes {
         // SAFETY: as above.
-        Zmm(unsafe { _mm512_fmadd_ps(self.0, factor.0, summand.0) })
+        ZmmLanes(unsafe { _mm512_fmadd_ps(self.0, factor.0, summand.0) })
     }
 }

@@ -1,6 +1,6 @@
 //! Sixteen floats at a time, on every CPU with the same bits.
 //!
-//! [`Lanes`] is a group of sixteen floats in as many registers as the CPU needs for them, [`Kernel`] an algorithm
+//! [`Lanes`] is a group of sixteen floats in as many registers as the CPU needs for them, [`LanesKernel`] an algorithm
 //! written once over it. Each lane rounds as a plain float does, a multiplication with addition rounds once
 //! (`f32::mul_add`), and a kernel adds in an order that its sizes alone decide. So all back ends return the same bits.
 #![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
@@ -11,11 +11,7 @@ mod avx2;
 mod avx512;
 mod portable;
 
-#[cfg(target_arch = "x86_64")]
-pub use avx2::Avx2;
-#[cfg(target_arch = "x86_64")]
-pub use avx512::Avx512;
-pub use portable::Scalar;
+use crate::cpu::BackEnd;
 
 /// Floats in a group.
 pub const LANES: usize = 16;
@@ -49,59 +45,19 @@ pub trait Lanes: Copy {
 
 /// An algorithm over any lanes. `run` and its callees are `#[inline(always)]` and use no closures, so that a back end
 /// compiles them as one function.
-pub trait Kernel {
+pub trait LanesKernel: Sized {
     type Output;
     fn run<V: Lanes>(self, proof: V::Proof) -> Self::Output;
-}
 
-/// A back end that this CPU supports.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum BackEnd {
-    Scalar(Scalar),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-}
-
-impl BackEnd {
-    /// The back ends that this CPU supports, slowest first.
-    #[must_use]
-    pub fn available() -> Vec<BackEnd> {
-        let vector = [
-            #[cfg(target_arch = "x86_64")]
-            Avx2::detect().map(BackEnd::Avx2),
-            #[cfg(target_arch = "x86_64")]
-            Avx512::detect().map(BackEnd::Avx512),
-        ];
-        std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.into_iter().flatten()).collect()
-    }
-
-    /// The fastest back end of this CPU.
-    #[must_use]
-    pub fn best() -> BackEnd {
-        BackEnd::available().pop().unwrap_or(BackEnd::Scalar(Scalar))
-    }
-
-    #[cfg(test)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            BackEnd::Scalar(_) => "scalar",
-            #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx512(_) => "avx512",
-        }
-    }
-
+    /// Runs the kernel with a back end's instructions.
     #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        match self {
-            BackEnd::Scalar(back_end) => back_end.run(kernel),
+    fn run_on(self, back_end: BackEnd) -> Self::Output {
+        match back_end {
+            BackEnd::Scalar(proof) => portable::run(proof, self),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(back_end) => back_end.run(kernel),
+            BackEnd::Avx2(proof) => avx2::run(proof, self),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx512(back_end) => back_end.run(kernel),
+            BackEnd::Avx512(proof) => avx512::run(proof, self),
         }
     }
 }

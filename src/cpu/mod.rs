@@ -1,5 +1,11 @@
-//! The CPU: its name, and hints to it.
+//! The CPU: its name, its instruction sets, and hints to it.
 #![allow(unsafe_code, reason = "prefetching takes a pointer")]
+
+mod back_end;
+
+#[cfg(target_arch = "x86_64")]
+pub use back_end::{Avx2, Avx512};
+pub use back_end::{BackEnd, Scalar};
 
 /// Bytes that a CPU moves between memory and its cache at once.
 pub const CACHE_LINE: usize = 64;
