@@ -44,7 +44,7 @@ const SHORTER: [(&str, &[(&str, &str)]); 7] = [
     ("fsbench train", &[("--epochs", "1"), ("--epoch-samples", "4096")]),
     ("fsbench match", &[("--pairs", "2"), ("--nodes", "[100]"), ("--equal-cost", "[100]")]),
     ("fsbench openings", &[("--count", "[4]")]),
-    ("fsbench measure speed", &[("--seconds", "0.01"), ("--repetitions", "1"), ("--positions", "200")]),
+    ("fsbench measure speed", &[("--seconds", "0.01"), ("--repetitions", "2"), ("--positions", "200")]),
     ("fsbench measure error", &[("--games", "50")]),
     ("fsbench measure importance", &[("--positions", "200")]),
     ("experiments/mine.toml --plan", &[("--scale", "try")]),
