@@ -15,8 +15,7 @@ import time
 import numpy as np
 import torch
 
-from step import (STATE, Array, Batch, Lists, Loss, Pointer, Shape, Trainer, compile_for_gpu, find_nvrtc, numbers_of,
-                  padded)
+from step import STATE, Batch, Loss, Pointer, Shape, Trainer, compile_for_gpu, find_nvrtc, numbers_of
 
 STARTED = time.time()
 BUDGET = float(sys.argv[3]) if len(sys.argv) > 3 else 200.0
@@ -44,6 +43,7 @@ class Gpu:
         if Gpu.driver is None:
             torch.zeros(1, device="cuda")
             Gpu.driver, Gpu.nvrtc = ctypes.CDLL("libcuda.so.1"), find_nvrtc()
+        self.multiprocessors = torch.cuda.get_device_properties().multi_processor_count
         major, minor = torch.cuda.get_device_capability()
         self.code, log = compile_for_gpu(Gpu.nvrtc, f"sm_{major}{minor}", shape.macros(), more)
         self.module, self.kernels = Pointer(), {}
@@ -61,6 +61,9 @@ class Gpu:
 
     def upload(self, values):
         return (values if torch.is_tensor(values) else torch.from_numpy(values)).to("cuda", copy=True)
+
+    def clear(self, array):
+        array.zero_()
 
     def pointer(self, array):
         return None if array is None else array.data_ptr()
@@ -102,6 +105,8 @@ class Gpu:
 
 
 FALLBACKS = []
+# Of every neuron at the beginning: 0.2: most sums lie within the clipped range; 0: half of them do.
+BIAS = 0.2
 
 
 def arguments_of(arguments):
@@ -158,13 +163,22 @@ def random_network(shape):
     table = torch.empty(shape.features, shape.stride, device="cuda").uniform_(-0.05, 0.05)
     table[:, shape.l1 + (shape.buckets if shape.psqt else 0):] = 0
     biases = torch.zeros(shape.stride, device="cuda")
-    biases[:shape.l1] = 0.2
+    biases[:shape.l1] = BIAS
     layers = []
     for outputs, inputs, stride in shape.layers():
         layer = torch.zeros(outputs, stride, device="cuda")
         layer[:, :inputs] = torch.randn(outputs, inputs, device="cuda") * 0.5 / inputs**0.5
         layers.append(layer)
     return table, biases, layers
+
+
+def with_bias(bias, work):
+    global BIAS
+    before, BIAS = BIAS, bias
+    try:
+        return work()
+    finally:
+        BIAS = before
 
 
 def has_factor(name):
@@ -188,8 +202,8 @@ def trainer_of(name, shape, device, **options):
     return trainer
 
 
-def set_step(trainer, step):
-    numbers = bytes(numbers_of("adam", step, 1e-3)) + bytes(8)
+def set_step(trainer, step, rate=1e-3):
+    numbers = bytes(numbers_of("adam", step, rate)) + bytes(8)
     trainer.numbers.copy_(torch.from_numpy(np.frombuffer(numbers, np.int32).copy()))
 
 
@@ -255,11 +269,12 @@ def reference(shape, trainer, batch, loss):
     error = (y * loss.centipawns / loss.output_scale).sigmoid() - batch.targets.double()
     total = error.abs().pow(loss.power).sum()
     (total * loss.weight).backward()
-    return float(total), [table.grad, biases.grad, *(layer.grad for layer in layers)]
+    return float(total.detach()), [table.grad, biases.grad, *(layer.grad for layer in layers)]
 
 
-def check(name, shape, data, variant, device):
-    """Relative differences from double precision: of the loss, and the worst of the gradients."""
+def check(name, shape, data, variant, device, tf32=False):
+    """Relative differences from double precision: of the loss and of the gradients."""
+    torch.backends.cuda.matmul.allow_tf32 = tf32
     batch = Batch(device, *next(host_batches(data, 4096)))
     loss = Loss(**EVAL, weight=1 / batch.samples)
     trainer = trainer_of(name, shape, device, **variant)
@@ -287,6 +302,8 @@ def measure(name, shape, data, size, variant, device, parts=True, tf32=False):
     batches = [Batch(device, *batch) for batch in host_batches(data, size)]
     loss = Loss(**EVAL, weight=1 / batches[0].samples)
     trainer = trainer_of(name, shape, device, **variant)
+    # Nothing is learned: the network stays as it is.
+    set_step(trainer, 1000, 0.0)
     step_of(trainer, batches[0], loss)
     torch.cuda.synchronize()
     rounds = 12 if size < 60000 else 8
@@ -298,11 +315,13 @@ def measure(name, shape, data, size, variant, device, parts=True, tf32=False):
     result["positions_per_second"] = size / result["step_ms"] * 1e3
     result["memory_mib"] = torch.cuda.max_memory_allocated() / 2**20
     if parts:
-        backward = lambda batch: trainer.backward(batch)
+        # An update alone would find gradients of zero, which it need not clear.
         for part, work in [("forward", trainer.forward), ("dense", lambda batch: trainer.dense(batch, loss)),
-                           ("backward", backward), ("update", lambda batch: trainer.update())]:
+                           ("backward", trainer.backward),
+                           ("update", lambda batch: (trainer.backward(batch), trainer.update()))]:
             graphs = [graph_of(lambda batch=batch: [work(batch) for _ in range(4)]) for batch in batches]
             result[f"{part}_ms"] = milliseconds(graphs, rounds) / 4
+        result["update_ms"] -= result["backward_ms"]
         begin = time.perf_counter()
         for number in range(20):
             step_of(trainer, batches[number % len(batches)], loss)
@@ -312,22 +331,35 @@ def measure(name, shape, data, size, variant, device, parts=True, tf32=False):
     return result
 
 
-def head_alone(name, shape, data, device):
-    """Times of the products and of the kernel between them."""
-    batch = Batch(device, *next(host_batches(data, 16384)))
+def operations(name, shape, data, size, variant, device, tf32=False):
+    """Times of every operation of a step on its own."""
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    batch = Batch(device, *next(host_batches(data, size)))
     loss = Loss(**EVAL, weight=1 / batch.samples)
-    trainer = trainer_of(name, shape, device)
-    step_of(trainer, batch, loss)
-    real = {key: getattr(device, key) for key in ("product", "plain_product", "add_product", "launch")}
-    nothing = lambda *arguments: None
-    result = {"network": name}
-    for what, keep in [("first product", ["product"]), ("head", ["launch"]), ("gradients' products", ["add_product"]),
-                       ("product for activations", ["plain_product"])]:
-        for key in real:
-            setattr(device, key, real[key] if key in keep else nothing)
-        result[what] = milliseconds([graph_of(lambda: [trainer.dense(batch, loss) for _ in range(4)])], 12) / 4
-    for key in real:
-        setattr(device, key, real[key])
+    trainer = trainer_of(name, shape, device, **variant)
+    set_step(trainer, 1000, 0.0)
+    methods = ("launch", "product", "plain_product", "add_product", "add_bfloat_product", "clear")
+    real = {key: getattr(device, key) for key in methods}
+    calls = []
+
+    def noted(method):
+        def call(*arguments):
+            calls.append((method, arguments))
+            return real[method](*arguments)
+        return call
+
+    try:
+        for method in methods:
+            setattr(device, method, noted(method))
+        step_of(trainer, batch, loss)
+    finally:
+        for method in methods:
+            setattr(device, method, real[method])
+    result = {"network": name, "batch": size, "tf32": tf32, **variant}
+    for number, (method, arguments) in enumerate(calls):
+        label = arguments[0] if method == "launch" else method
+        graph = graph_of(lambda: [real[method](*arguments) for _ in range(8)])
+        result[f"{number} {label}"] = round(milliseconds([graph], 10) / 8, 4)
     return result
 
 
@@ -391,26 +423,30 @@ def host_copies():
     begin = time.perf_counter()
     result = Gpu.driver.cuMemHostRegister_v2(Pointer(host.data_ptr()), ctypes.c_size_t(size), 0)
     registering = time.perf_counter() - begin
-    return {"pageable_gb_s": pageable, "registered_gb_s": rate(), "register_result": result,
+    registered = rate()
+    Gpu.driver.cuMemHostUnregister(Pointer(host.data_ptr()))
+    return {"pageable_gb_s": pageable, "registered_gb_s": registered, "register_result": result,
             "register_ms_per_64_mib": registering * 1e3}
 
 
-def launch_cost(device, trainer, batch):
-    """Microseconds of host time: of a launch through ctypes, of a small product through torch."""
+def launch_cost():
+    """Microseconds of host time of a small product through torch."""
     small = torch.zeros(32, 32, device="cuda")
+    for _ in range(20):
+        torch.mm(small, small, out=small)
     torch.cuda.synchronize()
     begin = time.perf_counter()
     for _ in range(300):
         torch.mm(small, small, out=small)
     of_product = (time.perf_counter() - begin) / 300
     torch.cuda.synchronize()
-    return {"torch_mm_us": of_product * 1e6}
+    return of_product * 1e6
 
 
 def main():
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     results = {"card": torch.cuda.get_device_name(), "torch": torch.__version__, "checks": [], "steps": [],
-               "variants": [], "heads": []}
+               "variants": [], "operations": []}
 
     def save():
         out.joinpath("kernels.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))
@@ -430,8 +466,8 @@ def main():
 
     def shown(result):
         keys = [key for key in result if key != "registers"]
-        print(f"{time.time() - STARTED:.0f} s", {k: round(v, 4) if isinstance(v, float) else v
-                                                 for k, v in ((key, result[key]) for key in keys)}, flush=True)
+        rounded = {key: float(f"{result[key]:.4g}") if isinstance(result[key], float) else result[key] for key in keys}
+        print(f"{time.time() - STARTED:.0f} s", rounded, flush=True)
 
     sets = {name: dict(np.load(folder / f"{name}.npz")) for name in ("piece", "half-ka-v2-hm", "sfnnv16")}
     devices = {}
@@ -445,58 +481,59 @@ def main():
         return devices[key]
 
     results["copies"] = attempt("copies", lambda: (Gpu(NETWORKS["piece 256→1"][1]), host_copies())[1])
-    print(results["copies"], flush=True)
+    results["product_launch_us"] = attempt("launches", launch_cost)
+    print(results["copies"], results["product_launch_us"], flush=True)
+    def keep(group, what, work):
+        found = attempt(what, work)
+        if found:
+            results[group].append(found)
+            shown(found)
+
     # First the step itself: correctness and times of every network.
     for name, (set_name, shape) in NETWORKS.items():
         device, data = device_of(shape), sets[set_name]
-        by_product = shape.features < 8000
-        ways = [{"by_product": False}] + ([{"by_product": True}] if by_product else [])
-        for way in ways:
-            found = attempt(f"check of {name}", lambda: check(name, shape, data, way, device))
-            if found:
-                results["checks"].append({"network": name, **way, **found})
-                shown(results["checks"][-1])
-        for size in (16384, 65536, 4096):
-            found = attempt(f"{name} {size}", lambda: measure(name, shape, data, size, ways[-1], device))
-            if found:
-                results["steps"].append(found)
-                shown(found)
+        way = {"way": "product" if shape.features < 8000 else "atomics"}
+        for tried in [{"way": "atomics"}, {"way": "sorted"}] + ([way] if shape.features < 8000 else []):
+            keep("checks", f"check of {name}", lambda: {"network": name, **tried,
+                                                        **check(name, shape, data, tried, device)})
+        for tf32 in (False, True):
+            keep("checks", f"check of {name}", lambda: {"network": name, "tf32": tf32, **way,
+                                                        **check(name, shape, data, way, device, tf32)})
+            for size in (16384, 65536, 4096):
+                keep("steps", f"{name} {size}", lambda: measure(name, shape, data, size, way, device, tf32=tf32))
+            keep("operations", f"operations of {name}", lambda: operations(name, shape, data, 16384, way, device, tf32))
         save()
     # Variants at 16,384.
     for name, (set_name, shape) in NETWORKS.items():
         device, data = device_of(shape), sets[set_name]
-        product = shape.features < 8000
+        way = {"way": "product" if shape.features < 8000 else "atomics"}
         half = dataclasses.replace(shape, half_rows=True)
-        works = [("tf32", lambda: measure(name, shape, data, 16384, {"by_product": product}, device, tf32=True)),
-                 ("half", lambda: measure(name, half, data, 16384, {"by_product": product}, device_of(half)))]
-        if product:
-            works.append(("atomics", lambda: measure(name, shape, data, 16384, {"by_product": False}, device)))
-        if shape.hidden:
-            found = attempt("head", lambda: head_alone(name, shape, data, device))
-            if found:
-                results["heads"].append(found)
-                shown(found)
+        keep("variants", "half", lambda: measure(name, half, data, 16384, way, device_of(half)))
+        small = shape.features < 8000
+        others = [{"way": "atomics"}, {"way": "sorted"}] if small else [{"way": "sorted"}, {"way": "sorted", "part_size": 64}]
+        if shape.l1 == 256 and shape.hidden:
+            others += [{"way": "atomics", "lanes": lanes} for lanes in (512, 1024, 4096)]
+        if shape.l1 == 1024:
+            others += [{"way": "atomics", "lanes": lanes} for lanes in (512, 2048)]
+            others += [{"way": "sorted", "threads": 128}]
+        for options in others:
+            keep("variants", f"{name} {options}", lambda: measure(name, shape, data, 16384, options, device))
+        for options in [way, {"way": "sorted"}]:
+            keep("variants", "sparse", lambda: {"bias": 0.0, **with_bias(
+                0.0, lambda: measure(name, shape, data, 16384, options, device))})
         if name in ("half-ka-v2-hm 256→32→1", "stockfish-15.1"):
-            for options in ({"lanes": 2048}, {"lanes": 32768}, {"threads": 128}, {"threads": 512}):
-                works.append((str(options), lambda options=options: measure(name, shape, data, 16384, options, device)))
             doubled = dataclasses.replace(shape, features=shape.features + VIRTUAL)
-            works.append(("virtual indices", lambda: {"virtual_indices": True, **measure(
-                "virtual indices, " + name, doubled, with_virtual_indices(shape, data), 16384, {}, device)}))
-            scalar = ("-DSCALAR_ATOMICS=1",)
-            works.append(("scalar", lambda: {"scalar_atomics": True, **measure(
-                name, shape, data, 16384, {}, device_of(shape, scalar))}))
-        for what, work in works:
-            found = attempt(f"{name}, {what}", work)
-            if found:
-                results["variants"].append(found)
-                shown(found)
+            keep("variants", "virtual indices", lambda: {"virtual_indices": True, **measure(
+                "virtual indices, " + name, doubled, with_virtual_indices(shape, data), 16384, {}, device)})
+            scalar = device_of(shape, ("-DSCALAR_ATOMICS=1",))
+            keep("variants", "scalar", lambda: {"scalar_atomics": True, **measure(name, shape, data, 16384, {}, scalar)})
         save()
     torch.backends.cuda.matmul.allow_tf32 = False
     for name in ("piece 256→32→1", "half-ka-v2-hm 256→32→1"):
         set_name, shape = NETWORKS[name]
         half = dataclasses.replace(shape, half_rows=True)
         for label, chosen, way in [("f32", shape, {}), ("f16 rows", half, {}),
-                                   ("product", shape, {"by_product": shape.features < 8000})]:
+                                   ("product", shape, {"way": "product" if shape.features < 8000 else "sorted"})]:
             found = attempt("losses", lambda: losses_over(name, chosen, sets[set_name], way, device_of(chosen)))
             print(name, label, "losses of the first and last 20 steps:", found, flush=True)
             results.setdefault("losses", []).append({"network": name, "way": label, "losses": found})

@@ -172,7 +172,7 @@ def on_grid(layers, shape, grid):
 
 
 def check_gradients(name, shape, folder, rng):
-    """Outputs, losses and all gradients of a step with two batches, by both ways to the table's gradient."""
+    """Outputs, losses and all gradients of a step with two batches, by every way to the table's gradient."""
     device = Emulated(shape, folder)
     table, biases, layers = random_network(rng, shape)
     eval_batch, pqr_batch = random_batch(rng, shape, 9, False), random_batch(rng, shape, 4, True)
@@ -186,8 +186,8 @@ def check_gradients(name, shape, folder, rng):
     batches = [(eval_batch, losses[0]), (pqr_batch, losses[1])]
     expected = gradients_of(shape, network, batches, sparsity)
     worst = {}
-    for by_product in (False, True):
-        trainer = Trainer(device, shape, table, biases, layers, by_product=by_product, lanes=4)
+    for way in ("atomics", "sorted", "product"):
+        trainer = Trainer(device, shape, table, biases, layers, way=way, lanes=4, part_size=7)
         trainer.numbers[:6] = np.frombuffer(bytes(numbers_of("adam", 1, 1e-3)), "i4")
         for batch, loss in batches:
             batch_here = Batch(device, *batch)
@@ -213,8 +213,8 @@ def check_gradients(name, shape, folder, rng):
                 ours, theirs = ours[:, :inputs + 1], theirs[:, :inputs + 1]
             real = ours.shape[1] if ours.ndim > 1 else shape.l1
             ours, theirs = ours[..., :real], theirs[..., :real]
-            tolerance = 1e-4 if by_product and label in ("table", "biases") else 2e-5
-            off = near(ours, theirs, tolerance, f"{name}, by product {by_product}: gradient of {label}")
+            tolerance = 1e-4 if way == "product" and label in ("table", "biases") else 2e-5
+            off = near(ours, theirs, tolerance, f"{name}, {way}: gradient of {label}")
             worst[label] = max(worst.get(label, 0), off)
         padding = trainer.arrays["table"]["gradient"][:, shape.l1 + (shape.buckets if shape.psqt else 0):]
         assert not padding.any(), f"{name}: padding"
@@ -328,8 +328,8 @@ def check_divergence(folder, rng):
             table[batch[1][0][0], 0] = np.nan
         if what == "target":
             batch[3][4] = np.inf
-        for by_product in (False, True):
-            trainer = Trainer(device, shape, table, biases, layers, by_product=by_product, lanes=4)
+        for way in ("atomics", "sorted", "product"):
+            trainer = Trainer(device, shape, table, biases, layers, way=way, lanes=4)
             trainer.numbers[:6] = np.frombuffer(bytes(numbers_of("adam", 7, 1e-3)), "i4")
             here = Batch(device, *batch)
             trainer.forward(here)
@@ -342,13 +342,13 @@ def check_bfloat(folder):
     """Rounding to bfloat16, of numbers and what is none, against the next numbers of that format."""
     values = np.concatenate([np.random.default_rng(5).normal(size=20000) * 10.0 ** np.linspace(-30, 30, 20000),
                              [0.0, -0.0, 1.0, 256.0, 255.0, 3.38e38]]).astype("f4")
-    # By way of `differentiate`: crelu-like, with activations that pass every gradient.
+    # By way of `split_gradients_of`, with activations that pass every gradient.
     shape = Shape(3, 4, activation="relu")
     device = Emulated(shape, folder)
     values = values[:len(values) // 8 * 8]
     n = len(values) // 8
     table, biases, layers = random_network(np.random.default_rng(1), shape)
-    trainer = Trainer(device, shape, table, biases, layers, by_product=True)
+    trainer = Trainer(device, shape, table, biases, layers, way="product")
     offsets = [np.zeros(n + 1)] * 2
     batch = Batch(device, offsets, [np.zeros(0), np.zeros(0)], np.full(n, 9), np.zeros(n))
     trainer.sums, trainer.out = None, trainer.buffer("out", n, shape.out_stride)

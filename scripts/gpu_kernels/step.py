@@ -133,6 +133,8 @@ def packed(arguments):
 class Emulated:
     """The kernels as C++, on numpy arrays."""
 
+    multiprocessors = 1
+
     def __init__(self, shape, folder, compiler="c++"):
         flags = [f"-D{name}={value}" for name, value in shape.macros().items()]
         file = pathlib.Path(folder) / f"kernels-{abs(hash(tuple(flags))):x}.so"
@@ -154,8 +156,8 @@ class Emulated:
         array[...] = values
         return array
 
-    def download(self, array):
-        return array.copy()
+    def clear(self, array):
+        array[...] = 0
 
     def pointer(self, array):
         return None if array is None else array.ctypes.data
@@ -220,6 +222,7 @@ class Batch:
 
     def __init__(self, device, offsets, indices, pieces, targets):
         self.positions = len(pieces)
+        self.active = int(offsets[0][-1] + offsets[1][-1])
         self.kept = [device.upload(np.asarray(x, "i4")) for x in (*indices, *offsets)]
         pointers = [device.pointer(x) for x in self.kept]
         self.lists = Lists((Pointer * 2)(*pointers[:2]), (Pointer * 2)(*pointers[2:]))
@@ -232,11 +235,13 @@ class Batch:
 class Trainer:
     """A network with its optimiser's state on a device."""
 
-    def __init__(self, device, shape, table, biases, layers, virtual=None, slow=False, limits=None, by_product=False,
-                 lanes=8192, threads=256):
+    def __init__(self, device, shape, table, biases, layers, virtual=None, slow=False, limits=None, way="atomics",
+                 lanes=None, threads=256, part_size=32):
         """`table`: [features, stride]; `layers`: [outputs, padded inputs] each, biases in the column after the inputs;
-        `virtual`: (starts, inputs, number of virtual inputs)."""
-        self.device, self.shape, self.by_product, self.lanes, self.threads = device, shape, by_product, lanes, threads
+        `virtual`: (starts, inputs, number of virtual inputs); `way`: of the table's gradient, atomics, sorted or
+        product."""
+        self.device, self.shape, self.way, self.lanes, self.threads = device, shape, way, lanes, threads
+        self.part_size = part_size
         limits = {"table": 2.0, "narrow": 0.5, "layer": 1.9, "grid": 64.0, **(limits or {})}
         self.columns = padded(shape.features + 1, 8)
         self.state = device.zeros(1, dtype=STATE)
@@ -353,7 +358,10 @@ class Trainer:
         head.output_gradients = pointer(self.psqt_gradients)
         head.gradients_1 = pointer(g1) if train else None
         ends = (ctypes.c_int(batch.samples), Pointer(pointer(self.state)), Pointer(pointer(self.numbers)))
-        grid, block = (-(-batch.samples // 64), 1), (64, 1)
+        if train and shape.buckets > 1:
+            for gradients in [g1, *([g2] if last > 1 else []), *([g3] if last > 0 else [])]:
+                device.clear(gradients)
+        grid, block = (-(-batch.samples // 32), 1), (32, 1)
         if batch.each == 1:
             device.launch("head_eval", grid, block, head, Pointer(pointer(batch.targets)), loss, *ends)
         else:
@@ -379,10 +387,24 @@ class Trainer:
         across, down = self.block()
         gradient = self.arrays["table"]["gradient"]
         ends = self.gradient_arguments(batch, sparsity)
-        if not self.by_product:
-            grid = (max(1, min(-(-n // down), self.lanes // down)), 2)
-            device.launch("add_to_rows", grid, (across, down), Pointer(pointer(gradient)),
-                          Pointer(pointer(self.arrays["biases"]["gradient"])), batch.lists, *ends)
+        # One wave of blocks, as far as they fit: every thread adds to the biases, which is slow.
+        lanes = self.lanes or device.multiprocessors * 2048 // (across * 2)
+        grid = (max(1, min(-(-n // down), lanes // down)), 2)
+        biases = Pointer(pointer(self.arrays["biases"]["gradient"]))
+        if self.way == "atomics":
+            device.launch("add_to_rows", grid, (across, down), Pointer(pointer(gradient)), biases, batch.lists, *ends)
+            return
+        if self.way == "sorted":
+            gradients = self.buffer("gradients", 2 * n, shape.stride)
+            device.launch("sum_gradients_of", grid, (across, down), Pointer(pointer(gradients)), biases, *ends)
+            entries = self.sort(batch)
+            fours = shape.stride // 4
+            across = min(padded(fours, 32), self.threads) if fours > 16 else fours
+            down = max(1, self.threads // across)
+            parts = -(-batch.active // self.part_size)
+            device.launch("add_sorted", (-(-parts // down), 1), (across, down), Pointer(pointer(gradient)),
+                          Pointer(pointer(gradients)), Pointer(pointer(entries)), batch.lists, ctypes.c_int(n),
+                          ctypes.c_int(self.part_size))
             return
         active = self.buffer("active", 2 * n, self.columns, dtype="u2")
         high, low = (self.buffer(name, 2 * n, shape.stride, dtype="u2") for name in ("high", "low"))
@@ -391,10 +413,25 @@ class Trainer:
         device.launch("active_rows", (-(-n // max(1, 256 // wide)), 2), (wide, max(1, 256 // wide)),
                       Pointer(pointer(active)), batch.lists, ctypes.c_int(shape.features), ctypes.c_int(self.columns),
                       ctypes.c_int(n))
-        device.launch("differentiate", (-(-n // down), 2), (across, down), Pointer(pointer(high)),
+        device.launch("split_gradients_of", (-(-n // down), 2), (across, down), Pointer(pointer(high)),
                       Pointer(pointer(low)), *ends)
         device.add_bfloat_product(active, high, gradient)
         device.add_bfloat_product(active, low, gradient)
+
+    def sort(self, batch):
+        """The active features of a batch by feature."""
+        device, n, features = self.device, batch.positions, self.shape.features
+        most = padded(batch.active, 1 << 16)
+        counts, sums = self.buffer("counts", features, dtype="i4"), self.buffer("count sums", features // 64 + 1, dtype="i4")
+        entries = self.buffer("entries", most, 2, dtype="i4")
+        device.clear(counts)
+        of = lambda array: Pointer(device.pointer(array))
+        per_position, per_part = ((-(-n // 128), 2), (128, 1)), ((-(-features // 64 // 128) + 1, 1), (128, 1))
+        device.launch("count_features", *per_position, of(counts), batch.lists, ctypes.c_int(n))
+        device.launch("sum_counts", *per_part, of(sums), of(counts), ctypes.c_int(features))
+        device.launch("start_features", *per_part, of(counts), of(sums), ctypes.c_int(features))
+        device.launch("place_features", *per_position, of(entries), of(counts), batch.lists, ctypes.c_int(n))
+        return entries
 
     def squares(self):
         """Adds up the squares of the gradient; needs `squares` of the state at zero."""

@@ -24,12 +24,16 @@ struct alignas(16) float4 {
 struct alignas(8) uint2 {
     unsigned x, y;
 };
+struct alignas(8) int2 {
+    int x, y;
+};
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
 
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+static int2 make_int2(int x, int y) { return {x, y}; }
 static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 template <class To, class From>
@@ -46,8 +50,10 @@ static float half_to_float(unsigned short x) { return bits_of<_Float16>(x); }
 static unsigned short float_to_half(float x) { return bits_of<unsigned short>((_Float16)x); }
 
 template <class Number>
-static void atomicAdd(Number* to, Number x) {
+static Number atomicAdd(Number* to, Number x) {
+    Number before = *to;
     *to += x;
+    return before;
 }
 
 static void add_four(float* to, const float* x) {
@@ -80,7 +86,13 @@ extern "C" bool launch(const char* name, const unsigned* grid, const unsigned* b
     if (std::strcmp(name, #kernel) == 0) return run(kernel, arguments), true
     KERNEL(accumulate);
     KERNEL(add_to_rows);
-    KERNEL(differentiate);
+    KERNEL(sum_gradients_of);
+    KERNEL(count_features);
+    KERNEL(sum_counts);
+    KERNEL(start_features);
+    KERNEL(place_features);
+    KERNEL(add_sorted);
+    KERNEL(split_gradients_of);
     KERNEL(active_rows);
     KERNEL(head_eval);
     KERNEL(head_pqr);

@@ -10,8 +10,10 @@
 //   (product)            activations · first layer → z1, of all stacks, biases included
 //   head_eval, head_pqr  z1 → outputs, losses, gradients of z1, and the factors of the other layers' gradients
 //   (products)           gradients of the activations and of every dense layer
-//   add_to_rows          gradients of the activations → rows of the table's gradient, by atomics
-//     or differentiate, active_rows, and a product of matrices: faster for small sets
+//   gradients of the activations → rows of the table's gradient, in one of three ways:
+//     add_to_rows          by atomics
+//     sum_gradients_of, count_features, start_features, place_features, add_sorted   by lists of positions by feature
+//     split_gradients_of, active_rows, and a product of matrices                     for small sets
 //   gradient_squares     if long gradients are scaled down
 //   update               Adam and its kin, twice: first virtual rows and small arrays, then the table
 //
@@ -299,17 +301,22 @@ extern "C" __global__ void add_to_rows(float* rows, float* biases, Lists lists, 
         for (int position = first; position < positions; position += apart) {
             Four x[GROUPS];
             sum_gradients(sums, out, out_gradients, sparsity, positions, side, position, column, x);
-            bool zero = true;
+            bool zero[GROUPS];
             for (int group = 0; group < GROUPS; group++) {
+                zero[group] = true;
                 for (int k = 0; k < 4; k++) {
                     total[group].v[k] += x[group].v[k];
-                    zero = zero && x[group].v[k] == 0.0f;
+                    zero[group] = zero[group] && x[group].v[k] == 0.0f;
                 }
             }
-            if (zero) continue;
-            for (int i = offsets[position]; i < offsets[position + 1]; i++) {
+            if (zero[0] && zero[GROUPS - 1]) continue;
+            int end = offsets[position + 1];
+            #pragma unroll 4
+            for (int i = offsets[position]; i < end; i++) {
                 float* row = rows + (size_t)list[i] * STRIDE;
-                for (int group = 0; group < GROUPS; group++) add_columns(row, column + group * WIDTH, x[group]);
+                for (int group = 0; group < GROUPS; group++) {
+                    if (!zero[group]) add_columns(row, column + group * WIDTH, x[group]);
+                }
             }
         }
         for (int group = 0; group < GROUPS; group++) {
@@ -329,12 +336,128 @@ extern "C" __global__ void add_to_rows(float* rows, float* biases, Lists lists, 
     }
 }
 
+// The gradients of the sums, [2, positions, STRIDE]; adds those of the biases. Threads as `add_to_rows`.
+extern "C" __global__ void sum_gradients_of(float* gradients, float* biases, const float* sums, const float* out,
+                                            const float* out_gradients, const float* output_gradients,
+                                            const unsigned char* pieces, float sparsity, int positions, State* state,
+                                            const Step* step) {
+    int side = blockIdx.y;
+    int first = blockIdx.x * blockDim.y + threadIdx.y;
+    int apart = gridDim.x * blockDim.y;
+    for (int four = threadIdx.x; four < FOURS; four += blockDim.x) {
+        int column = 4 * four;
+        Four total[GROUPS] = {};
+        for (int position = first; position < positions; position += apart) {
+            Four x[GROUPS];
+            sum_gradients(sums, out, out_gradients, sparsity, positions, side, position, column, x);
+            float* row = gradients + ((size_t)side * positions + position) * STRIDE;
+            for (int group = 0; group < GROUPS; group++) {
+                for (int k = 0; k < 4; k++) total[group].v[k] += x[group].v[k];
+                if (ALIGNED) {
+                    store(row + column + group * WIDTH, x[group]);
+                } else {
+                    for (int k = 0; k < 4 && column + k < WIDTH; k++) row[column + group * WIDTH + k] = x[group].v[k];
+                }
+            }
+        }
+        for (int group = 0; group < GROUPS; group++) {
+            add_columns(biases, column + group * WIDTH, total[group]);
+            for (int k = 0; k < 4; k++) {
+                if (!finite(total[group].v[k])) note_divergence(state, step);
+            }
+        }
+    }
+    for (int position = first; position < positions; position += apart) {
+        float* row = gradients + ((size_t)side * positions + position) * STRIDE + L1;
+        int bucket = PSQT ? bucket_of(pieces[position]) : -1;
+        for (int k = threadIdx.x; k < STRIDE - L1; k += blockDim.x) {
+            row[k] = k == bucket ? psqt_gradient(output_gradients, position, side) : 0.0f;
+        }
+    }
+}
+
+// Adds to `counts`, by feature, how many accumulators have it. One thread per position; blocks: y the side.
+extern "C" __global__ void count_features(int* counts, Lists lists, int positions) {
+    int position = blockIdx.x * blockDim.x + threadIdx.x;
+    if (position >= positions) return;
+    const int* offsets = lists.offsets[blockIdx.y];
+    for (int i = offsets[position]; i < offsets[position + 1]; i++) atomicAdd(counts + lists.indices[blockIdx.y][i], 1);
+}
+
+// Features per thread of `sum_counts` and `start_features`.
+constexpr int SCANNED = 64;
+
+// The sums of every SCANNED counts.
+extern "C" __global__ void sum_counts(int* sums, const int* counts, int features) {
+    int part = blockIdx.x * blockDim.x + threadIdx.x;
+    if (part * SCANNED >= features) return;
+    int sum = 0;
+    for (int f = part * SCANNED; f < (part + 1) * SCANNED && f < features; f++) sum += counts[f];
+    sums[part] = sum;
+}
+
+// Replaces every feature's count by the place of its first entry.
+extern "C" __global__ void start_features(int* counts, const int* sums, int features) {
+    int part = blockIdx.x * blockDim.x + threadIdx.x;
+    if (part * SCANNED >= features) return;
+    int start = 0;
+    #pragma unroll 8
+    for (int before = 0; before < part; before++) start += sums[before];
+    for (int f = part * SCANNED; f < (part + 1) * SCANNED && f < features; f++) {
+        int count = counts[f];
+        counts[f] = start;
+        start += count;
+    }
+}
+
+// Writes every active feature with the row of its gradient, by feature. `places`, from `start_features`, advance.
+extern "C" __global__ void place_features(int2* entries, int* places, Lists lists, int positions) {
+    int position = blockIdx.x * blockDim.x + threadIdx.x;
+    if (position >= positions) return;
+    const int* list = lists.indices[blockIdx.y];
+    int end = lists.offsets[blockIdx.y][position + 1];
+    #pragma unroll 4
+    for (int i = lists.offsets[blockIdx.y][position]; i < end; i++) {
+        entries[atomicAdd(places + list[i], 1)] = make_int2(list[i], blockIdx.y * positions + position);
+    }
+}
+
+// Adds the gradients of the entries to the rows of their features, a few entries per thread, so that a thread adds to
+// memory once for every feature it meets. Their number is that of the lists. Threads: x over columns, y and blocks over
+// parts.
+extern "C" __global__ void add_sorted(float* rows, const float* gradients, const int2* entries, Lists lists,
+                                      int positions, int part_size) {
+    int number = lists.offsets[0][positions] + lists.offsets[1][positions];
+    int begin = (blockIdx.x * blockDim.y + threadIdx.y) * part_size;
+    int end = begin + part_size < number ? begin + part_size : number;
+    if (begin >= end) return;
+    for (int column = 4 * threadIdx.x; column < STRIDE; column += 4 * blockDim.x) {
+        Four total = {};
+        int feature = entries[begin].x;
+        for (int i = begin; i < end; i += 4) {
+            int2 some[4];
+            Four x[4];
+            for (int k = 0; k < 4; k++) some[k] = entries[i + k < end ? i + k : end - 1];
+            for (int k = 0; k < 4; k++) x[k] = load(gradients + (size_t)some[k].y * STRIDE + column);
+            for (int k = 0; k < 4 && i + k < end; k++) {
+                if (some[k].x != feature) {
+                    add_four(rows + (size_t)feature * STRIDE + column, total.v);
+                    total = {};
+                    feature = some[k].x;
+                }
+                for (int c = 0; c < 4; c++) total.v[c] += x[k].v[c];
+            }
+        }
+        add_four(rows + (size_t)feature * STRIDE + column, total.v);
+    }
+}
+
 // The gradients of the sums, [2, positions, STRIDE], as two summands in bfloat16 each: `high` + `low` is exact to
 // sixteen bits. Threads as `accumulate`.
-extern "C" __global__ void differentiate(unsigned short* high, unsigned short* low, const float* sums, const float* out,
-                                         const float* out_gradients, const float* output_gradients,
-                                         const unsigned char* pieces, float sparsity, int positions, State* state,
-                                         const Step* step) {
+extern "C" __global__ void split_gradients_of(unsigned short* high, unsigned short* low, const float* sums,
+                                              const float* out, const float* out_gradients,
+                                              const float* output_gradients, const unsigned char* pieces,
+                                              float sparsity, int positions, State* state, const Step* step) {
     int position = blockIdx.x * blockDim.y + threadIdx.y;
     int side = blockIdx.y;
     if (position >= positions) return;
@@ -406,8 +529,10 @@ constexpr int OUTPUT_INPUTS = HIDDEN == 1 ? A1 : (CONCATENATED ? A1 : 0) + A2;
 constexpr int X2_STRIDE = (A1 + 1 + 3) / 4 * 4;
 constexpr int X3_STRIDE = (OUTPUT_INPUTS + 1 + 3) / 4 * 4;
 constexpr int Z1_STRIDE = BUCKETS * OUTPUTS_1;
-// Loops over more inputs are not unrolled, and their arrays not kept in registers.
-constexpr int UNROLL_1 = A1 <= 64 ? (A1 > 0 ? A1 : 1) : 4;
+// Arrays of more than 64 inputs are not kept in registers, nor loops over them unrolled.
+constexpr int FOURS_2 = X2_STRIDE / 4;
+constexpr int UNROLL_FOURS = FOURS_2 <= 17 ? FOURS_2 : 1;
+constexpr int UNROLL_INPUTS = 4 * UNROLL_FOURS;
 
 // The activations of a hidden layer's sum; of dual, the second goes after those of all neurons.
 __device__ inline float activated(int activation, float x) {
@@ -440,12 +565,13 @@ struct Head {
     const Row* table;
     Lists lists;
     const unsigned char* pieces;
-    // The gradients of z1, like it; null: no gradients are wanted.
+    // The gradients of z1, like it; null: no gradients are wanted. These and the two below are cleared before, if there
+    // are several buckets: of every position, those of its own bucket are written.
     float* gradients_1;
     // Inputs of the later layers, with ones: [positions, X2_STRIDE] and [positions, X3_STRIDE].
     float* inputs_2;
     float* inputs_3;
-    // Gradients of their sums, zero in other buckets: [positions, BUCKETS · H2] and [positions, BUCKETS].
+    // Gradients of their sums: [positions, BUCKETS · H2] and [positions, BUCKETS].
     float* gradients_2;
     float* gradients_3;
     // Gradients of the outputs, for PSQT: [positions].
@@ -455,29 +581,37 @@ struct Head {
     unsigned char* preferred;
 };
 
-// The network's output; fills the activations of the first hidden layer and the sums of the second.
-__device__ inline float output_of(const Head& head, int position, int bucket, float* h1, float* z2) {
+// The network's output; fills the inputs of the second layer, with their one, and the sums of the second hidden layer.
+__device__ inline float output_of(const Head& head, int position, int bucket, float* x2, float* z2) {
     const float* z = head.z1 + (size_t)position * Z1_STRIDE + bucket * OUTPUTS_1;
     float y = 0.0f;
     if (HIDDEN == 0) y = z[0];
     if (HIDDEN > 0) {
-        #pragma unroll UNROLL_1
-        for (int i = 0; i < H1; i++) {
-            h1[i] = activated(HIDDEN_ACTIVATION_1, z[i]);
-            if (HIDDEN_ACTIVATION_1 == DUAL) h1[H1 + i] = clipped(z[i]);
+        #pragma unroll UNROLL_INPUTS
+        for (int i = 0; i < X2_STRIDE; i++) {
+            if (i < H1) {
+                x2[i] = activated(HIDDEN_ACTIVATION_1, z[i]);
+            } else if (i < A1) {
+                x2[i] = clipped(z[i - H1]);
+            } else {
+                x2[i] = i == A1 ? 1.0f : 0.0f;
+            }
         }
         const float* w3 = head.weights_3 + bucket * X3_STRIDE;
         y = w3[OUTPUT_INPUTS];
         if (HIDDEN == 1 || CONCATENATED) {
-            #pragma unroll UNROLL_1
-            for (int i = 0; i < A1; i++) y += w3[i] * h1[i];
+            #pragma unroll UNROLL_INPUTS
+            for (int i = 0; i < A1; i++) y += w3[i] * x2[i];
         }
         const float* w2 = head.weights_2 + (size_t)bucket * H2 * X2_STRIDE;
         constexpr int before = CONCATENATED ? A1 : 0;
         for (int j = 0; HIDDEN > 1 && j < H2; j++) {
-            float sum = w2[j * X2_STRIDE + A1];
-            #pragma unroll UNROLL_1
-            for (int i = 0; i < A1; i++) sum += w2[j * X2_STRIDE + i] * h1[i];
+            float sum = 0.0f;
+            #pragma unroll UNROLL_FOURS
+            for (int i = 0; i < FOURS_2; i++) {
+                Four w = load(w2 + j * X2_STRIDE + 4 * i);
+                for (int k = 0; k < 4; k++) sum += w.v[k] * x2[4 * i + k];
+            }
             z2[j] = sum;
             y += w3[before + j] * activated(HIDDEN_ACTIVATION_2, sum);
             if (HIDDEN_ACTIVATION_2 == DUAL) y += w3[before + H2 + j] * clipped(sum);
@@ -489,8 +623,9 @@ __device__ inline float output_of(const Head& head, int position, int bucket, fl
         float sides[2] = {0.0f, 0.0f};
         for (int side = 0; side < 2; side++) {
             const int* offsets = head.lists.offsets[side];
+            int end = offsets[position + 1];
             #pragma unroll 8
-            for (int i = offsets[position]; i < offsets[position + 1]; i++) {
+            for (int i = offsets[position]; i < end; i++) {
                 sides[side] += value_of(head.table[(size_t)head.lists.indices[side][i] * STRIDE + L1 + bucket]);
             }
         }
@@ -500,14 +635,10 @@ __device__ inline float output_of(const Head& head, int position, int bucket, fl
 }
 
 // Writes everything that depends on the gradient of a position's output.
-__device__ inline void write_gradients(const Head& head, int position, int bucket, const float* h1, const float* z2,
+__device__ inline void write_gradients(const Head& head, int position, int bucket, const float* x2, const float* z2,
                                        float gradient) {
     const float* z = head.z1 + (size_t)position * Z1_STRIDE + bucket * OUTPUTS_1;
-    float* g1 = head.gradients_1 + (size_t)position * Z1_STRIDE;
-    for (int i = 0; BUCKETS > 1 && i < Z1_STRIDE; i++) {
-        if (i / OUTPUTS_1 != bucket) g1[i] = 0.0f;
-    }
-    g1 += bucket * OUTPUTS_1;
+    float* g1 = head.gradients_1 + (size_t)position * Z1_STRIDE + bucket * OUTPUTS_1;
     if (PSQT) head.output_gradients[position] = gradient;
     if (HIDDEN == 0) {
         g1[0] = gradient;
@@ -516,47 +647,46 @@ __device__ inline void write_gradients(const Head& head, int position, int bucke
     constexpr int before = CONCATENATED ? A1 : 0;
     const float* w3 = head.weights_3 + bucket * X3_STRIDE;
     float* x3 = head.inputs_3 + (size_t)position * X3_STRIDE;
-    for (int s = 0; s < BUCKETS; s++) head.gradients_3[(size_t)position * BUCKETS + s] = s == bucket ? gradient : 0.0f;
+    head.gradients_3[(size_t)position * BUCKETS + bucket] = gradient;
     for (int i = OUTPUT_INPUTS; i < X3_STRIDE; i++) x3[i] = i == OUTPUT_INPUTS ? 1.0f : 0.0f;
-    // Of the first hidden layer's activations.
-    float of_h1[A1 + 1];
-    #pragma unroll UNROLL_1
-    for (int i = 0; i < A1; i++) {
-        bool read = HIDDEN == 1 || CONCATENATED;
-        of_h1[i] = read ? gradient * w3[i] : 0.0f;
-        if (read) x3[i] = h1[i];
+    // Of the inputs of the second layer.
+    float of_x2[X2_STRIDE];
+    constexpr bool read = HIDDEN == 1 || CONCATENATED;
+    #pragma unroll UNROLL_INPUTS
+    for (int i = 0; i < X2_STRIDE; i++) {
+        of_x2[i] = read && i < A1 ? gradient * w3[i] : 0.0f;
+        if (read && i < A1) x3[i] = x2[i];
     }
     if (HIDDEN > 1) {
         const float* w2 = head.weights_2 + (size_t)bucket * H2 * X2_STRIDE;
-        float* x2 = head.inputs_2 + (size_t)position * X2_STRIDE;
-        float* g2 = head.gradients_2 + (size_t)position * BUCKETS * H2;
-        #pragma unroll UNROLL_1
-        for (int i = 0; i < A1; i++) x2[i] = h1[i];
-        for (int i = A1; i < X2_STRIDE; i++) x2[i] = i == A1 ? 1.0f : 0.0f;
-        for (int i = 0; BUCKETS > 1 && i < BUCKETS * H2; i++) {
-            if (i / (H2 > 0 ? H2 : 1) != bucket) g2[i] = 0.0f;
+        float* inputs = head.inputs_2 + (size_t)position * X2_STRIDE;
+        float* g2 = head.gradients_2 + ((size_t)position * BUCKETS + bucket) * H2;
+        #pragma unroll UNROLL_FOURS
+        for (int i = 0; i < FOURS_2; i++) {
+            store(inputs + 4 * i, {{x2[4 * i], x2[4 * i + 1], x2[4 * i + 2], x2[4 * i + 3]}});
         }
         for (int j = 0; j < H2; j++) {
-            bool dual = HIDDEN_ACTIVATION_2 == DUAL;
+            constexpr bool dual = HIDDEN_ACTIVATION_2 == DUAL;
             x3[before + j] = activated(HIDDEN_ACTIVATION_2, z2[j]);
             if (dual) x3[before + H2 + j] = clipped(z2[j]);
             float of_clipped = dual ? gradient * w3[before + H2 + j] : 0.0f;
             float of_sum = sum_gradient(HIDDEN_ACTIVATION_2, z2[j], gradient * w3[before + j], of_clipped);
-            g2[bucket * H2 + j] = of_sum;
-            #pragma unroll UNROLL_1
-            for (int i = 0; i < A1; i++) of_h1[i] += of_sum * w2[j * X2_STRIDE + i];
+            g2[j] = of_sum;
+            #pragma unroll UNROLL_FOURS
+            for (int i = 0; i < FOURS_2; i++) {
+                Four w = load(w2 + j * X2_STRIDE + 4 * i);
+                for (int k = 0; k < 4; k++) of_x2[4 * i + k] += of_sum * w.v[k];
+            }
         }
     }
-    if (OUTPUTS_1 > H1) g1[H1] = 0.0f;
-    #pragma unroll UNROLL_1
-    for (int i = 0; i < H1; i++) {
-        float second = HIDDEN_ACTIVATION_1 == DUAL ? of_h1[H1 + i] : 0.0f;
-        float of_sum = sum_gradient(HIDDEN_ACTIVATION_1, z[i], of_h1[i], second);
+    #pragma unroll UNROLL_INPUTS
+    for (int i = 0; i < OUTPUTS_1; i++) {
+        float second = HIDDEN_ACTIVATION_1 == DUAL && i < H1 ? of_x2[H1 + i] : 0.0f;
+        float of_sum = i < H1 ? sum_gradient(HIDDEN_ACTIVATION_1, z[i], of_x2[i], second) : 0.0f;
         if (i == SKIP_ADDED) of_sum += gradient;
         if (i == SKIP_SUBTRACTED) of_sum -= gradient;
         g1[i] = of_sum;
     }
-    if (SKIP_ADDED >= H1) g1[H1] = gradient;
 }
 
 __device__ inline double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
@@ -603,14 +733,14 @@ __device__ inline void head(const Head& head, const float* targets, const Loss& 
     double counted = 0.0;
     double preferred = 0.0;
     if (sample < samples) {
-        float h1[A1 + 1];
+        float x2[X2_STRIDE];
         float z2[H2 + 1];
         double outputs[EACH];
         double slopes[EACH];
         for (int n = 0; n < EACH; n++) {
             int position = sample * EACH + n;
             // As the kernels on the CPU: an output in centipawns is a float.
-            outputs[n] = output_of(head, position, bucket_of(head.pieces[position]), h1, z2) * (float)loss.centipawns;
+            outputs[n] = output_of(head, position, bucket_of(head.pieces[position]), x2, z2) * (float)loss.centipawns;
         }
         if (EACH == 1) {
             value = eval_loss(loss, outputs[0], targets[sample], slopes);
@@ -625,10 +755,10 @@ __device__ inline void head(const Head& head, const float* targets, const Loss& 
         for (int n = 0; n < EACH && head.gradients_1; n++) {
             int position = sample * EACH + n;
             int bucket = bucket_of(head.pieces[position]);
-            if (EACH > 1) output_of(head, position, bucket, h1, z2);
+            if (EACH > 1) output_of(head, position, bucket, x2, z2);
             float gradient = (float)(slopes[n] * loss.weight * loss.centipawns);
             all_finite = all_finite && finite(gradient);
-            write_gradients(head, position, bucket, h1, z2, gradient);
+            write_gradients(head, position, bucket, x2, z2, gradient);
         }
         if (!all_finite) note_divergence(state, step);
     }

@@ -27,11 +27,11 @@ __device__ inline unsigned short float_to_half(float x) {
     return y;
 }
 
-// Adds four floats to memory, at a multiple of 16 bytes.
+// Adds four floats to memory, at a multiple of 16 bytes. The compiler may move loads of other memory across it.
 __device__ inline void add_four(float* to, const float* x) {
 #if __CUDA_ARCH__ >= 900 && !defined(SCALAR_ATOMICS)
-    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
-                 : "memory");
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]),
+                 "f"(x[3]));
 #else
     for (int k = 0; k < 4; k++) {
         if (x[k] != 0.0f) atomicAdd(to + k, x[k]);
