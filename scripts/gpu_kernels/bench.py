@@ -15,7 +15,7 @@ import time
 import numpy as np
 import torch
 
-from step import STATE, Batch, Loss, Pointer, Shape, Trainer, compile_for_gpu, find_nvrtc, numbers_of
+from step import STATE, Batch, Loss, Pointer, Shape, Trainer, compile_for_gpu, find_nvrtc, numbers_of, padded
 
 STARTED = time.time()
 BUDGET = float(sys.argv[3]) if len(sys.argv) > 3 else 200.0
@@ -363,6 +363,48 @@ def operations(name, shape, data, size, variant, device, tf32=False):
     return result
 
 
+def by_size(data, copies, l1, device_of):
+    """Backward passes of (768 · copies → l1) × 2 → 32 → 1, by every way."""
+    shape = Shape(768 * copies, l1, (32,), activation="screlu")
+    random = np.random.default_rng(3)
+    moved = {key: data[key] for key in ("piece_count", "score")}
+    for side in ("stm", "nstm"):
+        counts = np.diff(data[side + "_off"].astype(np.int64))
+        bucket = np.repeat(random.integers(0, copies, len(counts)), counts)
+        moved[side + "_idx"] = (data[side + "_idx"] + 768 * bucket).astype(np.int32)
+        moved[side + "_off"] = data[side + "_off"]
+    device = device_of(shape)
+    batches = [Batch(device, *batch) for batch in host_batches(moved, 16384)]
+    result = {"features": shape.features, "l1": l1, "batch": 16384}
+    for way in ("atomics", "sorted", "product"):
+        trainer = trainer_of("piece", shape, device, way=way)
+        set_step(trainer, 1000, 0.0)
+        step_of(trainer, batches[0], Loss(**EVAL, weight=1 / 16384))
+        graphs = [graph_of(lambda batch=batch: trainer.backward(batch)) for batch in batches]
+        result[f"{way}_ms"] = milliseconds(graphs, 10)
+    return result
+
+
+def products(features, l1):
+    """Layouts of the product for the table's gradient, 16,384 positions."""
+    columns, rows = padded(features + 1, 8), 2 * 16384
+    active = (torch.rand(rows, columns, device="cuda") < 0.02).bfloat16()
+    high = torch.randn(rows, l1, device="cuda").bfloat16()
+    both = torch.randn(rows, 2 * l1, device="cuda").bfloat16()
+    out, wide = torch.zeros(columns, l1, device="cuda"), torch.zeros(columns, 2 * l1, device="cuda")
+    turned = torch.zeros(l1, columns, device="cuda")
+    ways = {
+        "add, half": lambda: torch.addmm(out, active.t(), high, out_dtype=torch.float32, out=out),
+        "half": lambda: torch.mm(active.t(), high, out_dtype=torch.float32, out=out),
+        "both": lambda: torch.mm(active.t(), both, out_dtype=torch.float32, out=wide),
+        "turned half": lambda: torch.mm(high.t(), active, out_dtype=torch.float32, out=turned),
+        "half, f16": lambda: torch.mm(active.half().t(), high.half(), out_dtype=torch.float32, out=out),
+    }
+    return {"features": features, "l1": l1,
+            **{what: milliseconds([graph_of(lambda: [work() for _ in range(4)])], 10) / 4
+               for what, work in ways.items()}}
+
+
 def losses_over(name, shape, data, variant, device, steps=200):
     """Mean losses of the first and the last steps of a short training."""
     batches = [Batch(device, *batch) for batch in host_batches(data, 4096)]
@@ -446,7 +488,7 @@ def launch_cost():
 def main():
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     results = {"card": torch.cuda.get_device_name(), "torch": torch.__version__, "checks": [], "steps": [],
-               "variants": [], "operations": []}
+               "variants": [], "operations": [], "sizes": []}
 
     def save():
         out.joinpath("kernels.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))
@@ -529,6 +571,11 @@ def main():
             keep("variants", "scalar", lambda: {"scalar_atomics": True, **measure(name, shape, data, 16384, {}, scalar)})
         save()
     torch.backends.cuda.matmul.allow_tf32 = False
+    for l1 in (256, 1024):
+        for copies in (1, 2, 4, 8, 16):
+            keep("sizes", f"{768 * copies} features, {l1}",
+                 lambda: by_size(sets["piece"], copies, l1, device_of))
+        keep("sizes", "products", lambda: products(768, l1))
     for name in ("piece 256→32→1", "half-ka-v2-hm 256→32→1"):
         set_name, shape = NETWORKS[name]
         half = dataclasses.replace(shape, half_rows=True)
