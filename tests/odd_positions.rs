@@ -3,10 +3,10 @@
 
 mod common;
 
+use fsbench::alpha_beta::{Game, Iteration, Limits, MAX_PLY, Score, Searcher};
 use fsbench::engine::{BackEnd, Model};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Scheme, quantise};
-use fsbench::search::{Game, Iteration, Limits, MAX_PLY, Score, Searcher};
 use fsbench::units::Seed;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fsbench::chess::Chess;
 use fsbench::data::{Record, Sample};
-use fsbench::pipeline::generate::FinishedGame;
+use fsbench::generate::FinishedGame;
 use fsbench::pipeline::{Journal, label};
 #[cfg(feature = "report")]
 use fsbench::play::MatchGame;
@@ -87,7 +87,7 @@ fn check_game(line: &str) {
     let again = FinishedGame::from_entry(&game.to_entry().expect("JSON")).expect("just written");
     assert_eq!(again, game);
     game.pgn(None);
-    let _ = fsbench::pipeline::generate::samples_of(&game);
+    let _ = fsbench::generate::samples_of(&game);
 }
 
 #[cfg(feature = "report")]

@@ -4,24 +4,24 @@
 //! read, an experiment is only parsed, and a UCI dialogue is answered. The fuzz targets and `tests/fuzz_seeds.rs` share
 //! these functions.
 
+mod alpha_beta;
 mod data;
 mod definition;
 #[cfg(feature = "report")]
 mod documents;
 mod journal;
 mod network;
-mod search;
 mod service;
 
 use std::path::PathBuf;
 
+pub use alpha_beta::uci;
 pub use data::{binpack, bulletformat, fsd, pgn, text};
 pub use definition::definition;
 #[cfg(feature = "report")]
 pub use documents::{experiment, record};
 pub use journal::journal;
 pub use network::{bullet_raw, nnue, safetensors};
-pub use search::uci;
 pub use service::service_client;
 
 /// A check of one input.

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::net::NetArgument;
 use super::{Failure, Format, print_json};
+use crate::alpha_beta::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, TranspositionTable, bench};
 use crate::cpu;
 use crate::engine::BackEnd;
-use crate::search::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, TranspositionTable, bench};
 
 /// Search fixed positions to a fixed depth: the node count is a signature, the same on every CPU
 #[derive(Debug, clap::Args)]

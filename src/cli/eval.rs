@@ -9,9 +9,9 @@ use shakmaty::Position;
 use super::input::answer_each_line;
 use super::net::NetArgument;
 use super::{Failure, Format, print_json};
+use crate::alpha_beta::PlayingNetwork;
 use crate::chess::parse_fen;
 use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
-use crate::search::PlayingNetwork;
 
 /// Score positions with a network
 #[derive(Debug, clap::Args)]

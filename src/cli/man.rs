@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use super::{Failure, VERSION, refuse_existing};
+use super::{Failure, refuse_existing};
+use crate::VERSION;
 use crate::output;
 
 /// Write man pages of fsbench and all its commands

@@ -15,6 +15,7 @@ use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
 use super::sprt::{self, SprtArguments};
 use super::{Failure, Format, interrupt, match_shard, progress_bar};
+use crate::alpha_beta::{TranspositionTable, search_digest};
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::{EngineFault, EngineSpec};
 use crate::play::{
@@ -23,7 +24,6 @@ use crate::play::{
     are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
 use crate::record::{keep_first_json, machine, read_json, write_json};
-use crate::search::{TranspositionTable, search_digest};
 use crate::service::Shard;
 use crate::units::Seed;
 

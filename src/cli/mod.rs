@@ -49,6 +49,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::VERSION;
 use crate::data::DataError;
 use crate::data::install_truncation_handler;
 use crate::output::remove_unfinished;
@@ -82,12 +83,6 @@ pub enum Format {
     /// One JSON document on stdout.
     Json,
 }
-
-/// The package's version and, if it was built in a checkout, the commit.
-const VERSION: &str = match env!("FSBENCH_COMMIT").is_empty() {
-    true => env!("CARGO_PKG_VERSION"),
-    false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSBENCH_COMMIT"), ")"),
-};
 
 /// Compare input feature sets for NNUE chess networks.
 #[derive(Debug, Parser)]

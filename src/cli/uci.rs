@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::net::{FormatHints, load_for_engine};
-use crate::search::{uci, uci_commands};
+use crate::alpha_beta::{uci, uci_commands};
 
 /// Play as a UCI engine
 ///

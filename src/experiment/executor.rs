@@ -1,5 +1,5 @@
 //! The work behind an experiment's steps, as a trait: so the order of steps and the resumption can be tested without
-//! data, libtorch or an engine.
+//! data, a trainer or an engine.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, ShardRecord, SpeedRecord,
     UpdatesRecord, ValidationRecord,
 };
-use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
+use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
 
 /// The error of a step's own work.
@@ -125,6 +125,12 @@ pub trait Executor {
     /// # Errors
     /// When there is no such set or its definition is wrong.
     fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError>;
+
+    /// Whether there is the trainer that the settings name.
+    ///
+    /// # Errors
+    /// When it is missing.
+    fn check_trainer(&self, settings: &TrainSettings) -> Result<(), StepError>;
 
     /// Opens or builds a data set.
     ///

@@ -19,7 +19,9 @@ use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, Machine, MatchRecord, ShardRecord, SpeedRecord,
     UpdatesRecord, ValidationRecord,
 };
-use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
+use crate::train::{
+    EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
+};
 
 /// Executes steps in this process.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +43,13 @@ impl Executor for LocalExecutor {
             identity: set.identity().clone(),
             definition: set.definition().to_string(),
         })
+    }
+
+    fn check_trainer(&self, settings: &TrainSettings) -> Result<(), StepError> {
+        if settings.trainer() == TrainerChoice::Tch {
+            tch_program::find(&std::env::current_exe()?)?;
+        }
+        Ok(())
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::executor::{MatchMonitor, MatchRequest, MatchSetup, StepError};
 use super::match_settings::MatchMeasure;
+use crate::alpha_beta::search_digest;
 use crate::engine::Model;
 use crate::net::NetFile;
 use crate::output::OutputError;
@@ -20,7 +21,6 @@ use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,
     machine, read_json, write_checked_json,
 };
-use crate::search::search_digest;
 
 /// Reads the book of a match.
 pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {

@@ -5,8 +5,8 @@ use toml::Spanned;
 
 use super::checks::{Problem, check_selection};
 use super::spec::ComparisonRow;
+use crate::alpha_beta::TranspositionTable;
 use crate::data::Method;
-use crate::search::TranspositionTable;
 use crate::units::Seed;
 
 /// `[match]`. Every network that matches `sets`, `methods` and `seeds` (`None` matches all) plays the reference set's

@@ -10,7 +10,7 @@ use super::runner::Runner;
 use super::spec::NetMeasure;
 use crate::data::{Method, ScoreUnit, content_hash};
 use crate::record::{RunKey, machine, to_file_name_char};
-use crate::train::{TrainConfig, run_dir};
+use crate::train::{TrainConfig, TrainerChoice, run_dir};
 
 impl Runner<'_> {
     pub(super) fn key(&self, step: PlanStep) -> ResultKey {
@@ -128,6 +128,10 @@ pub(super) fn in_hashed_order(config: &TrainConfig) -> Value {
     let mut config = serde_json::to_value(config).unwrap_or_default();
     let mut ordered = serde_json::Map::new();
     if let Some(config) = config.as_object_mut() {
+        // Left out where it is the usual one.
+        if config.get("trainer") == Some(&json!(TrainerChoice::Kernels)) {
+            config.shift_remove("trainer");
+        }
         ordered.extend(FIRST.split(' ').filter_map(|key| Some((key.to_owned(), config.shift_remove(key)?))));
         ordered.append(config);
     }

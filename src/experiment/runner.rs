@@ -33,6 +33,21 @@ fn source(inputs: &[WeightedInput]) -> PathBuf {
     inputs.first().map(|input| input.origin.path()).unwrap_or_default()
 }
 
+/// Refuses an experiment with a row that cannot be trained here.
+fn check_trainers(
+    experiment: &Experiment,
+    executor: &dyn Executor,
+    options: &RunnerOptions,
+) -> Result<(), ExperimentError> {
+    for row in &experiment.rows {
+        let is_requested = options.only.as_ref().is_none_or(|only| row.is_called(only));
+        if let (true, Err(source)) = (is_requested, executor.check_trainer(&row.settings)) {
+            return Err(ExperimentError::NoTrainer { row: row.label.clone(), source });
+        }
+    }
+    Ok(())
+}
+
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
 type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
@@ -121,6 +136,10 @@ impl<'a> Runner<'a> {
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
     ) -> Result<Option<Results>, ExperimentError> {
+        // A process that does one step need not be able to do the others.
+        if !matches!(options.share, Share::One(_)) {
+            check_trainers(experiment, executor, options)?;
+        }
         let results = Runner::passes(experiment, &mut |experiment, purpose| {
             Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut *earlier)
         })?;

@@ -259,6 +259,27 @@ impl SpeedMeasure {
 }
 
 impl Experiment {
+    /// Removes the row of this label.
+    ///
+    /// # Errors
+    /// If there is none, or another row begins with its network.
+    pub fn leave_out(&mut self, label: &str) -> Result<(), ExperimentError> {
+        for row in &self.rows {
+            if let Some(RowStart::Row { written, label: start, .. }) = &row.start
+                && start == label
+            {
+                let message = format!("the row {} begins with the network of {label}, which is left out", row.label);
+                return Err(ExperimentError::Spec { at: self.location_of(written), message });
+            }
+        }
+        let Some(index) = self.rows.iter().position(|row| row.label == label) else {
+            let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+            return Err(ExperimentError::NoSuchSet { set: label.into(), known: labels.join(", ") });
+        };
+        self.rows.remove(index);
+        Ok(())
+    }
+
     /// Where a value is written in the file.
     #[must_use]
     pub fn location_of<T>(&self, value: &Spanned<T>) -> Location {

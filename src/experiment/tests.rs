@@ -26,6 +26,7 @@ use crate::play::MatchProgress;
 use crate::record::Results;
 use crate::train::{
     DeviceChoice, EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions,
+    TrainerChoice,
 };
 
 const TEXT: &str = r#"
@@ -395,7 +396,12 @@ fn configurations_are_hashed_in_their_first_order() {
 fn the_example_experiments_are_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
     let experiment = Experiment::read(&path, None).expect("an experiment");
-    assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
+    assert_eq!((experiment.rows.len(), experiment.seeds.len()), (10, 3));
+    // The row of which `scripts/quickstart.sh --without-tch` says that it is left out.
+    let mut without = experiment;
+    without.leave_out("compact by tch").expect("a row");
+    assert!(without.rows.iter().all(|row| row.settings.trainer() == TrainerChoice::Kernels));
+    assert!(without.leave_out("compact by tch").expect_err("it is gone").to_string().contains("compact by tch"));
     let small = Experiment::read(&path.with_file_name("small-data.toml"), None).expect("an experiment");
     assert_eq!((small.rows.len(), small.seeds.len()), (4, 2));
     // So that a repetition does not overwrite the committed results.

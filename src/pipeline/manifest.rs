@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::build::{BuildOptions, DropReason, GameDropReason};
 use super::convert::Conversion;
-use super::generate::Generation;
+use super::generation::Generation;
 use super::label::Labelling;
 use super::uci::EngineFault;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
@@ -163,7 +163,7 @@ impl Manifest {
     }
 
     /// Writes the manifest beside `fsd`; it appears under its name when the caller persists it.
-    pub(super) fn seal(&self, fsd: &Path) -> Result<SealedFile, DataError> {
+    pub(crate) fn seal(&self, fsd: &Path) -> Result<SealedFile, DataError> {
         let path = manifest_path(fsd);
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;

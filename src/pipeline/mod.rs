@@ -1,16 +1,14 @@
-//! The data pipeline: builds, converts, verifies and describes `.fsd` files, and has engines play games and score
-//! positions.
+//! The data pipeline: builds, converts, verifies and describes `.fsd` files, and has engines score positions.
 //!
 //! [`build()`] turns games into the samples of a `.fsd` file, and can have an engine score them ([`label`]);
-//! [`open_or_build`] builds once and finds the file in the cache afterwards. [`generate`] has engines play games.
+//! [`open_or_build`] builds once and finds the file in the cache afterwards.
 //! Whatever writes a `.fsd` file writes a [`Manifest`] beside it.
 
 pub mod build;
 mod cache;
 pub mod convert;
 mod embedded_files;
-mod game_line;
-pub mod generate;
+pub mod generation;
 mod info;
 mod inputs;
 mod journal;
@@ -25,7 +23,6 @@ pub(crate) use cache::{OpenedData, open_unchecked_or_build};
 pub use build::{BuildError, BuildJob, BuildOptions, build};
 pub use cache::{DataOrigin, default_cache, open_or_build, open_or_build_all, open_or_build_with};
 pub use embedded_files::{sample_games, sample_openings};
-pub use game_line::GameLine;
 pub use info::{FileInfo, file_info};
 pub use inputs::{WeightedInput, inputs, split_weight};
 pub use journal::{Journal, JournalError, journal_path};

@@ -4,11 +4,11 @@ use cpu_time::ThreadTime;
 
 use super::MatchError;
 use super::player::{NetworkPlayer, Player};
+use crate::alpha_beta::{BENCH_FENS, Game, Limits, Searcher};
 use crate::chess::parse_fen;
 use crate::engine::BackEnd;
 pub use crate::record::CostRatio;
 use crate::record::Machine;
-use crate::search::{BENCH_FENS, Game, Limits, Searcher};
 use crate::statistics::{Median, median};
 
 /// Rounds, each over the same positions of the bench for both networks.

@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
+use super::book::BookError;
 use super::player::Player;
 use crate::output::OutputError;
 use crate::pipeline::JournalError;
-use crate::pipeline::generate::GenerateError;
 use crate::pipeline::uci::UciError;
 
 /// Why a match could not be played or finished.
@@ -23,7 +23,7 @@ pub enum MatchError {
         forfeits: u64,
     },
     #[error(transparent)]
-    Openings(#[from] GenerateError),
+    Openings(#[from] BookError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]

@@ -4,12 +4,15 @@
 //! the other, [`ratings`] compares more than two players.
 
 mod adjudication;
+mod book;
 mod equal_cost;
 mod error;
 mod game;
+mod game_line;
 mod limit;
 mod minimax;
 mod openings;
+mod pairing;
 mod player;
 mod pool;
 mod rating;
@@ -26,11 +29,14 @@ use crate::statistics::pentanomial;
 
 pub use crate::statistics::pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
 pub use adjudication::Adjudication;
+pub use book::{Book, BookError};
 pub use equal_cost::{CostRatio, equal_cost};
 pub use error::MatchError;
 pub use game::{Forfeit, MatchGame, MatchMove, SearchInfo, Termination};
+pub use game_line::GameLine;
 pub use limit::{MoveLimit, parse_time_control};
 pub use openings::{OpeningSettings, balanced_openings};
+pub use pairing::Pairing;
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};
 pub use rating::{PairingResult, Rating, are_bounded, ratings};
 pub use runner::{MatchResult, open_book, play_match};

@@ -9,13 +9,13 @@ use shakmaty::{Color, Move, Position};
 
 use super::MatchError;
 use super::game::{MatchMove, SearchInfo};
+use super::game_line::GameLine;
 use super::limit::{Clocks, MoveLimit};
+use crate::alpha_beta::{Clock, Limits, Score, Searcher};
 use crate::data::Eval;
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
-use crate::pipeline::GameLine;
 use crate::pipeline::uci::{Engine, EngineIdentity, EngineSpec, SearchLimit as UciLimit};
-use crate::search::{Clock, Limits, Score, Searcher};
 use crate::units::Centipawn;
 
 /// A player as a match names it.
@@ -56,7 +56,7 @@ pub enum PlayerIdentity {
     Network {
         hash: String,
         features: String,
-        /// The factor of [`crate::search::EvalScale`].
+        /// The factor of [`crate::alpha_beta::EvalScale`].
         eval_scale: f64,
         nodes: Option<u64>,
     },

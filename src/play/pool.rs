@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use shakmaty::Position;
 
 use super::adjudication::Adjudicator;
+use super::book::Book;
 use super::game::{Forfeit, MatchGame, MatchMove, Termination};
+use super::game_line::GameLine;
 use super::limit::{GameClock, MoveLimit};
 use super::player::{Player, Seat};
 use super::schedule::{Fixture, fixture};
 use super::{MatchError, MatchSettings};
 use crate::data::GameResult;
-use crate::pipeline::GameLine;
-use crate::pipeline::generate::{Book, BookOrder};
+use crate::pipeline::generation::BookOrder;
 use crate::pipeline::uci::{FaultLog, UciError, Useless};
 
 /// What the workers share.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::book::Book;
 use super::game::Termination;
 use super::player::{Player, PlayerIdentity, PlayerKind};
 use super::pool::PlayingTable;
@@ -15,9 +16,9 @@ use super::scoreboard::{MatchProgress, PlayerWork, Scoreboard, Totals};
 use super::shards::JOURNAL;
 use super::tally::Tally;
 use super::{MatchError, MatchSettings};
-use crate::pipeline::generate::{Book, BookFacts, BookOrder, BookSpec};
+use crate::alpha_beta::{EvalScale, search_digest};
+use crate::pipeline::generation::{BookFacts, BookOrder, BookSpec};
 use crate::pipeline::uci::Engine;
-use crate::search::{EvalScale, search_digest};
 use crate::text::distinct_names;
 
 /// The games of a match, counted.

@@ -126,7 +126,12 @@ pub struct TrainSettings {
     #[arg(long, value_name = "T", value_parser = Request::parse_threads)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// Where to train; auto: on a GPU where there is one
+    /// What trains: fsbench's own kernels, on the CPU; or tch, libtorch on the CPU or a GPU, by the program fsbench-tch
+    /// [default: kernels; tch with --device cuda]
+    #[arg(long, value_enum)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trainer: Option<TrainerChoice>,
+    /// Where tch trains; auto: on a GPU where there is one. The kernels train on the CPU
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub device: DeviceChoice,
@@ -147,6 +152,16 @@ fn parse_widths(text: &str) -> Result<LayerWidths, String> {
     }
     let width = |width: &str| width.trim().parse().map_err(|_| format!("`{width}` is not a width"));
     text.split(',').map(width).collect()
+}
+
+/// What trains.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainerChoice {
+    /// This library's kernels, on the CPU.
+    Kernels,
+    /// libtorch, by the program `fsbench-tch`.
+    Tch,
 }
 
 /// Where to train.
@@ -203,6 +218,7 @@ impl Default for TrainSettings {
             validation: 0.1,
             split_seed: Seed(0),
             threads: None,
+            trainer: None,
             device: DeviceChoice::default(),
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
@@ -218,6 +234,7 @@ impl TrainSettings {
             scheme: Some(self.scheme_name()),
             factor: Some(self.factor()),
             threads: Some(self.threads()),
+            trainer: Some(self.trainer()),
             ..self
         }
     }
@@ -231,6 +248,16 @@ impl TrainSettings {
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(Request::available_threads)
+    }
+
+    /// A GPU is used by tch alone.
+    #[must_use]
+    pub fn trainer(&self) -> TrainerChoice {
+        match (self.trainer, self.device) {
+            (Some(trainer), _) => trainer,
+            (None, DeviceChoice::Cuda) => TrainerChoice::Tch,
+            (None, DeviceChoice::Auto | DeviceChoice::Cpu) => TrainerChoice::Kernels,
+        }
     }
 
     fn scheme_name(&self) -> String {
@@ -402,7 +429,7 @@ mod tests {
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
         let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 learning_rate \
-            method pqr_loss recipe scheme seed set source threads validation";
+            method pqr_loss recipe scheme seed set source threads trainer validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
         assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions, TrainConfig, TrainError,
-    TrainSettings,
+    DeviceChoice, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions, TrainConfig,
+    TrainError, TrainSettings, TrainerChoice,
 };
 use crate::data::Method;
 use crate::service::Request;
@@ -60,6 +60,11 @@ impl TrainSettings {
         }
         if let Some(threads) = self.threads.filter(|threads| *threads > Request::MAX_THREADS) {
             return Some(format!("threads must be at most {}, not {threads}", Request::MAX_THREADS));
+        }
+        if self.device == DeviceChoice::Cuda && self.trainer() == TrainerChoice::Kernels {
+            return Some(
+                "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch".into(),
+            );
         }
         if !positive(self.learning_rate) {
             return Some(format!("the learning rate must be above 0, not {}", self.learning_rate));
@@ -164,7 +169,7 @@ fn compare(key: &str, a: &Value, b: &Value, found: &mut Vec<(String, Value, Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{LossForm, SecondMethod};
+    use crate::train::{LossForm, SecondMethod, TrainerChoice};
 
     fn config() -> TrainConfig {
         let settings = TrainSettings { l1: 16, hidden: vec![8], epochs: 1, ..TrainSettings::default() };
@@ -185,6 +190,10 @@ mod tests {
         check(|s| s.learning_rate = f64::NAN, "the learning rate must be above 0, not NaN");
         check(|s| s.decay = 1.5, "decay must be above 0 and at most 1, not 1.5");
         check(|s| s.validation = 1.0, "the validation share must lie between 0 and 1, not at 1");
+        check(
+            |s| (s.trainer, s.device) = (Some(TrainerChoice::Kernels), DeviceChoice::Cuda),
+            "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch",
+        );
         check(|s| s.eval_loss.lambda = 2.0, "λ must lie between 0 and 1, not at 2");
         check(
             |s| s.scheme = Some("fancy".into()),

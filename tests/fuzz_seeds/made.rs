@@ -7,13 +7,13 @@ use fsbench::chess::{Board, Perspective};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{GameResult, Provenance, Purpose, Record, Sample, ScoreUnit, games};
 use fsbench::features::{FeatureSet, available_names};
+use fsbench::generate::{FinishedGame, PlayedPly};
 use fsbench::net::nnue::Architecture;
 use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, bullet, load_float,
     quantise, save_float,
 };
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
-use fsbench::pipeline::generate::{FinishedGame, PlayedPly};
 use fsbench::pipeline::{Journal, manifest_path};
 use fsbench::service::{Description, Dtype, Layout};
 use fsbench::train::run_dir::{METRICS, RunDir};

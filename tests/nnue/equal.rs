@@ -1,11 +1,11 @@
 //! Compares fsbench's evaluation with the one that the engine prints, bucket by bucket.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use fsbench::alpha_beta::Searcher;
 use fsbench::chess::{Chess, Color};
 use fsbench::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
 use fsbench::net::NetFile;
 use fsbench::net::nnue::{Architecture, Nnue};
-use fsbench::search::Searcher;
 use shakmaty::Position;
 
 use super::engines::{self, Engine};

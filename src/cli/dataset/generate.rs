@@ -7,10 +7,8 @@ use super::{failure, warn_of_journal};
 use crate::cli::progress_bar::progress;
 use crate::cli::{Failure, Format, interrupt, print_json};
 use crate::data::DataError;
-use crate::pipeline::generate::{
-    Adjudication, BookOrder, BookSpec, EngineScore, GenerateError, GenerateJob, GenerateSettings, GenerateSummary,
-    generate,
-};
+use crate::generate::{EngineScore, GenerateError, GenerateJob, GenerateSummary, generate};
+use crate::pipeline::generation::{BookOrder, BookSpec, GenerateAdjudication, GenerateSettings};
 use crate::pipeline::journal_path;
 use crate::pipeline::uci::SearchLimit;
 use crate::units::Seed;
@@ -65,22 +63,22 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Adjudicate a draw after this many plies
-    #[arg(long, default_value_t = Adjudication::default().max_plies)]
+    #[arg(long, default_value_t = GenerateAdjudication::default().max_plies)]
     max_plies: u16,
     /// Adjudicate a win at scores of at least this many centipawns
-    #[arg(long, default_value_t = Adjudication::default().win_score)]
+    #[arg(long, default_value_t = GenerateAdjudication::default().win_score)]
     win_score: u16,
     /// Consecutive scores needed to adjudicate a win
-    #[arg(long, default_value_t = Adjudication::default().win_plies)]
+    #[arg(long, default_value_t = GenerateAdjudication::default().win_plies)]
     win_plies: u16,
     /// Adjudicate a draw at scores of at most this many centipawns
-    #[arg(long, default_value_t = Adjudication::default().draw_score)]
+    #[arg(long, default_value_t = GenerateAdjudication::default().draw_score)]
     draw_score: u16,
     /// Consecutive scores needed to adjudicate a draw
-    #[arg(long, default_value_t = Adjudication::default().draw_plies)]
+    #[arg(long, default_value_t = GenerateAdjudication::default().draw_plies)]
     draw_plies: u16,
     /// First ply at which a draw can be adjudicated
-    #[arg(long, default_value_t = Adjudication::default().draw_from)]
+    #[arg(long, default_value_t = GenerateAdjudication::default().draw_from)]
     draw_from: u16,
     /// Replace FILE if it exists
     #[arg(long)]
@@ -145,7 +143,7 @@ fn settings(arguments: &Arguments) -> GenerateSettings {
         random_plies: arguments.random_plies.unwrap_or(if arguments.book.is_some() { (0, 0) } else { (4, 10) }),
         random_move_rate: arguments.random_move_rate,
         random_move_until: arguments.random_move_until,
-        adjudication: Adjudication {
+        adjudication: GenerateAdjudication {
             max_plies: arguments.max_plies,
             win_score: arguments.win_score,
             win_plies: arguments.win_plies,

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::Failure;
+use crate::alpha_beta::PlayingNetwork;
 use crate::engine::Model;
 use crate::measure::Network;
 use crate::net::bullet::{OrderEvidence, OutputOrder};
 use crate::net::nnue::Architecture;
 use crate::net::{self, Activation, LoadOptions, LoadedNetwork, NetFile, Scheme, bullet, load_float, load_quantised};
 use crate::play::{NetworkPlayer, Player, PlayerKind};
-use crate::search::PlayingNetwork;
 use crate::train::run_dir;
 
 /// Show and convert network files

@@ -11,7 +11,7 @@ use crate::record::{
     MatchRecord, MoveCounts, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord,
     ValidationLosses, ValidationRecord, WidthSpeed, write_json,
 };
-use crate::train::TrainOutcome;
+use crate::train::{TrainOutcome, TrainSettings};
 
 /// Returns made-up records, and counts how often each is requested.
 pub struct FakeExecutor {
@@ -93,6 +93,10 @@ impl Executor for FakeExecutor {
         }
         let about = Some(format!("about {request}"));
         Ok(ResolvedSet { name: request.into(), about, identity: identity(), definition: request.into() })
+    }
+
+    fn check_trainer(&self, _settings: &TrainSettings) -> Result<(), StepError> {
+        Ok(())
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {

@@ -1,0 +1,176 @@
+//! Writes finished games to a file: PGN, plain or compressed, or samples.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use super::finished_game::{FinishedGame, samples_of};
+use super::{GenerateError, GenerateJob};
+use crate::data::formats::{Format, Omissions, SampleWriter, UnitConversion, rescale_scores};
+use crate::data::{DataError, Method, Provenance, ScoreUnit};
+use crate::output::OutputFile;
+use crate::pipeline::generation::Generation;
+use crate::pipeline::uci::EngineFault;
+use crate::pipeline::{Manifest, manifest_path};
+
+/// The output's format, according to its name.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// `.pgn`
+    Pgn,
+    /// `.pgn.zst`
+    CompressedPgn,
+    /// `.fsd` or `.binpack`
+    Samples(Format),
+}
+
+impl OutputFormat {
+    pub fn of(output: &Path) -> Result<OutputFormat, GenerateError> {
+        let name = output.file_name().unwrap_or_default().to_string_lossy();
+        let endings = [
+            (".pgn", OutputFormat::Pgn),
+            (".pgn.zst", OutputFormat::CompressedPgn),
+            (".fsd", OutputFormat::Samples(Format::Fsd)),
+            (".binpack", OutputFormat::Samples(Format::Binpack)),
+        ];
+        let format = endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| format);
+        let unknown =
+            || GenerateError::Request("the output's name must end in .pgn, .pgn.zst, .fsd or .binpack".into());
+        format.ok_or_else(unknown)
+    }
+}
+
+/// Writes games to the output.
+pub enum GameWriter {
+    Pgn(OutputFile),
+    CompressedPgn(zstd::Encoder<'static, OutputFile>),
+    /// The last field counts the scores cut to the range of the format's unit.
+    Samples(Format, Box<SampleWriter>, u64),
+}
+
+/// The highest level that keeps up with the engines.
+const ZSTD_LEVEL: i32 = 19;
+
+/// Facts about a written file of samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenSamples {
+    pub samples: u64,
+    /// What the format could not hold.
+    pub omissions: Omissions,
+    /// Unit of the scores.
+    pub score_unit: ScoreUnit,
+}
+
+impl GameWriter {
+    pub fn create(output: &Path) -> Result<GameWriter, GenerateError> {
+        Ok(match OutputFormat::of(output)? {
+            OutputFormat::Pgn => GameWriter::Pgn(OutputFile::create(output)?),
+            OutputFormat::CompressedPgn => {
+                let failed = DataError::write(output);
+                let encoder = zstd::Encoder::new(OutputFile::create(output)?, ZSTD_LEVEL).and_then(|mut encoder| {
+                    encoder.include_checksum(true)?;
+                    Ok(encoder)
+                });
+                GameWriter::CompressedPgn(encoder.map_err(failed)?)
+            }
+            OutputFormat::Samples(format) => {
+                GameWriter::Samples(format, Box::new(SampleWriter::create(output, format, false)?), 0)
+            }
+        })
+    }
+
+    /// Adds a game. `names` are the players' names, by number.
+    pub fn push(&mut self, game: &FinishedGame, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
+        match self {
+            GameWriter::Pgn(file) => file.put(game.pgn(names).as_bytes())?,
+            GameWriter::CompressedPgn(encoder) => {
+                encoder.write_all(game.pgn(names).as_bytes()).map_err(DataError::write(output))?;
+            }
+            GameWriter::Samples(format, writer, cut) => {
+                let broken = |reason: String| GenerateError::Game { game: game.number, reason };
+                let mut samples = samples_of(game).map_err(|error| broken(error.to_string()))?;
+                *cut += rescale_scores(
+                    &mut samples,
+                    UnitConversion { from: ScoreUnit::Centipawns, to: format.default_unit() },
+                );
+                writer.push(&samples)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the file into place, with a manifest beside a `.fsd` file. Returns facts about a file of samples.
+    pub fn finish(
+        self,
+        output: &Path,
+        job: &GenerateJob,
+        facts: &GameFacts,
+    ) -> Result<Option<WrittenSamples>, GenerateError> {
+        match self {
+            GameWriter::Pgn(file) => file.finish()?,
+            GameWriter::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
+            GameWriter::Samples(format, writer, cut) => {
+                let mut written = finish_samples(format, *writer, output, job, facts)?;
+                written.omissions.clamped += cut;
+                return Ok(Some(written));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Facts about the games, for the manifest.
+pub struct GameFacts<'a> {
+    pub generation: &'a Generation,
+    /// Moves played.
+    pub plies: u64,
+    /// Games that engines spoiled.
+    pub dropped: &'a BTreeMap<EngineFault, u32>,
+}
+
+fn finish_samples(
+    format: Format,
+    writer: SampleWriter,
+    output: &Path,
+    job: &GenerateJob,
+    facts: &GameFacts,
+) -> Result<WrittenSamples, GenerateError> {
+    if writer.samples() == 0 {
+        return Err(GenerateError::Request("no position was searched: only random moves were played".into()));
+    }
+    let (method, score_unit) = (Method::Eval, format.default_unit());
+    let failed =
+        |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
+    let source = blake3::hash(&serde_json::to_vec(facts.generation).map_err(failed)?);
+    let (data, written) = writer.seal(Provenance {
+        purpose: method.into(),
+        score_unit,
+        seed: facts.generation.settings.seed,
+        games: job.games,
+        sources: *blake3::hash(source.as_bytes()).as_bytes(),
+    })?;
+    if let (Format::Fsd, Some(hash)) = (format, written.hash) {
+        let manifest = Manifest {
+            fsbench: env!("CARGO_PKG_VERSION").into(),
+            command: job.command.clone(),
+            method: method.into(),
+            score_unit,
+            options: None,
+            conversion: None,
+            generated: Some(facts.generation.clone()),
+            labelling: None,
+            sources: Vec::new(),
+            games: u64::from(job.games - facts.dropped.values().sum::<u32>()),
+            spoiled_games: facts.dropped.clone(),
+            positions: facts.plies,
+            kept: written.samples,
+            dropped: BTreeMap::new(),
+            dropped_games: BTreeMap::new(),
+            samples_hash: hash,
+        };
+        // The manifest comes first, so that no data file exists without one.
+        manifest.seal(output)?.persist()?;
+    }
+    data.persist()?;
+    Ok(WrittenSamples { samples: written.samples, omissions: written.omissions, score_unit })
+}

@@ -1,0 +1,352 @@
+//! Opening books: positions (EPD or FEN, one per line) or games (PGN), plain or compressed.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use shakmaty::{Chess, Move, Position};
+use thiserror::Error;
+
+use crate::chess::{fen_of, key_of, legal_move, parse_fen, uci_move};
+use crate::data::{DataError, Input, InputPath, games};
+use crate::pipeline::generation::{BookFacts, BookOrder, BookSpec};
+use crate::units::Seed;
+
+/// Why a book's openings cannot be had.
+#[derive(Debug, Error)]
+pub enum BookError {
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error("the book {}{}: {reason}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    Book { path: PathBuf, line: Option<u64>, reason: String },
+    #[error("cannot keep the book's openings in a temporary file in {}: {cause}; make room or set TMPDIR", folder.display())]
+    TempFile { folder: PathBuf, cause: io::Error },
+}
+
+impl BookError {
+    /// Whether the request was wrong; otherwise the work failed on the way.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        match self {
+            BookError::Data(error) => error.is_request(),
+            BookError::Book { .. } => true,
+            BookError::TempFile { .. } => false,
+        }
+    }
+}
+
+/// The openings of a book, in a temporary file without a name: a book may be larger than the memory.
+pub struct Book {
+    file: Mutex<File>,
+    /// Where each opening begins in the file; the last entry is the end of the last opening.
+    offsets: Vec<u64>,
+    pub facts: BookFacts,
+}
+
+/// An opening as the temporary file stores it: `FEN;move move …`, with moves in UCI notation.
+fn opening_text(start: &Chess, moves: &[Move]) -> String {
+    let moves: Vec<String> = moves.iter().map(|mv| uci_move(*mv)).collect();
+    format!("{};{}", fen_of(start), moves.join(" "))
+}
+
+fn parse_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
+    let (fen, words) = text.split_once(';')?;
+    let start = parse_fen(fen).ok()?;
+    let (mut position, mut moves) = (start.clone(), Vec::new());
+    for word in words.split_ascii_whitespace() {
+        let mv = legal_move(word, &position)?;
+        position.play_unchecked(mv);
+        moves.push(mv);
+    }
+    Some((start, moves))
+}
+
+/// Writes openings to the temporary file.
+struct OpeningWriter {
+    file: BufWriter<File>,
+    hasher: blake3::Hasher,
+    offsets: Vec<u64>,
+}
+
+impl OpeningWriter {
+    fn add(&mut self, start: &Chess, moves: &[Move]) -> io::Result<()> {
+        let text = opening_text(start, moves);
+        self.file.write_all(text.as_bytes())?;
+        self.hasher.update(text.as_bytes()).update(b"\n");
+        let end = self.offsets.last().copied().unwrap_or(0) + text.len() as u64;
+        self.offsets.push(end);
+        Ok(())
+    }
+}
+
+impl Book {
+    /// Reads a book.
+    ///
+    /// # Errors
+    /// When the file cannot be read, a line is not a playable position, or there is no opening.
+    pub fn open(spec: &BookSpec) -> Result<Book, BookError> {
+        let path = &spec.path;
+        let file = tempfile::tempfile().map_err(temp_file_error)?;
+        let mut writer = OpeningWriter { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
+        let skipped = if holds_positions(path)? {
+            if spec.plies.is_some() {
+                let reason = "it holds positions, not games: leave the number of plies out".into();
+                return Err(BookError::Book { path: path.clone(), line: None, reason });
+            }
+            read_positions(path, &mut writer)?
+        } else {
+            read_games(path, spec.plies, &mut writer)?
+        };
+        let OpeningWriter { file, hasher, offsets } = writer;
+        let openings = offsets.len() as u64 - 1;
+        if openings == 0 {
+            let reason = format!("it holds no playable opening ({skipped} were skipped)");
+            return Err(BookError::Book { path: path.clone(), line: None, reason });
+        }
+        let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
+        let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
+        Ok(Book { file, offsets, facts })
+    }
+
+    /// The opening of an encounter: a start position and the moves from there. They do not end the game.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read.
+    pub fn opening(&self, encounter: u64, order: BookOrder, seed: Seed) -> Result<(Chess, Vec<Move>), BookError> {
+        let openings = self.facts.openings;
+        let index = match order {
+            BookOrder::Sequential => encounter % openings,
+            BookOrder::Random => shuffled(encounter % openings, openings, encounter / openings, seed),
+        } as usize;
+        let mut text = String::new();
+        let mut read = || {
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(self.offsets[index]))?;
+            (&*file).take(self.offsets[index + 1] - self.offsets[index]).read_to_string(&mut text)
+        };
+        read().map_err(temp_file_error)?;
+        parse_opening(&text).ok_or_else(|| temp_file_error(io::Error::other("an opening in it has changed")))
+    }
+}
+
+fn temp_file_error(cause: io::Error) -> BookError {
+    BookError::TempFile { folder: std::env::temp_dir(), cause }
+}
+
+const LONGEST_LINE: usize = 4096;
+
+/// Whether the first line that is neither empty nor a comment begins with a FEN's board.
+fn holds_positions(path: &Path) -> Result<bool, DataError> {
+    let mut input = Input::open(&InputPath::File(path.into()))?;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.line(LONGEST_LINE, &mut line).map_err(DataError::read(path))? == 0 {
+            return Ok(true);
+        }
+        let text = String::from_utf8_lossy(&line);
+        if has_content(&text) {
+            let board = text.split_ascii_whitespace().next().unwrap_or_default();
+            return Ok(board.matches('/').count() == 7);
+        }
+    }
+}
+
+fn has_content(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}').trim();
+    !(line.is_empty() || line.starts_with('#'))
+}
+
+/// Reads the openings of a book of positions; returns the number of positions skipped, in which the game is over.
+fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, BookError> {
+    let mut input = Input::open(&InputPath::File(path.into()))?;
+    let (mut line, mut number) = (Vec::new(), 0);
+    let mut skipped = 0;
+    loop {
+        line.clear();
+        let read = input.line(LONGEST_LINE, &mut line).map_err(DataError::read(path))?;
+        if read == 0 {
+            return Ok(skipped);
+        }
+        number += 1;
+        let bad = |reason: String| BookError::Book { path: path.into(), line: Some(number), reason };
+        let text = std::str::from_utf8(&line).map_err(|error| bad(error.to_string()))?;
+        if read == LONGEST_LINE {
+            return Err(bad(format!("it is longer than {LONGEST_LINE} bytes")));
+        }
+        if has_content(text) {
+            let start = parse_epd(text.trim_start_matches('\u{feff}')).map_err(bad)?;
+            if is_playable(&start) {
+                writer.add(&start, &[]).map_err(temp_file_error)?;
+            } else {
+                skipped += 1;
+            }
+        }
+    }
+}
+
+/// Parses an EPD line: four fields, then the two counters of a FEN, if they are there, and operations, of which `hmvc`
+/// (rule-50 counter) and `fmvn` (move number) are read.
+fn parse_epd(line: &str) -> Result<Chess, String> {
+    let (position, rest) = split_fields(line).ok_or("it lacks the four fields of a position")?;
+    let position = position.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (counters, operations) = split_counters(rest);
+    let operation = |name: &str| {
+        let argument = epd_operations(operations).find_map(|text| text.strip_prefix(name)?.strip_prefix(' '));
+        argument.map(str::trim).filter(|number| is_number(number))
+    };
+    let [rule50, move_number] = counters;
+    let rule50 = rule50.or_else(|| operation("hmvc")).unwrap_or("0");
+    let move_number = move_number.or_else(|| operation("fmvn")).unwrap_or("1");
+    parse_fen(&format!("{position} {rule50} {move_number}")).map_err(|error| error.to_string())
+}
+
+/// A line's first four words, and what follows.
+fn split_fields(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let mut at = 0;
+    for _ in 0..4 {
+        let rest = &line[at..];
+        let start = at + rest.find(|byte: char| !byte.is_whitespace())?;
+        at = line[start..].find(char::is_whitespace).map_or(line.len(), |length| start + length);
+    }
+    Some(line.split_at(at))
+}
+
+/// The counters of a FEN at the front, either of which may be missing or end with `;`, and the rest.
+fn split_counters(mut rest: &str) -> ([Option<&str>; 2], &str) {
+    let mut counters = [None; 2];
+    for counter in &mut counters {
+        rest = rest.trim_start();
+        let (word, after) = rest.split_once([' ', '\t', ';']).unwrap_or((rest, ""));
+        if !is_number(word) {
+            break;
+        }
+        *counter = Some(word);
+        rest = after;
+    }
+    (counters, rest)
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The operations of an EPD line. A `;` within quotes ends none.
+fn epd_operations(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let ends = move |letter: char| {
+        is_quoted ^= letter == '"';
+        letter == ';' && !is_quoted
+    };
+    text.split(ends).map(str::trim)
+}
+
+/// Reads the openings of a PGN book; returns the number of games skipped.
+fn read_games(path: &Path, plies: Option<u16>, writer: &mut OpeningWriter) -> Result<u64, BookError> {
+    let mut skipped = 0;
+    let mut book = games(path)?;
+    for game in book.by_ref() {
+        let game = game?;
+        let plies = plies.map_or(usize::MAX, usize::from).min(game.moves.len());
+        let moves: Vec<Move> = game.moves[..plies].iter().map(|played| played.mv).collect();
+        let mut position = game.start.clone();
+        moves.iter().for_each(|mv| position.play_unchecked(*mv));
+        if is_playable(&position) && !has_repetition(&game.start, &moves) {
+            writer.add(&game.start, &moves).map_err(temp_file_error)?;
+        } else {
+            skipped += 1;
+        }
+    }
+    Ok(book.skipped().total() + skipped)
+}
+
+/// Whether a game can continue from this position, and a record can hold it.
+fn is_playable(position: &Chess) -> bool {
+    !position.is_game_over() && position.halfmoves() < 100 && position.board().occupied().count() <= 32
+}
+
+/// Whether a position occurs twice: the game could then soon end by threefold repetition.
+fn has_repetition(start: &Chess, moves: &[Move]) -> bool {
+    let mut position = start.clone();
+    let mut seen = HashSet::from([key_of(&position)]);
+    moves.iter().any(|mv| {
+        position.play_unchecked(*mv);
+        !seen.insert(key_of(&position))
+    })
+}
+
+/// The image of `index` under permutation number `pass` of `0..count`: a four-round Feistel network permutes the
+/// numbers below a power of four, and is applied until the result lies below `count`.
+fn shuffled(index: u64, count: u64, pass: u64, seed: Seed) -> u64 {
+    let draws = seed.draws("book");
+    let half = (64 - (count - 1).leading_zeros()).div_ceil(2).max(1);
+    let mask = (1u64 << half) - 1;
+    let mut value = index;
+    loop {
+        let (mut left, mut right) = (value >> half, value & mask);
+        for round in 0..4 {
+            let key = draws.at(pass.wrapping_mul(4).wrapping_add(round));
+            (left, right) = (right, left ^ (draws.at(right ^ key) & mask));
+        }
+        value = left << half | right;
+        if value < count {
+            return value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shuffles_play_every_opening_once() {
+        for count in [1, 2, 3, 5, 16, 17, 1000] {
+            let order = |pass, seed| (0..count).map(|index| shuffled(index, count, pass, seed)).collect::<Vec<_>>();
+            let first = order(0, Seed(1));
+            let mut sorted = first.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            if count > 10 {
+                assert!(first != order(1, Seed(1)) && first != order(0, Seed(2)) && first != sorted, "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn positions_with_counters_and_operations() {
+        let check = |line: &str, expected: Result<&str, &str>| {
+            let found = parse_epd(line).map(|position| fen_of(&position));
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+                (found, _) => panic!("{line}: {found:?}"),
+            }
+        };
+        check("4k3/8/8/8/8/8/4P3/4K3 w - - bm e4; id \"x\";", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
+        check("4k3/8/8/8/8/8/4P3/4K3 b - - 5 12", Ok("4k3/8/8/8/8/8/4P3/4K3 b - - 5 12"));
+        check("4k3/8/8/8/8/8/4P3/4K3 w - - hmvc 3; fmvn 9;", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 3 9"));
+        check("4k3/8/8/8/8/8/4P3/4K3 w - e6", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
+        check("4k3/8/8/8/8/8/4P3/4K3", Err("four fields"));
+        check("4k3/8/8/8/8/8/4P3/9 w - -", Err("is not a FEN"));
+        check("8/8/8/8/8/8/4P3/4K3 w - -", Err("missing king"));
+        // Text within quotes is no operation; `;` may follow a counter at once.
+        let fen = |counters: &str| format!("4k3/8/8/8/8/8/4P3/4K3 w - - {counters}");
+        let kept = |rest: &str, counters: &str| check(&fen(rest), Ok(&fen(counters)));
+        kept("id \"a; hmvc 90; fmvn 80\"; hmvc 3; fmvn 7;", "3 7");
+        kept("c0 \"b; hmvc 90; c\";", "0 1");
+        kept("hmvc 3; c0 \"x; fmvn 9;\"; fmvn 4", "3 4");
+        kept("hmvc 3; c0 \"never closed; fmvn 9;", "3 1");
+        kept("5 12;", "5 12");
+        kept("5 12; id \"x\";", "5 12");
+        kept("5 12 ; hmvc 7;", "5 12");
+        kept("5; fmvn 9;", "5 9");
+        kept("5", "5 1");
+        kept("\t5\t12\r\n", "5 12");
+        kept("hmvcs 5; xhmvc 6; fmvn x;", "0 1");
+        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1", Err("Chess960"));
+    }
+}
