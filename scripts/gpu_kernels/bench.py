@@ -1,8 +1,10 @@
 """Measures the kernels of src/bin/fsbench-tch/kernels on this machine's NVIDIA GPU, in whole training steps around
 torch's products of matrices, and checks them against torch in double precision. Not the trainer: without its loader.
 
-    bench.py DATA OUT    DATA: folder with SET.npz (stm_idx, stm_off, nstm_idx, nstm_off, piece_count, score); writes
-                         OUT/kernels.json"""
+    bench.py DATA OUT COMMIT [SECONDS]
+
+DATA: folder with SET.npz (stm_idx, stm_off, nstm_idx, nstm_off, piece_count, score); COMMIT: of the kernels; SECONDS: when
+to begin nothing more. Writes OUT/kernels.json."""
 
 import ctypes
 import dataclasses
@@ -18,7 +20,7 @@ import torch
 from step import STATE, Batch, Loss, Pointer, Shape, Trainer, compile_for_gpu, find_nvrtc, numbers_of, padded
 
 STARTED = time.time()
-BUDGET = float(sys.argv[3]) if len(sys.argv) > 3 else 200.0
+BUDGET = float(sys.argv[4]) if len(sys.argv) > 4 else 200.0
 EVAL = dict(form=0, power=2.6, output_scale=361.0, epsilon=0.0, kappa=1.0, centipawns=600.0)
 STACKS = dict(activation="pairwise", hidden_activation="dual", psqt=True, buckets=8)
 HALF_KA, VIRTUAL = 22528, 704
@@ -105,8 +107,6 @@ class Gpu:
 
 
 FALLBACKS = []
-# Of every neuron at the beginning: 0.2: most sums lie within the clipped range; 0: half of them do.
-BIAS = 0.2
 
 
 def arguments_of(arguments):
@@ -163,22 +163,13 @@ def random_network(shape):
     table = torch.empty(shape.features, shape.stride, device="cuda").uniform_(-0.05, 0.05)
     table[:, shape.l1 + (shape.buckets if shape.psqt else 0):] = 0
     biases = torch.zeros(shape.stride, device="cuda")
-    biases[:shape.l1] = BIAS
+    biases[:shape.l1] = 0.2
     layers = []
     for outputs, inputs, stride in shape.layers():
         layer = torch.zeros(outputs, stride, device="cuda")
         layer[:, :inputs] = torch.randn(outputs, inputs, device="cuda") * 0.5 / inputs**0.5
         layers.append(layer)
     return table, biases, layers
-
-
-def with_bias(bias, work):
-    global BIAS
-    before, BIAS = BIAS, bias
-    try:
-        return work()
-    finally:
-        BIAS = before
 
 
 def has_factor(name):
@@ -203,8 +194,7 @@ def trainer_of(name, shape, device, **options):
 
 
 def set_step(trainer, step, rate=1e-3):
-    numbers = bytes(numbers_of("adam", step, rate)) + bytes(8)
-    trainer.numbers.copy_(torch.from_numpy(np.frombuffer(numbers, np.int32).copy()))
+    trainer.numbers = numbers_of("adam", step, rate)
 
 
 def step_of(trainer, batch, loss):
@@ -376,7 +366,7 @@ def by_size(data, copies, l1, device_of):
     device = device_of(shape)
     batches = [Batch(device, *batch) for batch in host_batches(moved, 16384)]
     result = {"features": shape.features, "l1": l1, "batch": 16384}
-    for way in ("atomics", "sorted", "product"):
+    for way in ("sorted", "product"):
         trainer = trainer_of("piece", shape, device, way=way)
         set_step(trainer, 1000, 0.0)
         step_of(trainer, batches[0], Loss(**EVAL, weight=1 / 16384))
@@ -487,8 +477,8 @@ def launch_cost():
 
 def main():
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    results = {"card": torch.cuda.get_device_name(), "torch": torch.__version__, "checks": [], "steps": [],
-               "variants": [], "operations": [], "sizes": []}
+    results = {"card": torch.cuda.get_device_name(), "commit": sys.argv[3], "torch": torch.__version__,
+               "checks": [], "steps": [], "variants": [], "operations": [], "sizes": []}
 
     def save():
         out.joinpath("kernels.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))
@@ -534,10 +524,7 @@ def main():
     # First the step itself: correctness and times of every network.
     for name, (set_name, shape) in NETWORKS.items():
         device, data = device_of(shape), sets[set_name]
-        way = {"way": "product" if shape.features < 8000 else "atomics"}
-        for tried in [{"way": "atomics"}, {"way": "sorted"}] + ([way] if shape.features < 8000 else []):
-            keep("checks", f"check of {name}", lambda: {"network": name, **tried,
-                                                        **check(name, shape, data, tried, device)})
+        way = {"way": "product" if shape.features < 1600 else "sorted"}
         for tf32 in (False, True):
             keep("checks", f"check of {name}", lambda: {"network": name, "tf32": tf32, **way,
                                                         **check(name, shape, data, way, device, tf32)})
@@ -548,27 +535,18 @@ def main():
     # Variants at 16,384.
     for name, (set_name, shape) in NETWORKS.items():
         device, data = device_of(shape), sets[set_name]
-        way = {"way": "product" if shape.features < 8000 else "atomics"}
+        way = {"way": "product" if shape.features < 1600 else "sorted"}
         half = dataclasses.replace(shape, half_rows=True)
         keep("variants", "half", lambda: measure(name, half, data, 16384, way, device_of(half)))
-        small = shape.features < 8000
-        others = [{"way": "atomics"}, {"way": "sorted"}] if small else [{"way": "sorted"}, {"way": "sorted", "part_size": 64}]
-        if shape.l1 == 256 and shape.hidden:
-            others += [{"way": "atomics", "lanes": lanes} for lanes in (512, 1024, 4096)]
-        if shape.l1 == 1024:
-            others += [{"way": "atomics", "lanes": lanes} for lanes in (512, 2048)]
-            others += [{"way": "sorted", "threads": 128}]
-        for options in others:
+        for options in ({"way": "sorted"}, {"way": "sorted", "part_size": 64}, {"way": "sorted", "threads": 128}):
             keep("variants", f"{name} {options}", lambda: measure(name, shape, data, 16384, options, device))
-        for options in [way, {"way": "sorted"}]:
-            keep("variants", "sparse", lambda: {"bias": 0.0, **with_bias(
-                0.0, lambda: measure(name, shape, data, 16384, options, device))})
         if name in ("half-ka-v2-hm 256→32→1", "stockfish-15.1"):
             doubled = dataclasses.replace(shape, features=shape.features + VIRTUAL)
             keep("variants", "virtual indices", lambda: {"virtual_indices": True, **measure(
                 "virtual indices, " + name, doubled, with_virtual_indices(shape, data), 16384, {}, device)})
             scalar = device_of(shape, ("-DSCALAR_ATOMICS=1",))
-            keep("variants", "scalar", lambda: {"scalar_atomics": True, **measure(name, shape, data, 16384, {}, scalar)})
+            keep("variants", "scalar atomics",
+                 lambda: {"scalar_atomics": True, **measure(name, shape, data, 16384, {}, scalar)})
         save()
     torch.backends.cuda.matmul.allow_tf32 = False
     for l1 in (256, 1024):

@@ -110,7 +110,10 @@ def outputs_of(shape, table, biases, layers, batch):
             x = np.concatenate([x, second], 1) if shape.concatenated else second
         y = layer(len(shape.hidden), x)
         added, subtracted = shape.skips
-        y = y + (z[:, added:added + 1] if added >= 0 else 0) - (z[:, subtracted:subtracted + 1] if subtracted >= 0 else 0)
+        if added >= 0:
+            y = y + z[:, added:added + 1]
+        if subtracted >= 0:
+            y = y - z[:, subtracted:subtracted + 1]
     y = y[:, 0]
     if shape.psqt:
         y = y + (sums[0] - sums[1])[at, shape.l1 + bucket] / 2
@@ -186,9 +189,9 @@ def check_gradients(name, shape, folder, rng):
     batches = [(eval_batch, losses[0]), (pqr_batch, losses[1])]
     expected = gradients_of(shape, network, batches, sparsity)
     worst = {}
-    for way in ("atomics", "sorted", "product"):
+    for way in ("sorted", "product"):
         trainer = Trainer(device, shape, table, biases, layers, way=way, lanes=4, part_size=7)
-        trainer.numbers[:6] = np.frombuffer(bytes(numbers_of("adam", 1, 1e-3)), "i4")
+        trainer.numbers = numbers_of("adam", 1, 1e-3)
         for batch, loss in batches:
             batch_here = Batch(device, *batch)
             each = device.zeros(batch_here.samples)
@@ -256,7 +259,7 @@ def check_optimiser(optimiser, longest, with_factor, folder, rng):
     slow = {name: x.copy() for name, x in values.items()}
     for step in range(1, 9):
         numbers = numbers_of(optimiser, step, 2e-2, 0.1, longest)
-        trainer.numbers[:6] = np.frombuffer(bytes(numbers), "i4")
+        trainer.numbers = numbers
         gradients = {name: rng.normal(size=x.shape) * (rng.random(x.shape) < 0.7) for name, x in values.items()}
         gradients["table"][rng.integers(0, shape.features, 9)] = 0
         for name, gradient in gradients.items():
@@ -328,9 +331,9 @@ def check_divergence(folder, rng):
             table[batch[1][0][0], 0] = np.nan
         if what == "target":
             batch[3][4] = np.inf
-        for way in ("atomics", "sorted", "product"):
+        for way in ("sorted", "product"):
             trainer = Trainer(device, shape, table, biases, layers, way=way, lanes=4)
-            trainer.numbers[:6] = np.frombuffer(bytes(numbers_of("adam", 7, 1e-3)), "i4")
+            trainer.numbers = numbers_of("adam", 7, 1e-3)
             here = Batch(device, *batch)
             trainer.forward(here)
             trainer.dense(here, Loss(**EVAL, weight=1e300 if what == "gradient" else 1.0))
@@ -342,7 +345,7 @@ def check_bfloat(folder):
     """Rounding to bfloat16, of numbers and what is none, against the next numbers of that format."""
     values = np.concatenate([np.random.default_rng(5).normal(size=20000) * 10.0 ** np.linspace(-30, 30, 20000),
                              [0.0, -0.0, 1.0, 256.0, 255.0, 3.38e38]]).astype("f4")
-    # By way of `split_gradients_of`, with activations that pass every gradient.
+    # By way of `differentiate_split`, with activations that pass every gradient.
     shape = Shape(3, 4, activation="relu")
     device = Emulated(shape, folder)
     values = values[:len(values) // 8 * 8]
@@ -390,7 +393,7 @@ def main():
         for architecture in ARCHITECTURES if name == "full" else ["sm_90"]:
             if not wanted or name in wanted:
                 code, log = compile_for_gpu(nvrtc, architecture, shape.macros())
-                print(f"{name}: {len(code)} bytes for {architecture}{' ' + log.strip() if log.strip() else ''}", flush=True)
+                print(f"{name}: {len(code)} bytes for {architecture}", log.strip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -204,7 +204,8 @@ def compile_for_gpu(nvrtc, architecture, macros, more=()):
     headers, names = (ctypes.c_char_p * 1)(sources["shape.h"]), (ctypes.c_char_p * 1)(b"shape.h")
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), sources["kernels.cu"], b"kernels.cu", 1, headers, names)
     flags = [f"--gpu-architecture={architecture}", "--std=c++17", *(f"-D{k}={v}" for k, v in macros.items()), *more]
-    result = nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*(f.encode() for f in flags)))
+    options = (ctypes.c_char_p * len(flags))(*(flag.encode() for flag in flags))
+    result = nvrtc.nvrtcCompileProgram(program, len(flags), options)
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetProgramLog(program, log)
@@ -235,17 +236,16 @@ class Batch:
 class Trainer:
     """A network with its optimiser's state on a device."""
 
-    def __init__(self, device, shape, table, biases, layers, virtual=None, slow=False, limits=None, way="atomics",
+    def __init__(self, device, shape, table, biases, layers, virtual=None, slow=False, limits=None, way="sorted",
                  lanes=None, threads=256, part_size=32):
         """`table`: [features, stride]; `layers`: [outputs, padded inputs] each, biases in the column after the inputs;
-        `virtual`: (starts, inputs, number of virtual inputs); `way`: of the table's gradient, atomics, sorted or
-        product."""
+        `virtual`: (starts, inputs, number of virtual inputs); `way`: of the table's gradient, sorted or product."""
         self.device, self.shape, self.way, self.lanes, self.threads = device, shape, way, lanes, threads
         self.part_size = part_size
         limits = {"table": 2.0, "narrow": 0.5, "layer": 1.9, "grid": 64.0, **(limits or {})}
         self.columns = padded(shape.features + 1, 8)
         self.state = device.zeros(1, dtype=STATE)
-        self.numbers = device.zeros(8, dtype="i4")
+        self.numbers = numbers_of("adam", 1, 1e-3)
         self.arrays = {}
         names = ["table", "biases"] + [f"layer {n}" for n in range(len(layers))]
         for name, values in zip(names, [table, biases.reshape(1, -1), *layers]):
@@ -312,8 +312,6 @@ class Trainer:
         key = name, size
         if key not in self.buffers:
             self.buffers[key] = self.device.zeros(*size, dtype=dtype)
-            if name in ("out", ):
-                self.buffers[key][:, 2 * self.shape.width] = 1
         return self.buffers[key]
 
     def block(self):
@@ -357,7 +355,7 @@ class Trainer:
         self.psqt_gradients = self.buffer("psqt", n)
         head.output_gradients = pointer(self.psqt_gradients)
         head.gradients_1 = pointer(g1) if train else None
-        ends = (ctypes.c_int(batch.samples), Pointer(pointer(self.state)), Pointer(pointer(self.numbers)))
+        ends = (ctypes.c_int(batch.samples), ctypes.c_int(batch.each // 2), Pointer(pointer(self.state)), self.numbers)
         if train and shape.buckets > 1:
             for gradients in [g1, *([g2] if last > 1 else []), *([g3] if last > 0 else [])]:
                 device.clear(gradients)
@@ -380,7 +378,7 @@ class Trainer:
         pointer = self.device.pointer
         of = lambda array: Pointer(pointer(array))
         return (of(self.sums), of(self.out), of(self.out_gradients), of(self.psqt_gradients), of(batch.pieces),
-                ctypes.c_float(sparsity), ctypes.c_int(batch.positions), of(self.state), of(self.numbers))
+                ctypes.c_float(sparsity), ctypes.c_int(batch.positions), of(self.state), self.numbers)
 
     def backward(self, batch, sparsity=0.0):
         device, shape, n, pointer = self.device, self.shape, batch.positions, self.device.pointer
@@ -391,12 +389,9 @@ class Trainer:
         lanes = self.lanes or device.multiprocessors * 2048 // (across * 2)
         grid = (max(1, min(-(-n // down), lanes // down)), 2)
         biases = Pointer(pointer(self.arrays["biases"]["gradient"]))
-        if self.way == "atomics":
-            device.launch("add_to_rows", grid, (across, down), Pointer(pointer(gradient)), biases, batch.lists, *ends)
-            return
         if self.way == "sorted":
             gradients = self.buffer("gradients", 2 * n, shape.stride)
-            device.launch("sum_gradients_of", grid, (across, down), Pointer(pointer(gradients)), biases, *ends)
+            device.launch("differentiate", grid, (across, down), Pointer(pointer(gradients)), biases, *ends)
             entries = self.sort(batch)
             fours = shape.stride // 4
             across = min(padded(fours, 32), self.threads) if fours > 16 else fours
@@ -413,7 +408,7 @@ class Trainer:
         device.launch("active_rows", (-(-n // max(1, 256 // wide)), 2), (wide, max(1, 256 // wide)),
                       Pointer(pointer(active)), batch.lists, ctypes.c_int(shape.features), ctypes.c_int(self.columns),
                       ctypes.c_int(n))
-        device.launch("split_gradients_of", (-(-n // down), 2), (across, down), Pointer(pointer(high)),
+        device.launch("differentiate_split", (-(-n // down), 2), (across, down), Pointer(pointer(high)),
                       Pointer(pointer(low)), *ends)
         device.add_bfloat_product(active, high, gradient)
         device.add_bfloat_product(active, low, gradient)
@@ -422,7 +417,8 @@ class Trainer:
         """The active features of a batch by feature."""
         device, n, features = self.device, batch.positions, self.shape.features
         most = padded(batch.active, 1 << 16)
-        counts, sums = self.buffer("counts", features, dtype="i4"), self.buffer("count sums", features // 64 + 1, dtype="i4")
+        counts = self.buffer("counts", features, dtype="i4")
+        sums = self.buffer("count sums", features // 64 + 1, dtype="i4")
         entries = self.buffer("entries", most, 2, dtype="i4")
         device.clear(counts)
         of = lambda array: Pointer(device.pointer(array))
@@ -445,7 +441,7 @@ class Trainer:
             arrays = self.arrays_of(names)
             fours = sum(array.rows * array.stride // 4 for array in arrays.each[:arrays.number])
             device.launch("update", (-(-fours // 256), 1), (256, 1), arrays, Pointer(pointer(self.state)),
-                          Pointer(pointer(self.numbers)))
+                          self.numbers)
 
 
 def numbers_of(optimiser, step, rate, weight_decay=0.01, longest=0.0):

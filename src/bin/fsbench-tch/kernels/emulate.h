@@ -85,14 +85,13 @@ extern "C" bool launch(const char* name, const unsigned* grid, const unsigned* b
 #define KERNEL(kernel)                                                \
     if (std::strcmp(name, #kernel) == 0) return run(kernel, arguments), true
     KERNEL(accumulate);
-    KERNEL(add_to_rows);
-    KERNEL(sum_gradients_of);
+    KERNEL(differentiate);
     KERNEL(count_features);
     KERNEL(sum_counts);
     KERNEL(start_features);
     KERNEL(place_features);
     KERNEL(add_sorted);
-    KERNEL(split_gradients_of);
+    KERNEL(differentiate_split);
     KERNEL(active_rows);
     KERNEL(head_eval);
     KERNEL(head_pqr);

@@ -10,10 +10,9 @@
 //   (product)            activations · first layer → z1, of all stacks, biases included
 //   head_eval, head_pqr  z1 → outputs, losses, gradients of z1, and the factors of the other layers' gradients
 //   (products)           gradients of the activations and of every dense layer
-//   gradients of the activations → rows of the table's gradient, in one of three ways:
-//     add_to_rows          by atomics
-//     sum_gradients_of, count_features, start_features, place_features, add_sorted   by lists of positions by feature
-//     split_gradients_of, active_rows, and a product of matrices                     for small sets
+//   the gradients of the activations → the table's gradient, in one of two ways:
+//     differentiate, sort (count_features, sum_counts, start_features, place_features), add_sorted
+//     differentiate_split, active_rows, and products of matrices: faster for small sets
 //   gradient_squares     if long gradients are scaled down
 //   update               Adam and its kin, twice: first virtual rows and small arrays, then the table
 //
@@ -36,7 +35,7 @@ constexpr bool ALIGNED = WIDTH % 4 == 0;
 // An accumulator's sums in memory, kept only for products: the first halves' fours, then the second halves'.
 constexpr int SUMS_STRIDE = 4 * FOURS * GROUPS;
 
-// Of a step, in the device's memory, so that a captured graph reads new values.
+// The constants of a step.
 struct Step {
     // From 1.
     int number;
@@ -54,7 +53,7 @@ struct Step {
 
 // What steps leave for the host, which reads it now and then.
 struct State {
-    // By method: sums of losses, samples, samples with r > q.
+    // By batch of the step: sums of losses, samples, samples with r > q.
     double sums[2][3];
     // Σ g² of this step.
     double squares;
@@ -183,8 +182,9 @@ struct Lists {
     const int* offsets[2];
 };
 
-// Activations of both accumulators: `out` is [positions, OUT_STRIDE], the side to move's first. `sums`, for products
-// alone: [2, positions, SUMS_STRIDE]. Threads: x over columns, y over positions; blocks: x over positions, y the side.
+// Activations of both accumulators: `out` is [positions, OUT_STRIDE], the side to move's first, then a one, then zeros.
+// `sums`, for products alone: [2, positions, SUMS_STRIDE]. Threads: x over columns, y over positions; blocks: x over
+// positions, y the side.
 extern "C" __global__ void accumulate(const Row* table, const float* biases, Lists lists, float* sums, float* out,
                                       int positions) {
     int position = blockIdx.x * blockDim.y + threadIdx.y;
@@ -193,6 +193,11 @@ extern "C" __global__ void accumulate(const Row* table, const float* biases, Lis
     const int* list = lists.indices[side];
     int begin = lists.offsets[side][position];
     int end = lists.offsets[side][position + 1];
+    if (side == 0) {
+        for (int i = 2 * WIDTH + threadIdx.x; i < OUT_STRIDE; i += blockDim.x) {
+            out[(size_t)position * OUT_STRIDE + i] = i == 2 * WIDTH ? 1.0f : 0.0f;
+        }
+    }
     for (int four = threadIdx.x; four < FOURS; four += blockDim.x) {
         int column = 4 * four;
         Four x[GROUPS];
@@ -274,8 +279,8 @@ __device__ inline void add_columns(float* row, int column, Four x) {
 
 __device__ inline bool finite(float x) { return fabsf(x) <= 3.4028235e38f; }
 
-__device__ inline void note_divergence(State* state, const Step* step) {
-    if (state->diverged == 0) state->diverged = step->number;
+__device__ inline void note_divergence(State* state, Step step) {
+    if (state->diverged == 0) state->diverged = step.number;
 }
 
 // The gradient of a position's PSQT value, from one side.
@@ -283,64 +288,12 @@ __device__ inline float psqt_gradient(const float* output_gradients, int positio
     return side == 0 ? output_gradients[position] / 2.0f : -output_gradients[position] / 2.0f;
 }
 
-// Adds the gradients of the activations, [positions, OUT_STRIDE], to the rows of the active features, and to the
-// biases. `output_gradients`: [positions], for PSQT. Threads: x over columns; y and blocks: x over positions, each
-// several; blocks: y the side.
-extern "C" __global__ void add_to_rows(float* rows, float* biases, Lists lists, const float* sums, const float* out,
-                                       const float* out_gradients, const float* output_gradients,
-                                       const unsigned char* pieces, float sparsity, int positions, State* state,
-                                       const Step* step) {
-    int side = blockIdx.y;
-    const int* list = lists.indices[side];
-    const int* offsets = lists.offsets[side];
-    int first = blockIdx.x * blockDim.y + threadIdx.y;
-    int apart = gridDim.x * blockDim.y;
-    for (int four = threadIdx.x; four < FOURS; four += blockDim.x) {
-        int column = 4 * four;
-        Four total[GROUPS] = {};
-        for (int position = first; position < positions; position += apart) {
-            Four x[GROUPS];
-            sum_gradients(sums, out, out_gradients, sparsity, positions, side, position, column, x);
-            bool zero[GROUPS];
-            for (int group = 0; group < GROUPS; group++) {
-                zero[group] = true;
-                for (int k = 0; k < 4; k++) {
-                    total[group].v[k] += x[group].v[k];
-                    zero[group] = zero[group] && x[group].v[k] == 0.0f;
-                }
-            }
-            if (zero[0] && zero[GROUPS - 1]) continue;
-            int end = offsets[position + 1];
-            #pragma unroll 4
-            for (int i = offsets[position]; i < end; i++) {
-                float* row = rows + (size_t)list[i] * STRIDE;
-                for (int group = 0; group < GROUPS; group++) {
-                    if (!zero[group]) add_columns(row, column + group * WIDTH, x[group]);
-                }
-            }
-        }
-        for (int group = 0; group < GROUPS; group++) {
-            add_columns(biases, column + group * WIDTH, total[group]);
-            for (int k = 0; k < 4; k++) {
-                if (!finite(total[group].v[k])) note_divergence(state, step);
-            }
-        }
-    }
-    if (!PSQT) return;
-    for (int position = first; position < positions; position += apart) {
-        float gradient = psqt_gradient(output_gradients, position, side);
-        int column = L1 + bucket_of(pieces[position]);
-        for (int i = offsets[position] + threadIdx.x; i < offsets[position + 1]; i += blockDim.x) {
-            atomicAdd(rows + (size_t)list[i] * STRIDE + column, gradient);
-        }
-    }
-}
-
-// The gradients of the sums, [2, positions, STRIDE]; adds those of the biases. Threads as `add_to_rows`.
-extern "C" __global__ void sum_gradients_of(float* gradients, float* biases, const float* sums, const float* out,
-                                            const float* out_gradients, const float* output_gradients,
-                                            const unsigned char* pieces, float sparsity, int positions, State* state,
-                                            const Step* step) {
+// The gradients of the sums, [2, positions, STRIDE]; adds those of the biases. `output_gradients`: [positions], for
+// PSQT. Threads: x over columns; y and blocks: x over positions, each several; blocks: y the side.
+extern "C" __global__ void differentiate(float* gradients, float* biases, const float* sums, const float* out,
+                                         const float* out_gradients, const float* output_gradients,
+                                         const unsigned char* pieces, float sparsity, int positions, State* state,
+                                         Step step) {
     int side = blockIdx.y;
     int first = blockIdx.x * blockDim.y + threadIdx.y;
     int apart = gridDim.x * blockDim.y;
@@ -367,7 +320,7 @@ extern "C" __global__ void sum_gradients_of(float* gradients, float* biases, con
             }
         }
     }
-    for (int position = first; position < positions; position += apart) {
+    for (int position = first; STRIDE > L1 && position < positions; position += apart) {
         float* row = gradients + ((size_t)side * positions + position) * STRIDE + L1;
         int bucket = PSQT ? bucket_of(pieces[position]) : -1;
         for (int k = threadIdx.x; k < STRIDE - L1; k += blockDim.x) {
@@ -454,10 +407,10 @@ extern "C" __global__ void add_sorted(float* rows, const float* gradients, const
 
 // The gradients of the sums, [2, positions, STRIDE], as two summands in bfloat16 each: `high` + `low` is exact to
 // sixteen bits. Threads as `accumulate`.
-extern "C" __global__ void split_gradients_of(unsigned short* high, unsigned short* low, const float* sums,
-                                              const float* out, const float* out_gradients,
-                                              const float* output_gradients, const unsigned char* pieces,
-                                              float sparsity, int positions, State* state, const Step* step) {
+extern "C" __global__ void differentiate_split(unsigned short* high, unsigned short* low, const float* sums,
+                                               const float* out, const float* out_gradients,
+                                               const float* output_gradients, const unsigned char* pieces,
+                                               float sparsity, int positions, State* state, Step step) {
     int position = blockIdx.x * blockDim.y + threadIdx.y;
     int side = blockIdx.y;
     if (position >= positions) return;
@@ -724,10 +677,10 @@ __device__ inline double pqr_loss(const Loss& loss, const double* out, double* s
     return -log_sigmoid(f[2] - f[1]) - loss.kappa * (log_sigmoid(f[0] + f[1]) + log_sigmoid(-f[0] - f[1]));
 }
 
-// One thread per sample, of EACH positions. `METHOD` is its place in the sums.
-template <int EACH, int METHOD>
-__device__ inline void head(const Head& head, const float* targets, const Loss& loss, int samples, State* state,
-                            const Step* step) {
+// One thread per sample, of EACH positions. `number` is the batch's in this step.
+template <int EACH>
+__device__ inline void head(const Head& head, const float* targets, const Loss& loss, int samples, int number,
+                            State* state, Step step) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     double value = 0.0;
     double counted = 0.0;
@@ -762,18 +715,19 @@ __device__ inline void head(const Head& head, const float* targets, const Loss& 
         }
         if (!all_finite) note_divergence(state, step);
     }
-    sum_into(&state->sums[METHOD][0], value);
-    sum_into(&state->sums[METHOD][1], counted);
-    if (EACH > 1) sum_into(&state->sums[METHOD][2], preferred);
+    sum_into(&state->sums[number][0], value);
+    sum_into(&state->sums[number][1], counted);
+    if (EACH > 1) sum_into(&state->sums[number][2], preferred);
 }
 
-extern "C" __global__ void head_eval(Head positions, const float* targets, Loss loss, int samples, State* state,
-                                     const Step* step) {
-    head<1, 0>(positions, targets, loss, samples, state, step);
+extern "C" __global__ void head_eval(Head positions, const float* targets, Loss loss, int samples, int number,
+                                     State* state, Step step) {
+    head<1>(positions, targets, loss, samples, number, state, step);
 }
 
-extern "C" __global__ void head_pqr(Head positions, Loss loss, int samples, State* state, const Step* step) {
-    head<3, 1>(positions, nullptr, loss, samples, state, step);
+extern "C" __global__ void head_pqr(Head positions, Loss loss, int samples, int number, State* state,
+                                    Step step) {
+    head<3>(positions, nullptr, loss, samples, number, state, step);
 }
 
 // Positive and saturated activations by neuron, of both sides. Threads: x over neurons, y and blocks over positions.
@@ -849,7 +803,7 @@ __device__ inline void write_copy(const Array& array, unsigned row, unsigned col
 }
 
 // One step of all parameters, which clears their gradients. One thread per four.
-extern "C" __global__ void update(Arrays arrays, State* state, const Step* step) {
+extern "C" __global__ void update(Arrays arrays, State* state, Step step) {
     size_t four = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
     int number = 0;
     for (; number < arrays.number; number++) {
@@ -871,10 +825,10 @@ extern "C" __global__ void update(Arrays arrays, State* state, const Step* step)
         if (!zero) store(array.gradient + at, Four{});
     }
     float scale = 1.0f;
-    if (step->longest > 0.0f) {
+    if (step.longest > 0.0f) {
         double length = sqrt(state->squares);
         if (!(length <= 1.7976931348623157e308)) note_divergence(state, step);
-        scale = (float)fmin(step->longest / length, 1.0);
+        scale = (float)fmin(step.longest / length, 1.0);
     }
     if (state->diverged != 0) return;
     Four p = load(array.values + at);
@@ -886,16 +840,16 @@ extern "C" __global__ void update(Arrays arrays, State* state, const Step* step)
         float gradient = g.v[k] * scale;
         m.v[k] = flushed(BETA1 * m.v[k] + (1.0f - BETA1) * gradient);
         v.v[k] = flushed(BETA2 * v.v[k] + (1.0f - BETA2) * gradient * gradient);
-        float change = step->rate * m.v[k];
-        if (step->correction > 0.0f) change /= sqrtf(v.v[k]) * step->correction + EPSILON;
-        float decay = array.decays && !is_bias ? step->decay : 1.0f;
+        float change = step.rate * m.v[k];
+        if (step.correction > 0.0f) change /= sqrtf(v.v[k]) * step.correction + EPSILON;
+        float decay = array.decays && !is_bias ? step.decay : 1.0f;
         float value = p.v[k] * decay - change;
         if (!is_bias) value = clamped(value, array.limit);
         bool merged = array.starts && !array.sums_gradients;
         bool is_narrow = !merged && row < (unsigned)array.narrow_rows && c < array.narrow_columns;
         p.v[k] = is_narrow ? clamped(value, array.narrow) : value;
     }
-    if (array.slow && step->synchronise) {
+    if (array.slow && step.synchronise) {
         Four slow = load(array.slow + at);
         for (int k = 0; k < 4; k++) {
             slow.v[k] += ALPHA * (p.v[k] - slow.v[k]);
