@@ -1,5 +1,5 @@
-//! Embeds in the program what it needs outside its source tree: the shipped feature sets, the commit and, with the
-//! feature `train`, the path of libtorch, so that LD_LIBRARY_PATH is not needed.
+//! Embeds in the programs what they need outside their source tree: the shipped feature sets, the commit and, in
+//! `fsbench-tch`, the path of libtorch, so that LD_LIBRARY_PATH is not needed.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     // torch-sys passes its library folder to packages that depend on it directly.
     println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
     if let Some(folder) = env::var_os("DEP_TCH_LIBTORCH_LIB") {
-        println!("cargo:rustc-link-arg=-Wl,-rpath,{}", folder.display());
+        println!("cargo:rustc-link-arg-bin=fsbench-tch=-Wl,-rpath,{}", folder.display());
     }
     Ok(())
 }

@@ -118,6 +118,14 @@ class Bench:
         return json.loads(out), said
 
 
+def kill(process):
+    """Kills fsbench and the processes that it started: fsbench-tch would save its state."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for pid in [process.pid, *map(int, children)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def settings(samples, batch, epochs, device):
     """Options of a run whose epochs are short, and whose validation is small and out of the way."""
     return ["--epoch-samples", samples, "--batch-size", batch, "--epochs", epochs, "--device", device, "--validation",
@@ -173,11 +181,10 @@ def resume(bench):
     limit = time.monotonic() + 60
     while not (out / "checkpoint.safetensors").exists() and process.poll() is None and time.monotonic() < limit:
         time.sleep(0.05)
-    finished = process.poll() is not None
-    process.kill()
-    process.communicate()
-    if finished:
+    if process.poll() is not None:
         raise Failed("the run ended before it was killed")
+    kill(process)
+    process.communicate()
     outcome, said = bench.train([*run, "--out", out, "--resume"])
     step = re.search(r"after step (\d+)", said)
     losses = [run["epochs"][-1]["validation_loss"] for run in (undisturbed, outcome)]
@@ -315,7 +322,7 @@ def verdict(row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", help="fsbench")
+    parser.add_argument("program", help="fsbench, with fsbench-tch beside it")
     parser.add_argument("data", help="positions with scores and moves")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: try this script without a GPU")
     parser.add_argument("--seconds", type=float, default=300, help="after these, no measurement is started or goes on")

@@ -2,10 +2,10 @@
 # Checks fsbench's training on this machine's NVIDIA GPU against its own on the CPU, and measures both, in about five
 # minutes. Writes results/gpu/CARD.json and the tables of all cards, results/gpu/README.md.
 #
-#   scripts/gpu_check.sh PROGRAM DATA [OPTION…]    PROGRAM is fsbench, DATA a binpack or .fsd file for eval and pqr;
-#                                                  options: scripts/gpu_check.py --help
+#   scripts/gpu_check.sh PROGRAM DATA [OPTION…]    PROGRAM is fsbench, with fsbench-tch beside it; DATA a binpack or .fsd
+#                                                  file for eval and pqr; options: scripts/gpu_check.py --help
 #
-# PROGRAM may come from another machine: it runs with the libtorch of the PyTorch 2.11 that `python3` imports, or with
+# The programs may come from another machine: fsbench-tch runs with the libtorch of the PyTorch 2.11 that `python3` imports, or with
 # the one whose folder of libraries FSBENCH_LIBTORCH_CUDA names.
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")

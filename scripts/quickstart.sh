@@ -1,10 +1,23 @@
 #!/usr/bin/env bash
 # Sets everything up, then runs a whole experiment on the sample games that come with fsbench: games → samples → training
-# of seven feature sets → quantised networks → measures → report. Finished runs are kept, so a second call only reports.
-# Results go to results/local/quickstart, which git ignores; results/quickstart holds the example results of the repository.
+# of seven feature sets → quantised networks → measures → report. One row is trained by libtorch (fsbench-tch), the others
+# by fsbench's own kernels. Finished runs are kept, so a second call only reports. Results go to results/local/quickstart,
+# which git ignores; results/quickstart holds the example results of the repository.
+#
+#   quickstart.sh [--without-tch] [OPTIONS OF `fsbench run`]
+#
+# --without-tch fetches no libtorch, builds fsbench alone and leaves that row out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+row='compact by tch'
+options=()
+if [ "${1:-}" = --without-tch ]; then
+  shift
+  export FSBENCH_WITHOUT_TCH=1
+  options=(--without "$row")
+fi
 . scripts/setup.sh
+[ ${#options[@]} -eq 0 ] || printf "quickstart: without libtorch; the row '%s' is left out\n" "$row" >&2
 printf 'quickstart: building (about fifteen minutes on two cores the first time)\n' >&2
-cargo build --release
-cargo run --quiet --release -- run experiments/quickstart.toml "$@"
+cargo build --release ${features[@]+"${features[@]}"}
+"$CARGO_TARGET_DIR/release/fsbench" run experiments/quickstart.toml ${options[@]+"${options[@]}"} "$@"

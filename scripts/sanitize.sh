@@ -12,9 +12,9 @@
 #   CARGO_TARGET_DIR                       another build folder
 #
 # AddressSanitizer: of the packages, fsbench alone is instrumented, with what it inlines; blocks that others allocate are
-# guarded too. ThreadSanitizer: all packages are instrumented, but neither libtorch, which the trainer's kernels do not use,
-# nor the standard library, which would have to be rebuilt (rust-src): scripts/std_sync.c tells the sanitizer what that
-# synchronises, and the suppressions below hide the little that it cannot see. With rust-src the whole is checked by:
+# guarded too. ThreadSanitizer: all packages are instrumented, but not the standard library, which would have to be rebuilt
+# (rust-src): scripts/std_sync.c tells the sanitizer what that synchronises, and the suppressions below hide the little
+# that it cannot see. With rust-src the whole is checked by:
 #   RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu \
 #     --no-default-features --lib service::
 # Undefined behaviour in the pure Rust parts is Miri's subject (rustup +nightly component add miri rust-src):

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Fetches libtorch, which a build needs and cargo cannot fetch: 700 MB, into a cache outside the checkout. Writes
-# .cargo/config.toml so that plain `cargo run --release` finds it. A second call changes nothing.
+# Fetches libtorch, which fsbench-tch needs and cargo cannot fetch: 700 MB, into a cache outside the checkout. Writes
+# .cargo/config.toml so that plain `cargo run --release --features tch` finds it. A second call changes nothing.
 #
 #   FSBENCH_CACHE           the cache (default: $XDG_CACHE_HOME/fsbench, else ~/.cache/fsbench)
+#   FSBENCH_WITHOUT_TCH=1   fetch no libtorch: only fsbench will be built
 #   LIBTORCH                an unpacked libtorch 2.11 to use instead of fetching one
 #   LIBTORCH_USE_PYTORCH=1  use the libtorch of the PyTorch 2.11 that `python3` imports, instead of fetching one
 #
-# Run it, or source it from another script to get LIBTORCH and CARGO_TARGET_DIR, which it exports.
+# Run it, or source it from another script to get LIBTORCH and CARGO_TARGET_DIR, which it exports, and `features`, the
+# options of cargo with which all scripts build both programs, so that the library is compiled once.
 set -euo pipefail
 
 TORCH_VERSION=2.11.0
@@ -22,13 +24,18 @@ fail() { # MESSAGE REMEDY
 
 need_tools() {
   command -v cargo >/dev/null || fail "cargo is missing." "Install Rust 1.95 or later: https://rustup.rs"
-  command -v c++ >/dev/null || fail "a C++ compiler is missing." "Install one, for example: apt-get install g++"
-  command -v python3 >/dev/null || fail "python3 is missing; this script fetches libtorch with it." "Install it, or set LIBTORCH to an unpacked libtorch $TORCH_VERSION."
+  command -v cc >/dev/null || fail "a C compiler is missing." "Install one, for example: apt-get install gcc"
   local have want
   have=$(rustc --version | awk '{print $2}')
   want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
   [ "$(printf '%s\n' "$want" "${have%%-*}" | sort -V | head -n 1)" = "$want" ] ||
     fail "rustc is $have; fsbench needs $want." "Run: rustup update stable"
+}
+
+need_tools_of_libtorch() {
+  local without="or leave libtorch out with FSBENCH_WITHOUT_TCH=1."
+  command -v c++ >/dev/null || fail "a C++ compiler is missing; fsbench-tch needs one." "Install one, for example apt-get install g++, $without"
+  command -v python3 >/dev/null || fail "python3 is missing; this script fetches libtorch with it." "Install it, set LIBTORCH to an unpacked libtorch $TORCH_VERSION, $without"
 }
 
 fetch_libtorch() { # TARGET_FOLDER
@@ -79,7 +86,12 @@ write_cargo_config() { # CONTENTS
 need_tools
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 config=$(printf '[build]\ntarget-dir = "%s"' "$CARGO_TARGET_DIR")
-if [ -n "${LIBTORCH_USE_PYTORCH:-}" ]; then
+features=(--features tch)
+[ -n "${FSBENCH_WITHOUT_TCH:-}" ] || need_tools_of_libtorch
+if [ -n "${FSBENCH_WITHOUT_TCH:-}" ]; then
+  log "fsbench alone, without libtorch and fsbench-tch (FSBENCH_WITHOUT_TCH is set)"
+  features=()
+elif [ -n "${LIBTORCH_USE_PYTORCH:-}" ]; then
   log "using the libtorch of python3's PyTorch (LIBTORCH_USE_PYTORCH is set)"
 elif [ -n "${LIBTORCH:-}" ] && [ "$LIBTORCH" != "$cache/libtorch-$TORCH_VERSION/torch" ]; then
   [ -d "$LIBTORCH/lib" ] || fail "LIBTORCH is $LIBTORCH, which has no folder lib." "Point it at an unpacked libtorch $TORCH_VERSION, or unset it."

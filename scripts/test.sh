@@ -55,7 +55,7 @@ FSBENCH_SKIPS=$(mktemp)
 export FSBENCH_SKIPS
 trap 'rm -f "$FSBENCH_SKIPS"' EXIT
 status=0
-cargo test --release --no-fail-fast "$@" || status=$?
+cargo test --release ${features[@]+"${features[@]}"} --no-fail-fast "$@" || status=$?
 # With arguments, which choose among cargo's tests, the package is left out.
 if [ $# -gt 0 ]; then
   :

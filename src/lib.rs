@@ -4,9 +4,19 @@
 //! incremental engine and the comparison all follow from that definition.
 //!
 //! The modules are listed in import order: each may use only modules above it. `report` uses neither libtorch nor the
-//! engine, only `train` uses libtorch, and only `cli` prints. `tests/layers.rs` checks these rules.
+//! engine, and only `cli` prints. libtorch is used by the program `fsbench-tch` alone, `src/bin/fsbench-tch`.
+//! `tests/layers.rs` checks these rules.
+
+/// The package's version and, if it was built in a checkout, the commit.
+pub const VERSION: &str = if env!("FSBENCH_COMMIT").is_empty() {
+    env!("CARGO_PKG_VERSION")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSBENCH_COMMIT"), ")")
+};
 
 pub mod units;
+
+pub mod settings;
 
 pub mod statistics;
 

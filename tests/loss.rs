@@ -360,5 +360,5 @@ fn the_command_takes_networks_of_every_kind() {
     let mut bare = samples();
     bare.iter_mut().for_each(|sample| sample.result = None);
     write(folder.path(), &bare, ScoreUnit::Centipawns);
-    refused(&["--lambda", "0"], "choose another --lambda");
+    refused(&["--lambda", "0"], "choose another λ");
 }

@@ -59,11 +59,11 @@ fn reference_network(folder: &Path) -> Option<PathBuf> {
     Some(net)
 }
 
-/// README's command reproduces the file.
+/// The command of `fsbench help results` reproduces the file.
 #[test]
-fn the_readme_says_how_to_reproduce_the_openings() {
-    let readme = fs::read_to_string(file("README.md")).unwrap();
-    let command = readme.lines().find(|line| line.contains("--out experiments/openings.epd")).unwrap();
+fn the_help_says_how_to_reproduce_the_openings() {
+    let page = fs::read_to_string(file("src/report/RESULTS.md")).unwrap();
+    let command = page.lines().find(|line| line.contains("--out experiments/openings.epd")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let Some(net) = reference_network(folder.path()) else { return };
     let out = folder.path().join("book.epd");

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use super::{Failure, VERSION, refuse_existing};
+use super::{Failure, refuse_existing};
+use crate::VERSION;
 use crate::output;
 
 /// Write man pages of fsbench and all its commands
@@ -23,7 +24,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut command = super::Arguments::command().disable_help_subcommand(true);
+    let mut command = super::Arguments::command();
     // Sets the commands' full names, such as fsbench-define.
     command.build();
     let mut commands = Vec::new();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
@@ -15,17 +16,19 @@ use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
 use super::sprt::{self, SprtArguments};
 use super::{Failure, Format, interrupt, match_shard, progress_bar};
-use crate::alpha_beta::{TranspositionTable, search_digest};
+use crate::alpha_beta::search_digest;
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::{EngineFault, EngineSpec};
 use crate::play::{
-    Adjudication, CostRatio, Interval, MatchEstimate, MatchOutcome, MatchSettings, MoveLimit, PairingResult, Pairs,
-    PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
-    are_bounded, equal_cost, parse_time_control, play_match, ratings,
+    Adjudication, CostRatio, Interval, MatchEstimate, MatchOptions, MatchOutcome, MatchSettings, MoveLimit,
+    PairingResult, Pairs, PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination,
+    TournamentType, are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
 use crate::record::{keep_first_json, machine, read_json, write_json};
 use crate::service::Shard;
-use crate::units::Seed;
+
+/// A heading of the help.
+const LIMITS: &str = "Limits of a move";
 
 /// Play matches between networks and UCI engines, and estimate Elo
 ///
@@ -37,56 +40,35 @@ use crate::units::Seed;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, .nnue files, or UCI engines as 'uci:PROGRAM ARGUMENTS|Option=value'
-    #[arg(value_name = "PLAYER", required = true, num_args = 2..)]
+    #[arg(value_name = "PLAYER", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     players: Vec<String>,
     #[command(flatten)]
     hints: FormatHints,
-    /// Openings: a file of EPD or FEN lines, or of PGN games, plain or compressed [default: the 2,000 balanced openings
-    /// that come with fsbench]
-    #[arg(long, value_name = "FILE")]
-    openings: Option<PathBuf>,
-    /// Moves taken from each game of a PGN file [default: all]
-    #[arg(long, value_name = "N")]
-    opening_plies: Option<u16>,
+    #[command(flatten)]
+    options: MatchOptions,
     /// Nodes per move: one number for all players, or one for each, as in 2000,1000
-    #[arg(long, value_name = "N,…", group = "limit", value_delimiter = ',',
+    #[arg(help_heading = LIMITS, long, value_name = "N,…", group = "limit", value_delimiter = ',',
         value_parser = clap::value_parser!(u64).range(1..))]
     nodes: Vec<u64>,
     /// Nodes per move of the first player; the second gets as many as take the same processor time
-    #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = LIMITS, long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
     equal_cost: Option<u64>,
     /// Milliseconds per move
-    #[arg(long, value_name = "MS", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
     movetime: Option<u64>,
     /// Seconds per game and increment per move, as 8+0.08
-    #[arg(long, value_name = "S+INC", group = "limit", value_parser = parse_time_control)]
+    #[arg(help_heading = LIMITS, long, value_name = "S+INC", group = "limit", value_parser = parse_time_control)]
     tc: Option<MoveLimit>,
-    /// Game pairs for every two players; with --sprt, the most that are played
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    pairs: u64,
     /// The first player meets each of the others; they do not meet each other
     #[arg(long)]
     gauntlet: bool,
     #[command(flatten)]
     sprt: SprtArguments,
-    /// Play every game until the rules end it, whatever the scores
-    #[arg(long)]
-    no_adjudication: bool,
-    /// Seed of the order of openings
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Games played at the same time [default: the number of cores]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    concurrency: Option<u16>,
-    /// Size of each player's hash table in MiB
-    #[arg(long, value_name = "MIB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
-        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MAX_MEGABYTES as i64))]
-    hash: u32,
     /// Milliseconds of each move's time that a network leaves unused, for the overhead of sending moves
-    #[arg(long, value_name = "MS", default_value_t = 10)]
+    #[arg(help_heading = LIMITS, long, value_name = "MS", default_value_t = 10)]
     overhead: u64,
     /// Longest wait for a UCI engine's answer in seconds, beyond its time for a move
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(help_heading = LIMITS, long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     patience: u64,
     /// A folder for games.pgn, match.json and the journal from which an interrupted match continues
     #[arg(long, value_name = "FOLDER")]
@@ -174,6 +156,7 @@ struct TerminationDocument {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.options.check().map_err(Failure::request)?;
     let mut players = Vec::new();
     for text in &arguments.players {
         players.push(player(text, arguments)?);
@@ -184,7 +167,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let made = std::fs::create_dir_all(folder);
     made.with_context(|| format!("cannot make the folder {}", full(folder).display())).map_err(Failure::Work)?;
     give_nodes(&mut players, &arguments.nodes)?;
-    let cost = arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.hash, folder)).transpose()?;
+    let cost =
+        arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.options.hash, folder)).transpose()?;
     let settings = settings(arguments)?;
     if let Some(shard) = arguments.shard {
         let played = match_shard::play(&players, &settings, shard, folder, arguments.format);
@@ -237,7 +221,7 @@ fn failure(error: PlayError, out: Option<&Path>) -> Failure {
 fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
     if let Some(command) = text.strip_prefix("uci:") {
         let refused = |why: String| Failure::Request(anyhow!("the player {text:?}: {why}"));
-        let engine = EngineSpec { hash: arguments.hash, ..engine_command::parse(command).map_err(refused)? };
+        let engine = EngineSpec { hash: arguments.options.hash, ..engine_command::parse(command).map_err(refused)? };
         return Ok(Player { name: program_name(&engine), kind: PlayerKind::Engine(engine), nodes: None });
     }
     load_player(Path::new(text), &arguments.hints)
@@ -306,24 +290,14 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
         (_, _, Some(clock)) => clock,
         _ => return Err(Failure::Request(anyhow!("give a limit: --nodes, --equal-cost, --movetime or --tc"))),
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let openings = arguments.openings.clone().map_or_else(sample_openings, Ok).map_err(Failure::work)?;
-    Ok(MatchSettings {
-        limit,
-        tournament: if arguments.gauntlet { TournamentType::Gauntlet } else { TournamentType::RoundRobin },
-        pairs: arguments.pairs,
-        openings,
-        opening_plies: arguments.opening_plies,
-        seed: Seed(arguments.seed),
-        adjudication: (!arguments.no_adjudication).then(Adjudication::default),
-        sprt: arguments.sprt.test()?,
-        setup: PlayerSetup {
-            hash: arguments.hash,
-            patience: Duration::from_secs(arguments.patience),
-            overhead: Duration::from_millis(arguments.overhead),
-        },
-        concurrency: arguments.concurrency.map_or(cores, usize::from),
-    })
+    let options = &arguments.options;
+    let openings = options.openings.clone().map_or_else(sample_openings, Ok).map_err(Failure::work)?;
+    let settings = options.settings(limit, openings);
+    let tournament = if arguments.gauntlet { TournamentType::Gauntlet } else { TournamentType::RoundRobin };
+    let patience = Duration::from_secs(arguments.patience);
+    let overhead = Duration::from_millis(arguments.overhead);
+    let setup = PlayerSetup { patience, overhead, ..settings.setup };
+    Ok(MatchSettings { tournament, sprt: arguments.sprt.test()?, setup, ..settings })
 }
 
 pub(super) fn bar(players: usize) -> ProgressBar {
@@ -384,7 +358,7 @@ fn document(
             count: result.openings.openings,
             blake3: result.openings.blake3,
         },
-        seed: arguments.seed,
+        seed: arguments.options.seed.0,
         search: search_digest(),
         adjudication: settings.adjudication,
         equal_cost: cost,

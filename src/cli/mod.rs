@@ -49,6 +49,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::VERSION;
 use crate::data::DataError;
 use crate::data::install_truncation_handler;
 use crate::output::remove_unfinished;
@@ -83,15 +84,9 @@ pub enum Format {
     Json,
 }
 
-/// The package's version and, if it was built in a checkout, the commit.
-const VERSION: &str = match env!("FSBENCH_COMMIT").is_empty() {
-    true => env!("CARGO_PKG_VERSION"),
-    false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSBENCH_COMMIT"), ")"),
-};
-
 /// Compare input feature sets for NNUE chess networks.
 #[derive(Debug, Parser)]
-#[command(name = "fsbench", version = VERSION, after_help = help::TOPICS)]
+#[command(name = "fsbench", version = VERSION, disable_help_subcommand = true, after_help = help::list())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -109,6 +104,7 @@ enum Command {
     Eval(eval::Arguments),
     Explain(explain::Arguments),
     Export(export::Arguments),
+    Help(help::Arguments),
     Man(man::Arguments),
     Match(match_play::Arguments),
     Measure(measure::Arguments),
@@ -138,6 +134,7 @@ impl Command {
             Command::Eval(arguments) => eval::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Export(arguments) => export::run(arguments),
+            Command::Help(arguments) => help::run(arguments),
             Command::Man(arguments) => man::run(arguments),
             Command::Match(arguments) => match_play::run(arguments),
             Command::Measure(arguments) => measure::run(arguments),
@@ -179,15 +176,14 @@ pub fn main() -> ExitCode {
         note!("error: {value} is not UTF-8; fsbench writes names into text files, so please rename it");
         return ExitCode::from(2);
     }
-    let asks_for_language = help::asks_for_language(std::env::args_os().skip(1));
-    let command = match (!asks_for_language).then(Arguments::try_parse).transpose() {
-        Ok(arguments) => arguments.map(|arguments| arguments.command),
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
         Err(answer) => return print_clap_answer(&answer),
     };
     if let Err(error) = interrupt::listen().and_then(|()| install_truncation_handler()) {
         note!("cannot handle signals: {error}");
     }
-    let outcome = command.map_or_else(help::print_language, |command| command.run());
+    let outcome = arguments.command.run();
     // Threads of a command that failed early may still be writing files.
     remove_unfinished();
     exit_code(outcome)
@@ -253,6 +249,59 @@ mod tests {
         let command = <Arguments as clap::CommandFactory>::command();
         check(&command, "");
         command.debug_assert();
+    }
+
+    /// Checks every command's whole help text, with the options' values.
+    fn for_every_help_text(check: &dyn Fn(&str, &str)) {
+        fn visit(command: &mut clap::Command, path: &str, check: &dyn Fn(&str, &str)) {
+            // Clap's own list of commands.
+            if command.get_name() == "help" {
+                return;
+            }
+            let path = format!("{path} {}", command.get_name());
+            let text = command.render_long_help().to_string();
+            check(&path, &text);
+            command.get_subcommands_mut().for_each(|subcommand| visit(subcommand, &path, check));
+        }
+        let mut command = <Arguments as clap::CommandFactory>::command();
+        command.build();
+        visit(&mut command, "", check);
+    }
+
+    /// Help texts are doc comments: what rustdoc alone understands must not get into them, nor words without a space
+    /// between them.
+    #[test]
+    fn help_texts_are_for_people() {
+        for_every_help_text(&|path, text| {
+            for leak in ["[`", "`]", "::", "](", "Self", "<br", "# Errors", "`None`", "Some(", "&str"] {
+                assert!(!text.contains(leak), "{path}: {leak}\n{text}");
+            }
+            for word in text.split_whitespace() {
+                let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+                let is_glued = word.len() > 24 && word.chars().all(|c| c.is_alphabetic() || c == '_');
+                assert!(!is_glued, "{path}: {word}");
+            }
+            let words: Vec<&str> = text.split_whitespace().collect();
+            for pair in words.windows(2) {
+                let is_word = pair[0].len() > 1 && pair[0].chars().all(char::is_alphabetic);
+                assert!(!(is_word && pair[0] == pair[1]), "{path}: {} {}", pair[0], pair[1]);
+            }
+        });
+    }
+
+    #[test]
+    fn many_options_stand_below_headings() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let mut counts = std::collections::BTreeMap::new();
+            for option in command.get_opts().filter(|option| !option.is_hide_set()) {
+                *counts.entry(option.get_help_heading().unwrap_or("Options").to_owned()).or_insert(0) += 1;
+            }
+            let total: usize = counts.values().sum();
+            assert!(total <= 20 || counts.values().all(|count| *count <= 20), "{path}: {counts:?}");
+            command.get_subcommands().for_each(|subcommand| check(subcommand, &path));
+        }
+        check(&<Arguments as clap::CommandFactory>::command(), "");
     }
 
     /// The trainer and the service that it starts read the same samples of a binpack.

@@ -8,7 +8,7 @@ use indicatif::{HumanBytes, HumanDuration};
 
 use super::interrupt::Graceful;
 use super::print::table;
-use super::score_unit::note_assumed;
+use super::score_unit::note_assumed_in_experiment;
 use super::{Failure, Format, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
 use crate::experiment::{
@@ -56,6 +56,9 @@ pub struct Arguments {
     /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
+    /// Leave out the row of this label, with its runs and measures
+    #[arg(long, value_name = "LABEL", conflicts_with = "on")]
+    without: Option<String>,
     /// Repeat all steps, including finished ones
     #[arg(long, alias = "fresh")]
     force: bool,
@@ -65,7 +68,10 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let experiment = read(&arguments.experiment, arguments.scale.as_deref())?;
+    let mut experiment = read(&arguments.experiment, arguments.scale.as_deref())?;
+    if let Some(label) = &arguments.without {
+        experiment.leave_out(label).map_err(failure)?;
+    }
     let data = pipeline::default_cache().map_err(Failure::request)?;
     let options = RunnerOptions {
         out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
@@ -127,13 +133,10 @@ fn do_steps(
 
 /// Reads an experiment, and notes which scores' unit is assumed.
 pub(super) fn read(path: &Path, scale: Option<&str>) -> Result<Experiment, Failure> {
-    if !cfg!(feature = "train") {
-        return Err(failure(ExperimentError::NoTrainer));
-    }
     let experiment = Experiment::read(path, scale).map_err(failure)?;
     if experiment.rows.iter().any(|row| row.method == Method::Eval) {
         for input in experiment.inputs().map_err(failure)? {
-            note_assumed(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
+            note_assumed_in_experiment(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
         }
     }
     Ok(experiment)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::print::StdoutError;
-use super::sample::SeveralData;
+use super::sample::{FileArgument, SeveralData, all_files};
 use super::score_unit::note_assumed;
 use super::train_progress::TrainProgress;
 use super::{Failure, Format, interrupt, print_json};
@@ -36,7 +36,7 @@ pub struct Arguments {
     out: PathBuf,
     /// The shape and scheme of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14,
     /// stockfish-15.1, …
-    #[arg(long, value_name = "NAME", conflicts_with_all = [
+    #[arg(help_heading = "Network", long, value_name = "NAME", conflicts_with_all = [
         "l1", "hidden", "activation", "hidden_activation", "skip", "skip_difference", "concatenated", "narrow", "psqt",
         "buckets", "bucket_rule",
     ])]
@@ -44,13 +44,13 @@ pub struct Arguments {
     #[command(flatten)]
     config: TrainConfig,
     /// Learn from a second method too, in the same steps
-    #[arg(long, value_enum, value_name = "METHOD")]
+    #[arg(help_heading = "Data", long, value_enum, value_name = "METHOD")]
     second: Option<Method>,
     /// The second method's games or samples [default: those of --data]
-    #[arg(long, value_name = "FILE", requires = "second")]
-    second_data: Vec<PathBuf>,
+    #[arg(help_heading = "Data", long, value_name = "FILE", requires = "second")]
+    second_data: Vec<FileArgument>,
     /// Weight of the second method's loss; the first's is 1
-    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
+    #[arg(help_heading = "Data", long, value_name = "X", default_value_t = 1.0, requires = "second")]
     second_weight: f64,
     /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also
     /// .nnue), trained by any method on this set or a coarser one
@@ -97,9 +97,10 @@ impl Arguments {
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
         let data = self.data.files()?;
         let TrainConfig { from_unit, read_mode, .. } = self.config;
+        let second_data = all_files(&self.second_data)?;
         let second = self.second.map(|method| SecondMethod {
             method,
-            data: DataFiles::new(self.second_data.clone()).unwrap_or_else(|| data.clone()),
+            data: DataFiles::new(second_data).unwrap_or_else(|| data.clone()),
             from_unit,
             read_mode,
             weight: self.second_weight,

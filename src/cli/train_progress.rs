@@ -52,7 +52,7 @@ impl RunObserver for TrainProgress {
         self.line(&format!("note: {text}"));
     }
 
-    fn started(&mut self, overview: &RunOverview<'_>) {
+    fn started(&mut self, overview: &RunOverview) {
         (self.epochs, self.steps) = (overview.epochs, overview.steps_per_epoch * u64::from(overview.epochs));
         match (self.resume, overview.steps_done) {
             (true, 0) => self.line(&format!("{} holds no checkpoint: beginning a new run", overview.folder.display())),

@@ -1,43 +1,41 @@
 //! `[equal_speed]`: every set at the width at which it is as fast as a reference, beside the widths of the rows.
 
 use std::path::Path;
-use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
+use serde_json::Value;
 
-use super::checks::{Problem, check_timing};
+use super::checks::labels;
 use super::spec::{ComparisonRow, Experiment, Measures};
 use crate::data::Method;
 use crate::measure::{EqualSpeedOptions, corrected_width};
 use crate::record::{EQUAL_SPEED, EqualSpeedRecord, NetResult};
+use crate::settings::{ReadError, SettingError, TableParts};
 
-/// The keys of `[equal_speed]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+/// The width, a multiple of 32, at which each set is as fast as the reference; networks of the first seed take turns
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct EqualSpeedMeasure {
-    /// The row whose speed the others are to have; `None` = the first of each method.
-    #[serde(skip_serializing)]
-    pub reference: Option<Spanned<String>>,
-    /// How far from 1 the ratio of speeds may be, as a share.
-    pub tolerance: Option<f64>,
-    /// Rounds in which both networks take turns.
-    pub repetitions: Option<u32>,
-    /// Processor time of a turn.
-    pub seconds: Option<f64>,
-    pub positions: Option<u64>,
+    #[schemars(flatten)]
+    pub terms: EqualSpeedTerms,
+    #[schemars(flatten)]
+    pub options: EqualSpeedOptions,
+}
+
+/// The keys of `[equal_speed]` that are not of the timing.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct EqualSpeedTerms {
+    /// Name or label of the set whose speed the others are to have [default: each method's first]
+    pub reference: Option<String>,
 }
 
 impl EqualSpeedMeasure {
-    #[must_use]
-    pub fn options(&self) -> EqualSpeedOptions {
-        let default = EqualSpeedOptions::default();
-        EqualSpeedOptions {
-            rounds: self.repetitions.unwrap_or(default.rounds),
-            duration: self.seconds.map_or(default.duration, Duration::from_secs_f64),
-            positions: self.positions.unwrap_or(default.positions),
-            tolerance: self.tolerance.unwrap_or(default.tolerance),
-        }
+    /// Reads the table.
+    pub(super) fn read(table: &Value) -> Result<EqualSpeedMeasure, ReadError> {
+        let mut parts = TableParts::new(table, "equal_speed")?;
+        let measure = EqualSpeedMeasure { terms: parts.part()?, options: parts.part()? };
+        parts.finish().map(|()| measure)
     }
 
     /// The row whose speed `row` is to have: the reference of its method.
@@ -47,9 +45,9 @@ impl EqualSpeedMeasure {
         row: &ComparisonRow,
     ) -> Option<&'a ComparisonRow> {
         let mut candidates = rows.iter().filter(|other| (other.method, &other.group) == (row.method, &row.group));
-        match &self.reference {
+        match &self.terms.reference {
             None => candidates.next(),
-            Some(name) => candidates.find(|candidate| is_reference(candidate, name.get_ref())),
+            Some(name) => candidates.find(|candidate| is_reference(candidate, name)),
         }
     }
 
@@ -73,37 +71,30 @@ fn label(name: &str) -> String {
     format!("{name}, {EQUAL_SPEED}")
 }
 
-/// Checks the table's numbers, that every method with several rows has the reference, and that no row's width is fixed.
+/// Checks the table's numbers, and that every method with several rows has the reference.
 pub(super) fn check_equal_speed(
-    table: &Spanned<EqualSpeedMeasure>,
+    measure: &EqualSpeedMeasure,
     rows: &[ComparisonRow],
     has_sweep: bool,
-) -> Result<(), Problem> {
-    let measure = table.get_ref();
-    let problem = |message: String| Err(Problem::at(table, message));
+) -> Result<(), SettingError> {
+    let problem = |key: &str, message: String| Err(SettingError::new(key, message));
     if has_sweep {
-        return problem(
-            "[equal_speed] and [sweep] cannot stand together: one or the other decides on the settings".into(),
-        );
+        let message = "[equal_speed] and [sweep] cannot stand together: one or the other decides on the settings";
+        return problem("", message.into());
     }
-    if let Some(start) = rows.iter().find_map(|row| Some(row.start.as_ref()?.written())) {
-        let message = "[equal_speed] and start cannot stand together: a network's neurons have one width".to_owned();
-        return Err(Problem::at(start, message));
-    }
-    if !measure.tolerance.is_none_or(|tolerance| tolerance > 0.0 && tolerance <= 0.5) {
-        return problem("tolerance must lie between 0 and 0.5, as in 0.03".into());
-    }
-    check_timing(measure.positions, measure.repetitions, measure.seconds).or_else(problem)?;
+    measure.options.check()?;
     let without = rows.iter().find(|row| measure.reference_row(rows, row).is_none());
-    if let (Some(name), Some(row)) = (&measure.reference, without) {
-        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-        let (name, method) = (name.get_ref(), row.method.name());
-        return problem(format!("no run by {method} uses the set '{name}'; the experiment has {}", labels.join(", ")));
+    if let (Some(name), Some(row)) = (&measure.terms.reference, without) {
+        let method = row.method.name();
+        let message = format!("no run by {method} uses the set '{name}'; the experiment has {}", labels(rows));
+        return problem("reference", message);
     }
-    match rows.iter().any(|row| measure.covers(rows, row)) {
-        true => Ok(()),
-        false => problem("no set beside the reference whose width could be found".into()),
+    for row in rows {
+        if measure.covers(rows, row) {
+            return Ok(());
+        }
     }
+    problem("", "no set beside the reference whose width could be found".into())
 }
 
 impl Experiment {
@@ -136,7 +127,7 @@ impl Experiment {
             let l1 = width(row)?;
             let name = named(&row.name, l1);
             let mut overrides = row.overrides.clone().unwrap_or_default();
-            overrides.insert("l1".into(), toml::Value::Integer(l1 as i64));
+            overrides.insert("l1".into(), l1.into());
             let mut settings = row.settings.clone();
             settings.l1 = l1;
             Some(ComparisonRow {

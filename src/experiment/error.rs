@@ -38,8 +38,8 @@ pub enum ExperimentError {
     /// Steps failed, and others that need them were not done.
     #[error("{failed} of the experiment's steps failed, and {} that need them were not done; the first: {first}", .blocked)]
     Failed { failed: usize, blocked: usize, first: Box<ExperimentError> },
-    #[error("this fsbench has no trainer; to run experiments, build it with the feature `train` (the default)")]
-    NoTrainer,
+    #[error("the row {row} cannot be trained: {source}")]
+    NoTrainer { row: String, source: Box<dyn std::error::Error + Send + Sync> },
     #[error("another process has taken the step over, since this one was silent")]
     TakenOver,
     #[error("interrupted; the same command resumes it")]
@@ -66,6 +66,6 @@ impl ExperimentError {
     pub fn is_request(&self) -> bool {
         use ExperimentError::{NoFile, NoSuchSet, NoSuchStep, NoTrainer, Openings, Read, Set, Spec};
         let is_about_a_file = matches!(self, Read { .. } | Spec { .. } | Set { .. } | NoFile { .. } | Openings { .. });
-        is_about_a_file || matches!(self, NoSuchSet { .. } | NoSuchStep { .. } | NoTrainer)
+        is_about_a_file || matches!(self, NoSuchSet { .. } | NoSuchStep { .. } | NoTrainer { .. })
     }
 }

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::ExperimentError;
 use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
-use super::match_settings::MatchMeasure;
+use super::match_settings::{MatchMeasure, MatchTerms};
 use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
-use crate::play::MatchProgress;
+use crate::play::{MatchOptions, MatchProgress};
 use crate::record::{EQUAL_SPEED, MatchKind, RunRecord};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
@@ -200,16 +200,17 @@ impl Runner<'_> {
             let rehearsed = rehearsals.iter().find(|rehearsal| self.is_same_row(rehearsal.run, run));
             rehearsed.map_or_else(|| self.network(run), |rehearsal| Ok(rehearsal.network.clone()))
         };
-        let nodes = measure.nodes.or(measure.equal_cost);
-        let settings =
-            MatchMeasure { nodes, equal_cost: None, pairs: Some(PAIRS), half_width: None, ..measure.clone() };
+        let nodes = measure.terms.nodes.or(measure.terms.equal_cost);
+        let terms = MatchTerms { nodes, equal_cost: None, half_width: None, ..measure.terms.clone() };
+        let options = MatchOptions { pairs: Some(PAIRS), ..measure.options.clone() };
+        let settings = MatchMeasure { terms, options, ..measure.clone() };
         let request = MatchRequest {
             kind: MatchKind::EqualNodes,
             networks: [network(run)?, network(reference)?],
             names: ["a".to_owned(), "b".to_owned()],
             settings: &settings,
             openings: self.openings.clone(),
-            seed: measure.seed,
+            seed: measure.options.seed,
             cost: None,
             folder: folder.join("match"),
         };
@@ -237,14 +238,14 @@ impl Runner<'_> {
             let rehearsed: f64 = outcome.epochs.iter().map(|epoch| epoch.seconds).sum();
             f64::from(settings.epochs) * epoch + (seconds - rehearsed).max(0.0)
         };
-        let speed = self.experiment.measure.speed.clone().unwrap_or_default().options();
+        let speed = self.experiment.measure.speed.clone().unwrap_or_default().options;
         // Each repetition times the whole evaluation and, for a third as long each, two parts of it.
         let timings = Strategy::ALL.len() * (BackEnd::available().len() + 1);
-        let speed_seconds = f64::from(speed.repetitions) * speed.duration.as_secs_f64() * timings as f64 * 5.0 / 3.0;
-        let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options();
+        let speed_seconds = f64::from(speed.repetitions) * speed.seconds * timings as f64 * 5.0 / 3.0;
+        let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options;
         // Some four widths, two networks.
-        let width_seconds = f64::from(equal_speed.rounds) * equal_speed.duration.as_secs_f64() * 8.0;
-        let pairs = self.experiment.matches.as_ref().map_or(0, MatchMeasure::pairs) as f64;
+        let width_seconds = f64::from(equal_speed.repetitions) * equal_speed.seconds * 8.0;
+        let pairs = self.experiment.matches.as_ref().map_or(0, |measure| measure.options.pairs()) as f64;
         let step_seconds = |step: PlanStep| match step {
             PlanStep::Train(run) => train_seconds(run),
             PlanStep::Validation(run) => of_run(run).map_or(MEASURE_SECONDS, |own| own.validation_seconds),

@@ -1,21 +1,21 @@
 //! The work behind an experiment's steps, as a trait: so the order of steps and the resumption can be tested without
-//! data, libtorch or an engine.
+//! data, a trainer or an engine.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
-use super::spec::SpeedMeasure;
 use crate::data::ScoreUnit;
 use crate::features::Identity;
+use crate::measure::SpeedOptions;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, ShardRecord, SpeedRecord,
     UpdatesRecord, ValidationRecord,
 };
-use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
+use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
 
 /// The error of a step's own work.
@@ -126,6 +126,12 @@ pub trait Executor {
     /// When there is no such set or its definition is wrong.
     fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError>;
 
+    /// Whether there is the trainer that the settings name.
+    ///
+    /// # Errors
+    /// When it is missing.
+    fn check_trainer(&self, settings: &TrainSettings) -> Result<(), StepError>;
+
     /// Opens or builds a data set.
     ///
     /// # Errors
@@ -162,7 +168,7 @@ pub trait Executor {
 
     /// # Errors
     /// When the measure fails.
-    fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError>;
+    fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError>;
 
     /// Finds the width at which a set is as fast as a reference, or times a network beside it.
     ///

@@ -9,17 +9,18 @@ use super::executor::{
     TrainRequest, TrainingMonitor,
 };
 use super::local_match;
-use super::spec::SpeedMeasure;
 use crate::data::Fsd;
 use crate::features::FeatureSet;
-use crate::measure::{self, ErrorOptions};
+use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, Machine, MatchRecord, ShardRecord, SpeedRecord,
     UpdatesRecord, ValidationRecord,
 };
-use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
+use crate::train::{
+    EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
+};
 
 /// Executes steps in this process.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,13 @@ impl Executor for LocalExecutor {
             identity: set.identity().clone(),
             definition: set.definition().to_string(),
         })
+    }
+
+    fn check_trainer(&self, settings: &TrainSettings) -> Result<(), StepError> {
+        if settings.trainer() == TrainerChoice::Tch {
+            tch_program::find(&std::env::current_exe()?)?;
+        }
+        Ok(())
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
@@ -95,9 +103,9 @@ impl Executor for LocalExecutor {
         Ok(measure::error(&network, &float, &checkpoint, &request.data, options)?.0)
     }
 
-    fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+    fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
         let network = NetFile::load(&request.network)?;
-        let mut record = measure::speed(&network, &request.data, timing.options(), &mut |_| {})?.0;
+        let mut record = measure::speed(&network, &request.data, timing, &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         self.name_machine(record.machine.as_mut());
         Ok(record)

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::executor::{MatchMonitor, MatchRequest, MatchSetup, StepError};
 use super::match_settings::MatchMeasure;
@@ -14,12 +13,12 @@ use crate::output::OutputError;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
-    Adjudication, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity, PlayerKind,
-    PlayerSetup, PlayerWork, Termination, TournamentType, equal_cost, open_book, play_match, play_to_width,
+    MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity, PlayerKind, PlayerWork,
+    Termination, equal_cost, open_book, play_match, play_to_width,
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,
-    machine, read_json, write_checked_json,
+    read_json, write_checked_json,
 };
 
 /// Reads the book of a match.
@@ -35,7 +34,7 @@ pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Re
     let Prepared { players, networks, settings, nodes, cost } = prepared;
     let interrupted = || monitor.stop_requested();
     let progress = &mut |progress: &_| monitor.games(progress);
-    let result = match request.settings.half_width {
+    let result = match request.settings.terms.half_width {
         Some(width) => play_to_width(&players, &settings, width, &request.folder, &interrupted, progress),
         None => play_match(&players, &settings, &request.folder, &interrupted, progress),
     };
@@ -134,9 +133,9 @@ fn cost(
         return Ok(Some(measured));
     }
     let [player, reference] = players;
-    let nodes = request.settings.equal_cost.unwrap_or_default();
+    let nodes = request.settings.terms.equal_cost.unwrap_or_default();
     let both = [(&reference.0, &*reference.1), (&player.0, &*player.1)];
-    match equal_cost(both, nodes, request.settings.hash, |_, _| !monitor.stop_requested()) {
+    match equal_cost(both, nodes, request.settings.options.hash, |_, _| !monitor.stop_requested()) {
         Ok(ratio) => {
             write_checked_json(&path, &ratio)?;
             Ok(Some(ratio))
@@ -148,26 +147,16 @@ fn cost(
 
 /// Nodes per move of the network and of the reference.
 fn node_limits(measure: &MatchMeasure, cost: Option<&CostRatio>) -> [u64; 2] {
-    match (cost, measure.equal_cost, measure.nodes) {
+    match (cost, measure.terms.equal_cost, measure.terms.nodes) {
         (Some(cost), Some(nodes), _) => [cost.nodes_of_second(nodes), nodes],
         (_, _, nodes) => [nodes.unwrap_or_default(); 2],
     }
 }
 
 fn settings(request: &MatchRequest<'_>, nodes: u64) -> Result<MatchSettings, StepError> {
-    let measure = request.settings;
-    Ok(MatchSettings {
-        limit: MoveLimit::Nodes(nodes),
-        tournament: TournamentType::RoundRobin,
-        pairs: measure.pairs(),
-        openings: request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?,
-        opening_plies: measure.opening_plies,
-        seed: request.seed,
-        adjudication: measure.adjudication.then(Adjudication::default),
-        sprt: None,
-        setup: PlayerSetup { hash: measure.hash, patience: Duration::ZERO, overhead: Duration::ZERO },
-        concurrency: measure.concurrency.map_or_else(machine::cores, usize::from),
-    })
+    let openings = request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?;
+    let settings = request.settings.options.settings(MoveLimit::Nodes(nodes), openings);
+    Ok(MatchSettings { seed: request.seed, ..settings })
 }
 
 fn record(
@@ -204,7 +193,7 @@ fn record(
             adjudication: settings.adjudication,
             hash: settings.setup.hash,
             search: search_digest().into(),
-            half_width: request.settings.half_width,
+            half_width: request.settings.terms.half_width,
         },
         player: side(0),
         reference_player: side(1),

@@ -35,8 +35,8 @@ pub struct PlannedShard {
 impl Plan {
     /// Puts the shards of every match before it, if the settings ask for shards. `openings`: their number.
     pub(super) fn divide_matches(&mut self, measure: &MatchMeasure, openings: u64) {
-        let Some(size) = measure.shard_pairs else { return };
-        let pairs = measure.pairs().min(openings);
+        let Some(size) = measure.terms.shard_pairs else { return };
+        let pairs = measure.options.pairs().min(openings);
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in std::mem::take(&mut self.steps) {
             if let PlanStep::Match(of) = step {
@@ -45,7 +45,7 @@ impl Plan {
                 }
                 for (first, number) in (0..pairs).step_by(size as usize).zip(1u32..) {
                     steps.push(PlanStep::MatchShard(self.shards.len()));
-                    let batch = measure.half_width.map_or(0, |_| number.ilog2());
+                    let batch = measure.terms.half_width.map_or(0, |_| number.ilog2());
                     self.shards.push(PlannedShard { of, pairs: first..pairs.min(first + size), batch });
                 }
             }
@@ -146,7 +146,7 @@ impl Runner<'_> {
 
     fn is_wide_enough(&self, of: usize) -> bool {
         let Some(measure) = &self.experiment.matches else { return false };
-        let Some(half_width) = measure.half_width else { return false };
+        let Some(half_width) = measure.terms.half_width else { return false };
         let (mut played, mut most, mut has_gap) = (Vec::new(), 0, false);
         for (index, shard) in self.plan.shards_of(of) {
             most = shard.pairs.end;

@@ -50,7 +50,7 @@ impl<'a> Runner<'a> {
     }
 
     fn match_length(&self) -> Option<Value> {
-        self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]))
+        self.experiment.matches.as_ref().map(|measure| json!([measure.options.pairs(), measure.terms.half_width]))
     }
 
     /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
@@ -62,15 +62,16 @@ impl<'a> Runner<'a> {
         let PlannedMatch { run, reference, kind } = self.plan.matches[index];
         let Some(measure) = &self.experiment.matches else { return Value::Null };
         let limit = match kind {
-            MatchKind::EqualNodes => json!(measure.nodes),
+            MatchKind::EqualNodes => json!(measure.terms.nodes),
             // The cost of a node is measured.
             MatchKind::EqualCost => match &self.options.timed_on {
-                Some(node_type) => json!([measure.equal_cost, "node type", node_type]),
-                None => json!([measure.equal_cost, machine::cpu(), machine::back_end()]),
+                Some(node_type) => json!([measure.terms.equal_cost, "node type", node_type]),
+                None => json!([measure.terms.equal_cost, machine::cpu(), machine::back_end()]),
             },
         };
         let setup = self.match_setup.as_ref().map(|setup| json!([setup.openings, setup.search]));
-        let rules = json!([measure.adjudication, measure.hash, measure.opening_plies, self.match_seed(index)]);
+        let options = &measure.options;
+        let rules = json!([options.adjudication, options.hash, options.opening_plies, self.match_seed(index)]);
         json!([kind, network(run), network(reference), limit, setup, rules])
     }
 
@@ -91,7 +92,7 @@ impl<'a> Runner<'a> {
 
     /// Every training seed has the openings in another order, so that its games are independent of the others'.
     fn match_seed(&self, index: usize) -> Seed {
-        let base = self.experiment.matches.as_ref().map_or(0, |measure| measure.seed.0);
+        let base = self.experiment.matches.as_ref().map_or(0, |measure| measure.options.seed.0);
         Seed(base.wrapping_add(self.plan.runs[self.plan.matches[index].run].key.seed.0))
     }
 
@@ -190,19 +191,19 @@ pub(super) fn match_setup(
     openings: Option<&Path>,
 ) -> Result<Option<MatchSetup>, ExperimentError> {
     let Some(measure) = &experiment.matches else { return Ok(None) };
-    let setup = executor.match_setup(openings, measure.opening_plies);
-    let setup = setup.map_err(|error| match &measure.openings {
+    let setup = executor.match_setup(openings, measure.options.opening_plies);
+    let setup = setup.map_err(|error| match &experiment.openings {
         Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
         None => ExperimentError::Step { step: "the openings".into(), source: error },
     })?;
-    if measure.half_width.is_none() && measure.pairs() > setup.count {
+    if measure.terms.half_width.is_none() && measure.options.pairs() > setup.count {
         let message = format!(
             "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
              fewer pairs, or make a larger book with `fsbench openings --count`",
-            measure.pairs(),
+            measure.options.pairs(),
             setup.count
         );
-        return Err(match &measure.openings {
+        return Err(match &experiment.openings {
             Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
             None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
         });

@@ -38,8 +38,9 @@ mod work_lock;
 #[cfg(test)]
 mod tests;
 
+pub use checks::NetworkChoice;
 pub use earlier::Earlier;
-pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest};
+pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RunEstimate, StageEstimate};
 pub use executor::{
@@ -49,13 +50,13 @@ pub use executor::{
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
 pub use listed_steps::ListedStep;
 pub use local_executor::LocalExecutor;
-pub use match_settings::MatchMeasure;
+pub use match_settings::{MatchMeasure, MatchTerms};
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
 pub use runner::Runner;
 pub use runner_options::{ExperimentMonitor, FinishedWhen, RunnerOptions, Share};
 pub use scale::DEFAULT_SCALE;
 pub use spec::{
-    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure,
+    ComparisonRow, Dataset, DatasetKeys, Experiment, GameLimit, Location, Measures, NetMeasure, RowSecond, SetMeasure,
     SpeedMeasure,
 };

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use super::ExperimentError;
+use super::checks::NetworkChoice;
 use super::executor::{Executor, ResolvedSet};
 use super::match_shards::PlannedShard;
-use super::spec::{ComparisonRow, DatasetOptions, Experiment, NetMeasure, RowSecond, RowStart};
-use crate::data::{Method, content_hash};
+use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond, RowStart};
+use crate::data::content_hash;
 use crate::pipeline::BuildOptions;
 use crate::record::{MatchKind, PlannedRow, RunKey, Study};
 use crate::train::{SecondMethod, TrainConfig, TrainSettings};
@@ -215,12 +216,13 @@ impl Plan {
     fn add_run_steps(&mut self, experiment: &Experiment, run: usize) {
         let PlannedRun { key, set, .. } = &self.runs[run];
         let measure = &experiment.measure;
-        let covers = |sets: &Option<Vec<String>>, methods: &Option<Vec<Method>>, seeds: &Option<Vec<Seed>>| {
-            self.sets[*set].is_among(sets.as_ref()) && covers(key, methods.as_ref(), seeds.as_ref())
+        let covers = |choice: &NetworkChoice| {
+            self.sets[*set].is_among(choice.sets.as_ref())
+                && choice.covers_method(key.method)
+                && choice.covers_seed(key.seed)
         };
-        let is_covered =
-            |measure: &Option<NetMeasure>| measure.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
-        let speed = measure.speed.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
+        let is_covered = |measure: &Option<NetMeasure>| measure.as_ref().is_some_and(|measure| covers(&measure.choice));
+        let speed = measure.speed.as_ref().is_some_and(|measure| covers(&measure.choice));
         let steps = [
             (true, PlanStep::Train(run)),
             (true, PlanStep::Validation(run)),
@@ -279,8 +281,10 @@ impl Plan {
 
     /// Adds the matches of a seed, whose runs are in the plan already.
     fn add_matches(&mut self, experiment: &Experiment, seed: Seed) {
-        let Some(measure) = experiment.matches.as_ref().filter(|measure| measure.covers_seed(seed)) else { return };
-        let kinds = [(measure.nodes, MatchKind::EqualNodes), (measure.equal_cost, MatchKind::EqualCost)];
+        let Some(measure) = experiment.matches.as_ref().filter(|measure| measure.choice.covers_seed(seed)) else {
+            return;
+        };
+        let kinds = [(measure.terms.nodes, MatchKind::EqualNodes), (measure.terms.equal_cost, MatchKind::EqualCost)];
         for row in &experiment.rows {
             let Some(opponent) = measure.opponent(row, &experiment.rows) else { continue };
             let runs = [row, opponent].map(|row| self.run_of_row(row, seed));
@@ -316,11 +320,6 @@ impl PlannedSet {
     fn is_among(&self, names: Option<&Vec<String>>) -> bool {
         names.is_none_or(|names| names.iter().any(|name| self.is_called(name)))
     }
-}
-
-/// Whether a measure covers a run; `None` covers all.
-fn covers(key: &RunKey, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
-    methods.is_none_or(|methods| methods.contains(&key.method)) && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
 }
 
 fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<PlannedSet>, ExperimentError> {
@@ -383,8 +382,8 @@ fn datasets(experiment: &Experiment) -> Vec<BuildOptions> {
 fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
     let written = serde_json::to_value(row.overrides.as_ref()).ok()?;
     let mut overrides = written.as_object().cloned().unwrap_or_default();
-    if row.dataset != DatasetOptions::default() {
-        overrides.insert(PlannedRow::DATASET.into(), serde_json::to_value(row.dataset).ok()?);
+    if !row.dataset.is_empty() {
+        overrides.insert(PlannedRow::DATASET.into(), serde_json::to_value(&row.dataset).ok()?);
     }
     if let Some(second) = row.second {
         overrides.insert("second".into(), serde_json::to_value(second).ok()?);

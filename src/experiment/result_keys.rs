@@ -10,12 +10,12 @@ use super::runner::Runner;
 use super::spec::NetMeasure;
 use crate::data::{Method, ScoreUnit, content_hash};
 use crate::record::{RunKey, machine, to_file_name_char};
-use crate::train::{TrainConfig, run_dir};
+use crate::train::{TrainConfig, TrainerChoice, run_dir};
 
 impl Runner<'_> {
     pub(super) fn key(&self, step: PlanStep) -> ResultKey {
         let measure = &self.experiment.measure;
-        let games = |measure: &Option<NetMeasure>| measure.as_ref().and_then(|measure| measure.games);
+        let games = |measure: &Option<NetMeasure>| measure.as_ref().and_then(|measure| measure.limit.games);
         match step {
             PlanStep::Updates(set) => {
                 let resolved = &self.plan.sets[set].resolved;
@@ -28,14 +28,15 @@ impl Runner<'_> {
             PlanStep::Activity(run) => self.net_key("activity", run, &json!(games(&measure.activity))),
             PlanStep::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
             PlanStep::Speed(run) => {
-                let timing = measure.speed.as_ref().map(|m| json!([m.positions, m.repetitions, m.seconds]));
+                let timing = measure.speed.as_ref().map(|measure| json!(measure.options));
                 self.net_key("speed", run, &json!(["as given and arranged", timing, self.timed_on()]))
             }
             PlanStep::EqualSpeed(index) => {
                 let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
                 let reference = self.run_key(&self.plan.runs[reference]);
                 let games = self.data_hash();
-                let measure = json!([reference, is_search, self.experiment.equal_speed, self.timed_on(), games]);
+                let options = self.experiment.equal_speed.as_ref().map(|measure| measure.options);
+                let measure = json!([reference, is_search, options, self.timed_on(), games]);
                 self.net_key("equal speed", run, &measure)
             }
             PlanStep::Match(index) => self.match_key(index),
@@ -128,6 +129,10 @@ pub(super) fn in_hashed_order(config: &TrainConfig) -> Value {
     let mut config = serde_json::to_value(config).unwrap_or_default();
     let mut ordered = serde_json::Map::new();
     if let Some(config) = config.as_object_mut() {
+        // Left out where it is the usual one.
+        if config.get("trainer") == Some(&json!(TrainerChoice::Kernels)) {
+            config.shift_remove("trainer");
+        }
         ordered.extend(FIRST.split(' ').filter_map(|key| Some((key.to_owned(), config.shift_remove(key)?))));
         ordered.append(config);
     }

@@ -33,6 +33,21 @@ fn source(inputs: &[WeightedInput]) -> PathBuf {
     inputs.first().map(|input| input.origin.path()).unwrap_or_default()
 }
 
+/// Refuses an experiment with a row that cannot be trained here.
+fn check_trainers(
+    experiment: &Experiment,
+    executor: &dyn Executor,
+    options: &RunnerOptions,
+) -> Result<(), ExperimentError> {
+    for row in &experiment.rows {
+        let is_requested = options.only.as_ref().is_none_or(|only| row.is_called(only));
+        if let (true, Err(source)) = (is_requested, executor.check_trainer(&row.settings)) {
+            return Err(ExperimentError::NoTrainer { row: row.label.clone(), source });
+        }
+    }
+    Ok(())
+}
+
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
 type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
@@ -121,6 +136,10 @@ impl<'a> Runner<'a> {
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
     ) -> Result<Option<Results>, ExperimentError> {
+        // A process that does one step need not be able to do the others.
+        if !matches!(options.share, Share::One(_)) {
+            check_trainers(experiment, executor, options)?;
+        }
         let results = Runner::passes(experiment, &mut |experiment, purpose| {
             Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut *earlier)
         })?;
@@ -323,12 +342,12 @@ impl<'a> Runner<'a> {
                 self.keep("validation", &key, seconds(), record)?;
             }
             PlanStep::Activity(run) => {
-                let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.games);
+                let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.limit.games);
                 let record = self.executor.activity(&self.net_request(run, games)?).map_err(failed)?;
                 self.keep("activity", &key, seconds(), record)?;
             }
             PlanStep::Error(run) => {
-                let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.games);
+                let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.limit.games);
                 let record = self.executor.error(&self.net_request(run, games)?).map_err(failed)?;
                 self.keep("error", &key, seconds(), record)?;
             }
@@ -339,14 +358,15 @@ impl<'a> Runner<'a> {
                     reference: &self.network(reference)?,
                     data: &source(&self.inputs),
                     is_search,
-                    options: self.experiment.equal_speed.clone().unwrap_or_default().options(),
+                    options: self.experiment.equal_speed.as_ref().map(|measure| measure.options).unwrap_or_default(),
                 };
                 let record = self.executor.equal_speed(&request).map_err(failed)?;
                 self.keep("equal speed", &key, seconds(), record)?;
             }
             PlanStep::Speed(run) => {
-                let timing = self.experiment.measure.speed.clone().unwrap_or_default();
-                let record = self.executor.speed(&self.net_request(run, None)?, &timing).map_err(failed)?;
+                let measure = self.experiment.measure.speed.as_ref();
+                let timing = measure.map(|measure| measure.options).unwrap_or_default();
+                let record = self.executor.speed(&self.net_request(run, None)?, timing).map_err(failed)?;
                 self.keep("speed", &key, seconds(), record)?;
             }
         }

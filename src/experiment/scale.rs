@@ -28,7 +28,8 @@ pub(super) fn apply_scale(root: &mut DeTable<'_>, chosen: Option<&str>) -> Resul
     let Some(scale) = scales.remove(name) else {
         return Err(at_start(format!("no scale `{name}`; choose one by --scale: {}", names.join(", "))));
     };
-    let problem = |message: String| Problem::at(&scale, message);
+    let scale_start = scale.span().start;
+    let problem = |message: String| Problem { byte: scale_start, message };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.chars().all(is_name) {
         return Err(problem(format!("the scale's name `{name}` must consist of letters, digits, '-' and '_'")));
@@ -52,7 +53,11 @@ fn replace<'t>(table: &mut DeTable<'t>, by: DeTable<'t>) {
         let (span, value) = (value.span(), value.into_inner());
         match (table.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value) {
             (Some(DeValue::Table(inner)), DeValue::Table(by)) => replace(inner, by),
-            (_, value) => drop(table.insert(key, Spanned::new(span, value))),
+            (_, value) => {
+                // Insertion alone would keep the key as the file's own table has it, and so its place.
+                table.remove(key.get_ref().as_ref());
+                table.insert(key, Spanned::new(span, value));
+            }
         }
     }
 }

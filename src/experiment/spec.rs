@@ -1,23 +1,26 @@
 //! An experiment's validated settings. `toml_file.rs` reads them, `checks.rs` validates them, `plan.rs` expands them
 //! into runs.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::ExperimentError;
+use super::checks::NetworkChoice;
 use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
-use crate::pipeline::build::{Filter, PerGame};
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::record::Published;
+use crate::settings::{ReadError, SettingError, TableParts, field_names, read, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
@@ -75,6 +78,8 @@ pub struct Experiment {
     pub equal_speed: Option<EqualSpeedMeasure>,
     /// `[match]`; `None` = no games are played.
     pub matches: Option<MatchMeasure>,
+    /// The book of `[match]` as written; `None` = the openings that come with fsbench.
+    pub openings: Option<Spanned<String>>,
 }
 
 /// A row of the comparison: one feature set trained by one method.
@@ -95,9 +100,9 @@ pub struct ComparisonRow {
     pub second: Option<RowSecond>,
     pub settings: TrainSettings,
     /// Which positions the samples of the row's (first) method have, where it differs from the method's others.
-    pub dataset: DatasetOptions,
+    pub dataset: DatasetKeys,
     /// The settings that the row overrides, the swept ones among them.
-    pub overrides: Option<toml::Table>,
+    pub overrides: Option<Map<String, Value>>,
 }
 
 /// The network that a row's runs begin with.
@@ -117,11 +122,13 @@ impl RowStart {
     }
 }
 
-/// The second method of a row: each step minimises the loss of the first + weight · that of the second.
-#[derive(Copy, Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The second method of a row: each step minimises the loss of the first + weight · the loss of the second
+#[derive(Copy, Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowSecond {
+    /// Another than the row's
     pub method: Method,
+    /// Weight of its loss, above 0
     pub weight: f64,
 }
 
@@ -132,72 +139,83 @@ impl ComparisonRow {
     }
 }
 
-/// `[dataset]`: which positions of the games become samples, by method.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Which positions of the games become samples, by method
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dataset {
-    pub eval: DatasetOptions,
-    pub pqr: DatasetOptions,
+    /// For eval
+    pub eval: DatasetKeys,
+    /// For pqr
+    pub pqr: DatasetKeys,
 }
 
-/// `[dataset.eval]` or `[dataset.pqr]`, or the `dataset` of `[[runs]]`. A missing key has the method's default; in
-/// `[[runs]]`, the value of the method's table.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DatasetOptions {
-    /// The first ply whose position is used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_ply: Option<u16>,
-    /// Smallest number of legal moves of a position.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_moves: Option<u16>,
-    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_moves_quantile: Option<f64>,
-    /// Largest number of samples per game, drawn by `seed`; `None` = all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub per_game: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filter: Option<Filter>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<Seed>,
+/// The keys of `[dataset.eval]` or `[dataset.pqr]`, or of `dataset` in `[[runs]]`: options of a build, of which a missing
+/// one has the method's default; in `[[runs]]`, the value of the method's table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DatasetKeys(Map<String, Value>);
+
+/// Options of a build that follow from the rows.
+const NOT_KEYS: [&str; 2] = ["method", "needs"];
+
+impl JsonSchema for DatasetKeys {
+    fn schema_name() -> Cow<'static, str> {
+        "DatasetKeys".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = BuildOptions::json_schema(generator);
+        for key in NOT_KEYS {
+            if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+                properties.shift_remove(key);
+            }
+        }
+        schema
+    }
 }
 
 impl Dataset {
-    const fn of(&self, method: Method) -> DatasetOptions {
+    pub(super) const fn of(&self, method: Method) -> &DatasetKeys {
         match method {
-            Method::Eval => self.eval,
-            Method::Pqr => self.pqr,
+            Method::Eval => &self.eval,
+            Method::Pqr => &self.pqr,
         }
     }
 }
 
-impl DatasetOptions {
-    /// These options, and those of `base` where these have none.
-    fn or(self, base: DatasetOptions) -> DatasetOptions {
-        DatasetOptions {
-            min_ply: self.min_ply.or(base.min_ply),
-            min_moves: self.min_moves.or(base.min_moves),
-            min_moves_quantile: self.min_moves_quantile.or(base.min_moves_quantile),
-            per_game: self.per_game.or(base.per_game),
-            filter: self.filter.or(base.filter),
-            seed: self.seed.or(base.seed),
-        }
+impl DatasetKeys {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// The method's build options with these overrides.
-    fn build_options(self, method: Method) -> BuildOptions {
-        let default = BuildOptions::new(method);
-        BuildOptions {
-            method,
-            seed: self.seed.unwrap_or(default.seed),
-            per_game: self.per_game.map_or(default.per_game, PerGame::AtMost),
-            min_ply: self.min_ply.unwrap_or(default.min_ply),
-            filter: self.filter.unwrap_or(default.filter),
-            min_moves: self.min_moves.unwrap_or(default.min_moves),
-            min_moves_quantile: self.min_moves_quantile.or(default.min_moves_quantile),
-            ..default
+    /// These keys, and the keys of `base` that these have not.
+    pub(super) fn or(&self, base: &DatasetKeys) -> DatasetKeys {
+        let mut keys = base.0.clone();
+        keys.extend(self.0.clone());
+        DatasetKeys(keys)
+    }
+
+    /// The method's build options with these; `path` names the table in errors.
+    fn build_options(&self, method: Method, path: &str) -> Result<BuildOptions, ReadError> {
+        let mut options = serde_json::to_value(BuildOptions::new(method)).unwrap_or_default();
+        if let Value::Object(options) = &mut options {
+            options.extend(self.0.clone());
         }
+        read(&options, path)
+    }
+
+    /// Checks the keys and their values, for a method.
+    pub(super) fn check(&self, method: Method) -> Result<(), SettingError> {
+        let mut names = field_names::<BuildOptions>().to_vec();
+        names.retain(|name| !NOT_KEYS.contains(name));
+        for key in self.0.keys() {
+            if !names.contains(&key.as_str()) {
+                return Err(SettingError::new(key, unknown_field(key, &names)));
+            }
+        }
+        let options = self.build_options(method, "").map_err(|error| SettingError::new(error.path, error.message))?;
+        options.check()
     }
 }
 
@@ -210,55 +228,81 @@ pub struct Measures {
     pub speed: Option<SpeedMeasure>,
 }
 
-/// A measure of feature sets over games.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// Rows updated per move, by feature set
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetMeasure {
-    /// Names or labels of the sets to measure; `None` = all.
+    /// Names or labels of the sets to measure [default: all]
     pub sets: Option<Vec<String>>,
-    /// Largest number of games to use; `None` = all.
+    /// Largest number of games to use [default: all]
     pub games: Option<u64>,
 }
 
-/// A measure of trained networks over games. It covers the networks that match `sets`, `methods` and `seeds`; `None`
-/// matches all.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// A measure of trained networks over games
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct NetMeasure {
-    pub sets: Option<Vec<String>>,
-    pub methods: Option<Vec<Method>>,
-    pub seeds: Option<Vec<Seed>>,
-    /// Largest number of games to use; `None` = all.
+    #[schemars(flatten)]
+    pub choice: NetworkChoice,
+    #[schemars(flatten)]
+    pub limit: GameLimit,
+}
+
+#[derive(Copy, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct GameLimit {
+    /// Largest number of games to use [default: all]
     pub games: Option<u64>,
 }
 
-/// How fast networks evaluate. It covers the networks that match `sets`, `methods` and `seeds`; `None` matches all.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// Evaluations per second, by network
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct SpeedMeasure {
-    pub sets: Option<Vec<String>>,
-    pub methods: Option<Vec<Method>>,
-    pub seeds: Option<Vec<Seed>>,
-    /// Number of positions to evaluate again and again; `None` here and below = the measure's default.
-    pub positions: Option<u64>,
-    pub repetitions: Option<u32>,
-    /// Minimum duration of a repetition.
-    pub seconds: Option<f64>,
+    #[schemars(flatten)]
+    pub choice: NetworkChoice,
+    #[schemars(flatten)]
+    pub options: SpeedOptions,
+}
+
+impl NetMeasure {
+    /// Reads the table, which is called `path` in errors.
+    pub(super) fn read(table: &Value, path: &str) -> Result<NetMeasure, ReadError> {
+        let mut parts = TableParts::new(table, path)?;
+        let measure = NetMeasure { choice: parts.part()?, limit: parts.part()? };
+        parts.finish().map(|()| measure)
+    }
 }
 
 impl SpeedMeasure {
-    #[must_use]
-    pub fn options(&self) -> SpeedOptions {
-        let default = SpeedOptions::default();
-        SpeedOptions {
-            repetitions: self.repetitions.unwrap_or(default.repetitions),
-            duration: self.seconds.map_or(default.duration, Duration::from_secs_f64),
-            positions: self.positions.unwrap_or(default.positions),
-        }
+    /// Reads the table, which is called `path` in errors.
+    pub(super) fn read(table: &Value, path: &str) -> Result<SpeedMeasure, ReadError> {
+        let mut parts = TableParts::new(table, path)?;
+        let measure = SpeedMeasure { choice: parts.part()?, options: parts.part()? };
+        parts.finish().map(|()| measure)
     }
 }
 
 impl Experiment {
+    /// Removes the row of this label.
+    ///
+    /// # Errors
+    /// If there is none, or another row begins with its network.
+    pub fn leave_out(&mut self, label: &str) -> Result<(), ExperimentError> {
+        for row in &self.rows {
+            if let Some(RowStart::Row { written, label: start, .. }) = &row.start
+                && start == label
+            {
+                let message = format!("the row {} begins with the network of {label}, which is left out", row.label);
+                return Err(ExperimentError::Spec { at: self.location_of(written), message });
+            }
+        }
+        let Some(index) = self.rows.iter().position(|row| row.label == label) else {
+            let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+            return Err(ExperimentError::NoSuchSet { set: label.into(), known: labels.join(", ") });
+        };
+        self.rows.remove(index);
+        Ok(())
+    }
+
     /// Where a value is written in the file.
     #[must_use]
     pub fn location_of<T>(&self, value: &Spanned<T>) -> Location {
@@ -269,9 +313,9 @@ impl Experiment {
     /// results that λ needs in all rows of the same samples.
     #[must_use]
     pub fn dataset_options(&self, row: &ComparisonRow, method: Method) -> BuildOptions {
-        let of = |row: &ComparisonRow| match row.method == method {
-            true => row.dataset.or(self.dataset.of(method)),
-            false => self.dataset.of(method),
+        let of = |row: &ComparisonRow| {
+            let own = self.dataset.of(method);
+            if row.method == method { row.dataset.or(own) } else { own.clone() }
         };
         let own = of(row);
         let same = self.rows.iter().filter(|other| other.methods().any(|other| other == method) && of(other) == own);
@@ -279,7 +323,8 @@ impl Experiment {
         let first = needs.next().unwrap_or_default();
         let common = if needs.all(|other| other == first) { first } else { Needs::Any };
         let needs = if method == Method::Eval { common } else { Needs::default() };
-        BuildOptions { needs, ..own.build_options(method) }
+        let options = own.build_options(method, "dataset").expect("checked when the file was read");
+        BuildOptions { needs, ..options }
     }
 
     /// The data files, each relative to the experiment's folder, the current folder or `$FSBENCH_DATA`, the first
@@ -337,9 +382,7 @@ impl Experiment {
     /// # Errors
     /// When the book exists in neither folder.
     pub fn openings_path(&self) -> Result<Option<PathBuf>, ExperimentError> {
-        let Some(written) = self.matches.as_ref().and_then(|matches| matches.openings.as_ref()) else {
-            return Ok(None);
-        };
+        let Some(written) = &self.openings else { return Ok(None) };
         self.existing(written).map(Some)
     }
 

@@ -1,10 +1,10 @@
 //! `[sweep]`: settings with several values each. Every combination of their values is a grid point, at which every row
 //! is trained.
 
-use toml::Spanned;
+use serde_json::{Map, Value};
 
-use super::checks::Problem;
 use crate::data::Method;
+use crate::settings::SettingError;
 
 /// Largest number of trainings that an experiment may plan; more are taken for a mistake.
 pub(super) const MOST_RUNS: usize = 10_000;
@@ -18,45 +18,53 @@ pub(super) struct Sweep(Vec<SweepAxis>);
 struct SweepAxis {
     /// The setting's key in `[train]`, with the names of the tables around it: `["recipe", "warm_up"]`.
     path: Vec<String>,
-    values: Vec<toml::Value>,
+    values: Vec<Value>,
 }
 
 /// One value of every swept setting.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct SweepPoint(Vec<(Vec<String>, toml::Value)>);
+pub(super) struct SweepPoint(Vec<(Vec<String>, Value)>);
 
 /// A swept key that is not a training setting.
 const METHOD: &str = "method";
 
 impl Sweep {
     /// Reads the table of an experiment file: arrays of values, in subtables for settings that are in subtables.
-    pub(super) fn read(table: Option<&Spanned<toml::Table>>) -> Result<Sweep, Problem> {
-        let Some(table) = table else { return Ok(Sweep::default()) };
+    pub(super) fn read(table: Option<&Map<String, Value>>) -> Result<Sweep, SettingError> {
         let mut sweep = Sweep::default();
-        sweep.add_table(&mut Vec::new(), table.get_ref()).map_err(|message| Problem::at(table, message))?;
+        if let Some(table) = table {
+            sweep.add_table(&mut Vec::new(), table)?;
+        }
         Ok(sweep)
     }
 
-    fn add_table(&mut self, path: &mut Vec<String>, table: &toml::Table) -> Result<(), String> {
+    fn add_table(&mut self, path: &mut Vec<String>, table: &Map<String, Value>) -> Result<(), SettingError> {
         for (key, value) in table {
             path.push(key.clone());
             let name = path.join(".");
             match value {
-                toml::Value::Table(inner) => self.add_table(path, inner)?,
-                toml::Value::Array(values) if !values.is_empty() => {
+                Value::Object(inner) => self.add_table(path, inner)?,
+                Value::Array(values) if !values.is_empty() => {
                     if let Some(twice) = values.iter().enumerate().find(|(at, value)| values[..*at].contains(value)) {
-                        return Err(format!("{name} has the value {} twice", twice.1));
+                        let message = format!("{name} has the value {} twice", twice.1);
+                        return Err(SettingError::new(name, message));
                     }
                     self.0.push(SweepAxis { path: path.clone(), values: values.clone() });
                 }
                 _ => {
                     let example = if name == "hidden" { "[[16], [32]]" } else { "[128, 256]" };
-                    return Err(format!("{name} must list its values, as in {name} = {example}"));
+                    let message = format!("{name} must list its values, as in {name} = {example}");
+                    return Err(SettingError::new(name, message));
                 }
             }
             path.pop();
         }
         Ok(())
+    }
+
+    /// Whether the method is swept.
+    pub(super) fn has_method(&self) -> bool {
+        self.0.iter().any(|axis| axis.path[..] == [METHOD])
     }
 
     /// How many grid points there are; `None` = more than a number can hold.
@@ -68,7 +76,7 @@ impl Sweep {
     pub(super) fn points(&self) -> Vec<SweepPoint> {
         let mut points = vec![SweepPoint::default()];
         for axis in &self.0 {
-            let with = |point: &SweepPoint, value: &toml::Value| {
+            let with = |point: &SweepPoint, value: &Value| {
                 let mut settings = point.0.clone();
                 settings.push((axis.path.clone(), value.clone()));
                 SweepPoint(settings)
@@ -81,7 +89,7 @@ impl Sweep {
 
 impl SweepPoint {
     /// The training settings of the point, without the method.
-    fn settings(&self) -> impl Iterator<Item = &(Vec<String>, toml::Value)> {
+    fn settings(&self) -> impl Iterator<Item = &(Vec<String>, Value)> {
         self.0.iter().filter(|(path, _)| path[..] != [METHOD])
     }
 
@@ -96,19 +104,26 @@ impl SweepPoint {
     }
 
     /// Adds the point's settings to those of a row.
-    pub(super) fn overrides(&self, row: Option<&toml::Table>) -> Result<Option<toml::Table>, String> {
+    pub(super) fn overrides(
+        &self,
+        row: Option<&Map<String, Value>>,
+    ) -> Result<Option<Map<String, Value>>, SettingError> {
         let mut overrides = row.cloned().unwrap_or_default();
         for (path, value) in self.settings() {
             let name = path.join(".");
             let Some((key, tables)) = path.split_last() else { continue };
             let mut table = &mut overrides;
             for inner in tables {
-                let entry = table.entry(inner.clone()).or_insert_with(|| toml::Table::new().into());
-                let toml::Value::Table(inner) = entry else { return Err(format!("{name}: `{inner}` is not a table")) };
+                let entry = table.entry(inner.clone()).or_insert_with(|| Map::new().into());
+                let Value::Object(inner) = entry else {
+                    let message = format!("{name}: `{inner}` is not a table");
+                    return Err(SettingError::new(inner.as_str(), message));
+                };
                 table = inner;
             }
             if table.insert(key.clone(), value.clone()).is_some() {
-                return Err(format!("{name} is both swept and set in `train` of a row"));
+                let message = format!("{name} is both swept and set in `train` of a row");
+                return Err(SettingError::new(name, message));
             }
         }
         Ok((!overrides.is_empty()).then_some(overrides))
@@ -116,7 +131,7 @@ impl SweepPoint {
 
     /// The values in words, as in `l1 128, lambda 0.8`; empty without swept settings.
     pub(super) fn describe(&self) -> String {
-        let words = |(path, value): &(Vec<String>, toml::Value)| {
+        let words = |(path, value): &(Vec<String>, Value)| {
             format!("{} {}", path.last().map(String::as_str).unwrap_or_default(), value_text(value))
         };
         self.settings().map(words).collect::<Vec<_>>().join(", ")
@@ -124,11 +139,11 @@ impl SweepPoint {
 }
 
 /// A value as a label shows it: `128`, `screlu`, `32-16` for a list, `none` for an empty one.
-fn value_text(value: &toml::Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Array(values) if values.is_empty() => "none".into(),
-        toml::Value::Array(values) => values.iter().map(value_text).collect::<Vec<_>>().join("-"),
+        Value::String(text) => text.clone(),
+        Value::Array(values) if values.is_empty() => "none".into(),
+        Value::Array(values) => values.iter().map(value_text).collect::<Vec<_>>().join("-"),
         _ => value.to_string(),
     }
 }
@@ -137,9 +152,12 @@ fn value_text(value: &toml::Value) -> String {
 mod tests {
     use super::*;
 
+    fn table(text: &str) -> Map<String, Value> {
+        toml::from_str(text).expect("TOML")
+    }
+
     fn sweep(text: &str) -> Result<Sweep, String> {
-        let table: Spanned<toml::Table> = Spanned::new(0..0, text.parse().expect("TOML"));
-        Sweep::read(Some(&table)).map_err(|problem| problem.message)
+        Sweep::read(Some(&table(text))).map_err(|problem| problem.message)
     }
 
     #[test]
@@ -154,10 +172,9 @@ mod tests {
             }
         }
         assert_eq!((grid.size(), points), (Some(6), expected));
-        let row: toml::Table = "eval_loss = { power = 2.0 }".parse().expect("TOML");
+        let row = table("eval_loss = { power = 2.0 }");
         let overrides = grid.points()[0].overrides(Some(&row)).expect("no conflict").expect("settings");
-        let expected: toml::Table =
-            "hidden = [16]\nl1 = 8\n[eval_loss]\npower = 2.0\nlambda = 0.8".parse().expect("TOML");
+        let expected = table("hidden = [16]\nl1 = 8\n[eval_loss]\npower = 2.0\nlambda = 0.8");
         assert_eq!(overrides, expected);
         assert_eq!(Sweep::default().points(), [SweepPoint::default()]);
     }
@@ -180,8 +197,8 @@ mod tests {
         refused("l1 = []", "l1 must list its values");
         refused("l1 = [8, 16, 8]", "l1 has the value 8 twice");
         let point = &sweep("l1 = [8]").expect("a sweep").points()[0];
-        let row: toml::Table = "l1 = 16".parse().expect("TOML");
-        assert!(point.overrides(Some(&row)).expect_err("a conflict").contains("l1 is both swept and set"));
+        let row = table("l1 = 16");
+        assert!(point.overrides(Some(&row)).expect_err("a conflict").message.contains("l1 is both swept and set"));
         assert!(sweep("method = [\"both\"]").expect("a sweep").points()[0].method().is_err());
         let text: String = (0..64).map(|key| format!("k{key} = [1, 2]\n")).collect();
         assert_eq!(sweep(&text).expect("a sweep").size(), None);

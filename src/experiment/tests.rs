@@ -26,6 +26,7 @@ use crate::play::MatchProgress;
 use crate::record::Results;
 use crate::train::{
     DeviceChoice, EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions,
+    TrainerChoice,
 };
 
 const TEXT: &str = r#"
@@ -294,28 +295,32 @@ fn errors_name_the_position_in_the_file() {
     check("[train]", "[train", "5:7", "unclosed table");
     check("\"compact\"", "\"cmpact\"", "15:20", "no set `cmpact`");
     check("games.pgn", "gamse.pgn", "3:9", "gamse.pgn");
-    check("\"small\"", "\"a b\"", "2:9", "letters, digits");
-    check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "appears twice");
-    check("seeds = [1, 2]", "seeds = []", "4:9", "no seeds");
-    check("epochs        = 2", "epochs = 0", "5:1", "epochs must be");
+    check("\"small\"", "\"a b\"", "2:1", "letters, digits");
+    check("seeds = [1, 2]", "seeds = [1, 1]", "4:1", "appears twice");
+    check("seeds = [1, 2]", "seeds = []", "4:1", "no seeds");
+    check("epochs        = 2", "epochs = 0", "9:1", "epochs must be");
+    check("learning_rate = 0.01", "learning_rate = -0.01", "10:1", "the learning rate must be above 0");
+    let loss = "epochs = 2\neval_loss = { power = 2.0, lambda = 7 }";
+    check("epochs        = 2", loss, "10:28", "λ must lie between 0 and 1, not at 7");
+    check("hidden        = [4]", "hidden = \"none\"", "7:10", "[] for no hidden layers");
     check(
         "epochs        = 2",
         "epochs = 2\nrecipe = { weight_decay = 0.5 }",
-        "5:1",
+        "10:12",
         "weight_decay (0.5) has no effect",
     );
     check(
         "method = \"eval\"",
         "method = \"eval\"\ntrain = { decay = 1.5 }",
-        "15:9",
+        "15:11",
         "decay must be above 0 and at most 1",
     );
     let own = "method = \"eval\"\ntrain = { pqr_loss = { kappa = 0.5 } }";
-    check("method = \"eval\"", own, "15:9", "this run does not learn by pqr");
+    check("method = \"eval\"", own, "15:24", "this run does not learn by pqr");
     check("\"piece\", \"compact\"", "\"piece\", \"piece\"", "15:20", "twice");
     check("method = \"eval\"", "method = \"evil\"", "14:10", "evil");
     check("l1            = 8\n", "", "5:1", "l1");
-    check("sets   = [\"piece\"]", "sets = [\"piece\"]\ntrain = { epoch = 3 }", "19:9", "epoch");
+    check("sets   = [\"piece\"]", "sets = [\"piece\"]\ntrain = { epoch = 3 }", "19:11", "epoch");
 }
 
 #[test]
@@ -395,7 +400,12 @@ fn configurations_are_hashed_in_their_first_order() {
 fn the_example_experiments_are_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
     let experiment = Experiment::read(&path, None).expect("an experiment");
-    assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
+    assert_eq!((experiment.rows.len(), experiment.seeds.len()), (10, 3));
+    // The row of which `scripts/quickstart.sh --without-tch` says that it is left out.
+    let mut without = experiment.clone();
+    without.leave_out("compact by tch").expect("a row");
+    assert!(without.rows.iter().all(|row| row.settings.trainer() == TrainerChoice::Kernels));
+    assert!(without.leave_out("compact by tch").expect_err("it is gone").to_string().contains("compact by tch"));
     let small = Experiment::read(&path.with_file_name("small-data.toml"), None).expect("an experiment");
     assert_eq!((small.rows.len(), small.seeds.len()), (4, 2));
     // So that a repetition does not overwrite the committed results.

@@ -2,59 +2,90 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::ExperimentError;
 use super::checks::{
-    Problem, check_data, check_dataset, check_dataset_options, check_measures, check_name, check_published, check_seeds,
+    Problem, check_data, check_dataset, check_games, check_name, check_published, check_seeds, check_sets, labels,
 };
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::scale::apply_scale;
 use super::spec::{
-    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, RowStart,
-    SetMeasure, SpeedMeasure,
+    ComparisonRow, Dataset, DatasetKeys, Experiment, Location, Measures, NetMeasure, RowSecond, RowStart, SetMeasure,
+    SpeedMeasure,
 };
 use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
 use crate::data::{EvalOptions, EvalUnit, EvalView, Method, ScoreUnit};
 use crate::record::{Published, Results};
-use crate::train::TrainSettings;
+use crate::settings::{Document, ReadError, SettingError, read};
+use crate::train::{TrainError, TrainSettings};
 use crate::units::Seed;
 
-/// The keys of the file.
-#[derive(Deserialize)]
+/// The keys above all tables
+// Tables that consist of several structs are values, which these read.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TomlFile {
-    name: Spanned<String>,
+pub(super) struct TomlFile {
+    /// Letters, digits, - and _: names the results folder
+    name: String,
+    /// One line for the report
     #[serde(default)]
     about: String,
-    /// One file stands here as a list of one.
-    data: Spanned<Vec<Spanned<String>>>,
+    /// File of games or samples, relative to the experiment's folder, the current one or $FSBENCH_DATA; several in a
+    /// list, each with a weight if it is not 1: ["a.binpack", "b.binpack@0.5"] takes half of b's games; measures read the
+    /// first
+    // One file stands here as a list of one.
+    data: Vec<String>,
+    /// Unit of the scores, for data that do not name it: "cp" or "internal:PAWN" [default: "internal:208" for binpacks,
+    /// else "cp"]
     #[serde(default)]
-    from_unit: Option<Spanned<String>>,
+    from_unit: Option<String>,
+    /// Unit of scores in PGN comments [default: pawns, but centipawns in a file whose scores are all whole numbers]
     #[serde(default)]
     eval_unit: Option<EvalUnit>,
+    /// Whose view `[%eval …]` in PGN comments is [default: White's; the mover's where a depth follows after a slash]
     #[serde(default)]
     eval_view: Option<EvalView>,
-    #[serde(default = "default_dataset")]
-    dataset: Spanned<Dataset>,
-    seeds: Spanned<Vec<Seed>>,
+    /// Which positions of the games become samples, by method
+    #[serde(default)]
+    dataset: Dataset,
+    /// Every row is trained once per seed, as in [1, 2, 3]
+    seeds: Vec<Seed>,
+    /// Folder of the results, which go to a folder of the experiment's name in it
     #[serde(default = "default_results")]
     results: PathBuf,
-    train: Spanned<TrainSettings>,
+    /// The settings of all trainings
+    train: TrainSettings,
+    /// A table of lists with keys as in [train], or method: every combination of their values is run, as in l1 =
+    /// [128, 256]
     #[serde(default)]
-    sweep: Option<Spanned<toml::Table>>,
-    runs: Spanned<Vec<RunsTable>>,
+    sweep: Option<Map<String, Value>>,
+    /// The rows of the comparison
+    runs: Vec<RunsTable>,
+    /// What to measure
     #[serde(default)]
     measure: MeasureTables,
+    /// With it every set is trained once more, at the width at which it is as fast as the reference
     #[serde(default)]
-    equal_speed: Option<Spanned<EqualSpeedMeasure>>,
+    #[schemars(with = "Option<EqualSpeedMeasure>")]
+    equal_speed: Option<Value>,
+    /// Without it no games are played
     #[serde(default, rename = "match")]
-    matches: Option<Spanned<MatchMeasure>>,
+    #[schemars(with = "Option<MatchMeasure>")]
+    matches: Option<Value>,
+    /// Results to compare with
     #[serde(default)]
-    published: Option<Spanned<Published>>,
+    published: Option<Published>,
+    /// Tables [scale.NAME] of keys as in the whole file, which replace the file's own for `--scale NAME`; results go to the
+    /// folder of the experiment's name with -NAME
+    #[serde(default)]
+    #[expect(dead_code, reason = "a scale is applied before the file is read")]
+    scale: Option<Map<String, Value>>,
 }
 
 /// Makes a single data file a list of one.
@@ -68,46 +99,91 @@ fn list_data(root: &mut DeTable<'_>) {
     }
 }
 
-fn default_dataset() -> Spanned<Dataset> {
-    Spanned::new(0..0, Dataset::default())
-}
-
 fn default_results() -> PathBuf {
     Results::DEFAULT_FOLDER.into()
 }
 
-/// One `[[runs]]` table: sets × seeds by one method.
-#[derive(Deserialize)]
+/// Rows of the comparison, sets × seeds by one method; any number of these tables
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RunsTable {
-    /// `None`: the sweep has the methods.
+    /// How the rows' networks learn; left out if the sweep lists methods
     #[serde(default)]
     method: Option<Method>,
-    sets: Vec<Spanned<String>>,
-    /// The rows' name in the results; contains `{set}` if there are several sets.
-    label: Option<Spanned<String>>,
-    /// The network that the rows' runs begin with: a file, or the folder of a run.
-    start: Option<Spanned<String>>,
-    /// The earlier row whose network the rows' runs begin with; `{set}` stands for the set's name.
-    start_row: Option<Spanned<String>>,
-    /// A second method, learned in the same steps.
-    second: Option<Spanned<RowSecond>>,
-    /// Which positions the rows' samples have, over the method's table.
+    /// Names, paths or expressions; a file beside the experiment's takes precedence
+    sets: Vec<String>,
+    /// The rows' name in the results; must contain {set} for several sets, as in "{set}, l1 128" [default: the set]
+    label: Option<String>,
+    /// Network to begin with, on the set or a coarser one: a file or a run's folder [default: random weights]
+    start: Option<String>,
+    /// An earlier row: each seed's run begins with that row's network; {set} stands for the set's name
+    start_row: Option<String>,
+    /// Another method, learned in the same steps, with its weight in the loss: { method = "pqr", weight = 0.5 }
+    second: Option<RowSecond>,
+    /// The keys of [dataset.METHOD] that differ for these rows' samples, as in { min_ply = 30 }
     #[serde(default)]
-    dataset: Option<Spanned<DatasetOptions>>,
-    /// Settings that override the shared ones.
+    dataset: DatasetKeys,
+    /// The settings of [train] that differ for these rows, as in { l1 = 128 }
     #[serde(default)]
-    train: Option<Spanned<toml::Table>>,
+    train: Option<Map<String, Value>>,
 }
 
-/// [`Measures`] with the position of each table.
-#[derive(Default, Deserialize)]
+/// What to measure
+// The tables of `Measures`.
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct MeasureTables {
-    pub(super) updates: Option<Spanned<SetMeasure>>,
-    pub(super) activity: Option<Spanned<NetMeasure>>,
-    pub(super) error: Option<Spanned<NetMeasure>>,
-    pub(super) speed: Option<Spanned<SpeedMeasure>>,
+struct MeasureTables {
+    /// Rows updated per move, by feature set
+    #[schemars(with = "Option<SetMeasure>")]
+    updates: Option<Value>,
+    /// Share of active neurons, by network
+    #[schemars(with = "Option<NetMeasure>")]
+    activity: Option<Value>,
+    /// Quantisation error, by network
+    #[schemars(with = "Option<NetMeasure>")]
+    error: Option<Value>,
+    /// Evaluations per second, by network
+    #[schemars(with = "Option<SpeedMeasure>")]
+    speed: Option<Value>,
+}
+
+/// The file's text, and where its keys stand in it.
+struct Source<'a> {
+    file: &'a Path,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn error(&self, Problem { byte, message }: Problem) -> ExperimentError {
+        ExperimentError::Spec { at: Location::of_byte(self.file, self.text, byte), message }
+    }
+
+    fn toml_error(&self, error: &toml::de::Error) -> ExperimentError {
+        let byte = error.span().map_or(0, |span| span.start);
+        self.error(Problem { byte, message: error.message().trim().replace('\n', ", ") })
+    }
+}
+
+/// A setting that is wrong, in the table that stands at `path`.
+fn wrong(document: &Document, path: &str, error: SettingError) -> Problem {
+    let key = match (path, error.key.as_str()) {
+        (path, "") => path.to_owned(),
+        ("", key) => key.to_owned(),
+        (path, key) => format!("{path}.{key}"),
+    };
+    let byte = if error.key.is_empty() { document.byte_of_value(&key) } else { document.byte_of_key(&key) };
+    Problem { byte, message: error.message }
+}
+
+fn unreadable(document: &Document, error: ReadError) -> Problem {
+    let byte = if error.is_key { document.byte_of_key(&error.path) } else { document.byte_of_value(&error.path) };
+    Problem { byte, message: error.message }
+}
+
+/// A value with its place in the file.
+fn spanned<T>(document: &Document, path: &str, value: T) -> Spanned<T> {
+    let byte = document.byte_of_value(path);
+    Spanned::new(byte..byte, value)
 }
 
 impl Experiment {
@@ -127,111 +203,208 @@ impl Experiment {
     /// # Errors
     /// When the text is not an experiment or has no such scale; the error names the position.
     pub fn parse(file: &Path, text: String, scale: Option<&str>) -> Result<Experiment, ExperimentError> {
-        let error_at =
-            |Problem { byte, message }| ExperimentError::Spec { at: Location::of_byte(file, &text, byte), message };
-        let toml_error = |error: toml::de::Error| {
-            let byte = error.span().map_or(0, |span| span.start);
-            error_at(Problem { byte, message: error.message().trim().replace('\n', ", ") })
-        };
-        let mut root = DeTable::parse(&text).map_err(toml_error)?;
-        let scale = apply_scale(root.get_mut(), scale).map_err(error_at)?;
+        let source = Source { file, text: &text };
+        let mut root = DeTable::parse(&text).map_err(|error| source.toml_error(&error))?;
+        let scale = apply_scale(root.get_mut(), scale).map_err(|problem| source.error(problem))?;
         list_data(root.get_mut());
-        let parsed = TomlFile::deserialize(toml::Deserializer::from(root)).map_err(toml_error)?;
-        check_name(&parsed.name).map_err(error_at)?;
-        check_data(&parsed.data).map_err(error_at)?;
-        check_seeds(&parsed.seeds).map_err(error_at)?;
-        check_dataset(&parsed.dataset).map_err(error_at)?;
-        let unit = parsed.from_unit.as_ref().map(|unit| {
-            let parsed = unit.get_ref().parse::<ScoreUnit>();
-            parsed.map_err(|message| error_at(Problem::at(unit, format!("from_unit: {message}"))))
-        });
-        let from_unit = unit.transpose()?;
-        let sweep = Sweep::read(parsed.sweep.as_ref()).map_err(error_at)?;
-        let trainings = sweep.size().and_then(|size| size.checked_mul(parsed.seeds.get_ref().len()));
-        let sets = parsed.runs.get_ref().iter().map(|table| table.sets.len()).sum::<usize>().max(1);
-        let trainings = trainings.and_then(|size| size.checked_mul(sets));
-        if trainings.is_none_or(|trainings| trainings > MOST_RUNS) {
-            return Err(error_at(too_many_runs(&parsed, trainings)));
-        }
-        let rows = expand_rows(&parsed.runs, &parsed.train, &sweep, parsed.sweep.as_ref()).map_err(error_at)?;
-        check_measures(&parsed.measure, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
-        if let Some(matches) = &parsed.matches {
-            check_matches(matches, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
-        }
-        if let Some(equal_speed) = &parsed.equal_speed {
-            check_equal_speed(equal_speed, &rows, parsed.sweep.is_some()).map_err(error_at)?;
-        }
-        if let Some(published) = &parsed.published {
-            check_published(published, &rows).map_err(error_at)?;
-        }
-        let MeasureTables { updates, activity, error, speed } = parsed.measure;
-        Ok(Experiment {
-            file: file.to_path_buf(),
-            name: match scale {
-                None => parsed.name.into_inner(),
-                Some(scale) => format!("{}-{scale}", parsed.name.get_ref()),
-            },
-            about: parsed.about,
-            data: parsed.data.into_inner(),
-            from_unit,
-            evals: EvalOptions { eval_unit: parsed.eval_unit, eval_view: parsed.eval_view },
-            dataset: parsed.dataset.into_inner(),
-            published: parsed.published.map(Spanned::into_inner),
-            seeds: parsed.seeds.into_inner(),
-            results: parsed.results,
-            train: parsed.train.into_inner(),
-            rows,
-            measure: Measures {
-                updates: updates.map(Spanned::into_inner),
-                activity: activity.map(Spanned::into_inner),
-                error: error.map(Spanned::into_inner),
-                speed: speed.map(Spanned::into_inner),
-            },
-            equal_speed: parsed.equal_speed.map(Spanned::into_inner),
-            matches: parsed.matches.map(Spanned::into_inner),
-            text,
-        })
+        let document = Document::new(root).map_err(|error| source.toml_error(&error))?;
+        let experiment = checked(&document).map_err(|problem| source.error(problem))?;
+        let name = match scale {
+            None => experiment.name,
+            Some(scale) => format!("{}-{scale}", experiment.name),
+        };
+        Ok(Experiment { file: file.to_path_buf(), name, text, ..experiment })
     }
 }
 
-fn too_many_runs(file: &TomlFile, trainings: Option<usize>) -> Problem {
-    let count = trainings.map_or("more trainings than can be counted".to_owned(), |count| format!("{count} trainings"));
-    let message = format!("{count}; the limit is {MOST_RUNS}: sweep fewer values, or make several experiments");
-    match &file.sweep {
-        Some(sweep) => Problem::at(sweep, message),
-        None => Problem::at(&file.runs, message),
+/// The checked settings, without the file's path and text.
+fn checked(document: &Document) -> Result<Experiment, Problem> {
+    let parsed: TomlFile = read(document.root(), "").map_err(|error| unreadable(document, error))?;
+    let in_file = |error| wrong(document, "", error);
+    let from_unit = match &parsed.from_unit {
+        None => None,
+        Some(unit) => Some(unit.parse::<ScoreUnit>().map_err(|message| {
+            let byte = document.byte_of_value("from_unit");
+            Problem { byte, message: format!("from_unit: {message}") }
+        })?),
+    };
+    check_name(&parsed.name).map_err(in_file)?;
+    check_data(&parsed.data).map_err(in_file)?;
+    check_seeds(&parsed.seeds).map_err(in_file)?;
+    check_dataset(&parsed.dataset).map_err(in_file)?;
+    let sweep = Sweep::read(parsed.sweep.as_ref()).map_err(|error| wrong(document, "sweep", error))?;
+    check_size(document, &parsed, &sweep)?;
+    let rows = expand_rows(document, &parsed, &sweep)?;
+    let measure = read_measures(document, &parsed.measure, &rows, &parsed.seeds)?;
+    let mut matches = None;
+    if let Some(table) = &parsed.matches {
+        let read = MatchMeasure::read(table).map_err(|error| unreadable(document, error))?;
+        check_matches(&read, &rows, &parsed.seeds).map_err(|error| wrong(document, "match", error))?;
+        matches = Some(read);
     }
+    let mut equal_speed = None;
+    if let Some(table) = &parsed.equal_speed {
+        let read = EqualSpeedMeasure::read(table).map_err(|error| unreadable(document, error))?;
+        if let Some(start) = rows.iter().find_map(|row| Some(row.start.as_ref()?.written())) {
+            let message = "[equal_speed] and start cannot stand together: a network's neurons have one width";
+            return Err(Problem { byte: start.span().start, message: message.into() });
+        }
+        check_equal_speed(&read, &rows, parsed.sweep.is_some())
+            .map_err(|error| wrong(document, "equal_speed", error))?;
+        equal_speed = Some(read);
+    }
+    if let Some(published) = &parsed.published {
+        check_published(published, &rows).map_err(|error| wrong(document, "published", error))?;
+    }
+    let book = matches.as_ref().and_then(|measure: &MatchMeasure| measure.options.openings.as_ref());
+    let openings = book.map(|book| spanned(document, "match.openings", book.display().to_string()));
+    let mut data = Vec::new();
+    for (index, file) in parsed.data.into_iter().enumerate() {
+        data.push(spanned(document, &format!("data.{index}"), file));
+    }
+    Ok(Experiment {
+        file: PathBuf::new(),
+        name: parsed.name,
+        about: parsed.about,
+        data,
+        from_unit,
+        evals: EvalOptions { eval_unit: parsed.eval_unit, eval_view: parsed.eval_view },
+        dataset: parsed.dataset,
+        published: parsed.published,
+        seeds: parsed.seeds,
+        results: parsed.results,
+        train: parsed.train,
+        rows,
+        measure,
+        equal_speed,
+        matches,
+        openings,
+        text: String::new(),
+    })
+}
+
+fn read_measures(
+    document: &Document,
+    tables: &MeasureTables,
+    rows: &[ComparisonRow],
+    seeds: &[Seed],
+) -> Result<Measures, Problem> {
+    let mut measures = Measures::default();
+    if let Some(table) = &tables.updates {
+        let path = "measure.updates";
+        let measure: SetMeasure = read(table, path).map_err(|error| unreadable(document, error))?;
+        check_games(measure.games)
+            .and_then(|()| check_sets(measure.sets.as_deref(), rows))
+            .map_err(|error| wrong(document, path, error))?;
+        measures.updates = Some(measure);
+    }
+    let of_networks = [
+        ("measure.activity", &tables.activity, &mut measures.activity),
+        ("measure.error", &tables.error, &mut measures.error),
+    ];
+    for (path, table, into) in of_networks {
+        let Some(table) = table else { continue };
+        let measure = NetMeasure::read(table, path).map_err(|error| unreadable(document, error))?;
+        check_games(measure.limit.games)
+            .and_then(|()| measure.choice.check(rows, seeds))
+            .map_err(|error| wrong(document, path, error))?;
+        *into = Some(measure);
+    }
+    if let Some(table) = &tables.speed {
+        let path = "measure.speed";
+        let measure = SpeedMeasure::read(table, path).map_err(|error| unreadable(document, error))?;
+        let checked = measure.options.check().and_then(|()| measure.choice.check(rows, seeds));
+        checked.map_err(|error| wrong(document, path, error))?;
+        measures.speed = Some(measure);
+    }
+    Ok(measures)
+}
+
+/// Refuses more trainings than anyone means.
+fn check_size(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<(), Problem> {
+    let mut trainings = sweep.size();
+    let sets: usize = file.runs.iter().map(|table| table.sets.len()).sum();
+    for factor in [file.seeds.len(), sets.max(1)] {
+        trainings = trainings.and_then(|trainings| trainings.checked_mul(factor));
+    }
+    let count = match trainings {
+        Some(trainings) if trainings <= MOST_RUNS => return Ok(()),
+        Some(trainings) => format!("{trainings} trainings"),
+        None => "more trainings than can be counted".to_owned(),
+    };
+    let message = format!("{count}; the limit is {MOST_RUNS}: sweep fewer values, or make several experiments");
+    let key = if file.sweep.is_some() { "sweep" } else { "runs" };
+    Err(wrong(document, key, SettingError::new("", message)))
 }
 
 /// Checks the shared settings and expands the `[[runs]]` tables into rows: at each point of the sweep, all tables in
 /// order.
-fn expand_rows(
-    tables: &Spanned<Vec<RunsTable>>,
-    shared: &Spanned<TrainSettings>,
-    sweep: &Sweep,
-    written: Option<&Spanned<toml::Table>>,
-) -> Result<Vec<ComparisonRow>, Problem> {
-    let byte = written.map_or(tables.span(), Spanned::span).start;
+fn expand_rows(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<Vec<ComparisonRow>, Problem> {
+    let of_method = |message: String| {
+        let key = if sweep.has_method() { "sweep.method" } else { "runs" };
+        Problem { byte: document.byte_of_key(key), message }
+    };
     let mut rows: Vec<ComparisonRow> = Vec::new();
     let points = sweep.points();
     let mut methods = Vec::new();
-    for (point, table) in points.iter().flat_map(|point| tables.get_ref().iter().map(move |table| (point, table))) {
-        methods.push(table.method_at(point).map_err(|message| Problem { byte, message })?);
-        methods.extend(table.second.as_ref().map(|second| second.get_ref().method));
-    }
-    let checked = shared.get_ref().validate(&methods, |_| true);
-    checked.map_err(|error| Problem::at(shared, error.to_string()))?;
     for point in &points {
-        for table in tables.get_ref() {
-            table.add_rows(point, shared.get_ref(), byte, &mut rows)?;
+        for table in &file.runs {
+            methods.push(table.method_at(point).map_err(of_method)?);
+            methods.extend(table.second.as_ref().map(|second| second.method));
+        }
+    }
+    if let Err(error) = file.train.validate(&methods, &|_| true) {
+        return Err(wrong(document, "train", setting_error(error)));
+    }
+    for point in &points {
+        for (index, table) in file.runs.iter().enumerate() {
+            let path = format!("runs.{index}");
+            let context = RowContext { document, path, shared: &file.train, dataset: &file.dataset };
+            let method = table.method_at(point).map_err(of_method)?;
+            table.add_rows(point, method, &context, &mut rows)?;
         }
     }
     compare_lone_rows(&mut rows);
     if rows.is_empty() {
         let message = "no runs; write [[runs]] with method = \"eval\" and sets = [\"piece\"]";
-        return Err(Problem::at(tables, message.into()));
+        return Err(wrong(document, "runs", SettingError::new("", message)));
     }
     Ok(rows)
+}
+
+fn setting_error(error: TrainError) -> SettingError {
+    match error {
+        TrainError::Setting(error) => error,
+        other => SettingError::new("", other.to_string()),
+    }
+}
+
+/// Where a `[[runs]]` table stands, and the settings and samples of all runs.
+struct RowContext<'a> {
+    document: &'a Document,
+    path: String,
+    shared: &'a TrainSettings,
+    dataset: &'a Dataset,
+}
+
+impl RowContext<'_> {
+    /// A mistake in a key of the table.
+    fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
+        let byte = self.document.byte_of_value(&format!("{}.{key}", self.path));
+        Problem { byte, message: message.into() }
+    }
+
+    /// A mistake in a training setting, where it is written: in the row, the sweep or the shared table.
+    fn setting_problem(&self, error: SettingError) -> Problem {
+        let tables = [format!("{}.train", self.path), "sweep".to_owned(), "train".to_owned()];
+        for table in &tables {
+            if self.document.contains(&format!("{table}.{}", error.key)) {
+                return wrong(self.document, table, error);
+            }
+        }
+        let table = tables.iter().find(|table| self.document.contains(table)).map_or("train", String::as_str);
+        wrong(self.document, table, error)
+    }
 }
 
 /// Where every group of a sweep has one row, there is nothing to compare in a group: the swept settings themselves are
@@ -262,94 +435,97 @@ impl RunsTable {
         }
     }
 
-    /// Adds the table's rows at a point of the sweep, which is written at `byte`.
+    /// Adds the table's rows at a point of the sweep.
     fn add_rows(
         &self,
         point: &SweepPoint,
-        shared: &TrainSettings,
-        byte: usize,
+        method: Method,
+        context: &RowContext<'_>,
         rows: &mut Vec<ComparisonRow>,
     ) -> Result<(), Problem> {
-        let byte = self.train.as_ref().map_or(byte, |train| train.span().start);
-        let problem = |message| Problem { byte, message };
-        let method = self.method_at(point).map_err(problem)?;
-        let overrides = point.overrides(self.train.as_ref().map(Spanned::get_ref)).map_err(problem)?;
-        let second = self.checked_second(method)?;
-        let dataset = match &self.dataset {
-            None => DatasetOptions::default(),
-            Some(written) => {
-                check_dataset_options(written.get_ref()).map_err(|message| Problem::at(written, message))?;
-                *written.get_ref()
+        let overrides = point.overrides(self.train.as_ref()).map_err(|error| context.setting_problem(error))?;
+        let second = self.checked_second(method, context)?;
+        let in_dataset = |error| wrong(context.document, &format!("{}.dataset", context.path), error);
+        self.dataset.or(context.dataset.of(method)).check(method).map_err(in_dataset)?;
+        let mut methods = vec![method];
+        methods.extend(second.map(|second| second.method));
+        let settings = match &overrides {
+            None => context.shared.clone(),
+            Some(overrides) => {
+                with_overrides(context.shared, overrides, &methods).map_err(|error| context.setting_problem(error))?
             }
         };
-        let methods: Vec<Method> = std::iter::once(method).chain(second.map(|second| second.method)).collect();
-        let settings = match &overrides {
-            None => shared.clone(),
-            Some(overrides) => with_overrides(shared, overrides, &methods).map_err(problem)?,
-        };
         let group = point.describe();
-        for set in &self.sets {
-            let name = self.label(set)?;
+        for (index, set) in self.sets.iter().enumerate() {
+            let set = spanned(context.document, &format!("{}.sets.{index}", context.path), set.clone());
+            let name = self.label(&set, context)?;
             let label = if group.is_empty() { name.clone() } else { format!("{name}, {group}") };
-            self.check_label(&label, set, method, rows)?;
-            let start = self.start(set, &group, rows)?;
-            let (set, settings, overrides, group) = (set.clone(), settings.clone(), overrides.clone(), group.clone());
+            self.check_label(&label, &set, method, context, rows)?;
+            let start = self.start(&set, &group, context, rows)?;
+            let (settings, overrides, group) = (settings.clone(), overrides.clone(), group.clone());
+            let dataset = self.dataset.clone();
             rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, dataset, overrides });
         }
         Ok(())
     }
 
-    /// What the runs of `set`'s row in `group` begin with; `rows` are those before it.
-    fn start(&self, set: &Spanned<String>, group: &str, rows: &[ComparisonRow]) -> Result<Option<RowStart>, Problem> {
-        let Some(written) = &self.start_row else { return Ok(self.start.clone().map(RowStart::Network)) };
+    /// What the runs of `set`'s row in `group` begin with; `rows` are the rows before it.
+    fn start(
+        &self,
+        set: &Spanned<String>,
+        group: &str,
+        context: &RowContext<'_>,
+        rows: &[ComparisonRow],
+    ) -> Result<Option<RowStart>, Problem> {
+        let written = |key: &str, text: String| spanned(context.document, &format!("{}.{key}", context.path), text);
+        let Some(start_row) = &self.start_row else {
+            return Ok(self.start.as_ref().map(|start| RowStart::Network(written("start", start.clone()))));
+        };
+        let problem = |message: String| Err(context.problem("start_row", message));
         if self.start.is_some() {
-            return Err(Problem::at(written, "start and start_row cannot stand together: a run begins once".into()));
+            return problem("start and start_row cannot stand together: a run begins once".into());
         }
-        let name = written.get_ref().replace(SET_PLACEHOLDER, set.get_ref());
+        let name = start_row.replace(SET_PLACEHOLDER, set.get_ref());
         let is_called = |row: &&ComparisonRow| row.is_called(&name);
         let found = rows.iter().filter(is_called).find(|row| row.group == group);
         match found.or_else(|| rows.iter().filter(is_called).find(|row| row.group.is_empty())) {
             Some(row) => Ok(Some(RowStart::Row {
-                written: Spanned::new(written.span(), name),
                 label: row.label.clone(),
                 method: row.method,
+                written: written("start_row", name),
             })),
-            None => {
-                let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-                let message = match labels[..] {
-                    [] => format!("start_row: no row stands before this one, so none is called '{name}'"),
-                    _ => format!("start_row: no earlier row is called '{name}'; there are {}", labels.join(", ")),
-                };
-                Err(Problem::at(written, message))
+            None if rows.is_empty() => {
+                problem(format!("start_row: no row stands before this one, so none is called '{name}'"))
             }
+            None => problem(format!("start_row: no earlier row is called '{name}'; there are {}", labels(rows))),
         }
     }
 
     /// The second method, which must be another than the first.
-    fn checked_second(&self, method: Method) -> Result<Option<RowSecond>, Problem> {
-        let Some(written) = &self.second else { return Ok(None) };
-        let second = *written.get_ref();
-        let message = match () {
-            () if second.method == method => format!("the second method must be another than {}", method.name()),
-            () if !(second.weight.is_finite() && second.weight > 0.0) => {
-                format!("the weight of the second method must be above 0, not {}", second.weight)
-            }
-            () => return Ok(Some(second)),
-        };
-        Err(Problem::at(written, message))
+    fn checked_second(&self, method: Method, context: &RowContext<'_>) -> Result<Option<RowSecond>, Problem> {
+        let Some(second) = self.second else { return Ok(None) };
+        if second.method == method {
+            let message = format!("the second method must be another than {}", method.name());
+            return Err(context.problem("second", message));
+        }
+        if !(second.weight.is_finite() && second.weight > 0.0) {
+            let message = format!("the weight of the second method must be above 0, not {}", second.weight);
+            return Err(context.problem("second", message));
+        }
+        Ok(Some(second))
     }
 
     /// The label of the row of `set`.
-    fn label(&self, set: &Spanned<String>) -> Result<String, Problem> {
+    fn label(&self, set: &Spanned<String>, context: &RowContext<'_>) -> Result<String, Problem> {
         let Some(label) = &self.label else { return Ok(set.get_ref().clone()) };
-        let written = label.get_ref().trim();
+        let written = label.trim();
         if written.is_empty() || written.contains(char::is_control) {
-            return Err(Problem::at(label, "a label must be one line of text".into()));
+            return Err(context.problem("label", "a label must be one line of text"));
         }
         if self.sets.len() > 1 && !written.contains(SET_PLACEHOLDER) {
             let message = "a label for several sets must contain {set}, which stands for the set's name, so that rows \
                            have different labels";
-            return Err(Problem::at(label, message.into()));
+            return Err(context.problem("label", message));
         }
         Ok(written.replace(SET_PLACEHOLDER, set.get_ref()))
     }
@@ -360,9 +536,13 @@ impl RunsTable {
         label: &str,
         set: &Spanned<String>,
         method: Method,
+        context: &RowContext<'_>,
         rows: &[ComparisonRow],
     ) -> Result<(), Problem> {
-        let problem = |message| Err(Problem::at(self.label.as_ref().unwrap_or(set), message));
+        let problem = |message: String| match self.label {
+            Some(_) => Err(context.problem("label", message)),
+            None => Err(Problem { byte: set.span().start, message }),
+        };
         for row in rows.iter().filter(|row| row.label == label) {
             if row.method == method {
                 return problem(match self.label {
@@ -385,22 +565,24 @@ impl RunsTable {
 /// The shared settings with the overrides of a `[[runs]]` table, checked for its methods.
 fn with_overrides(
     shared: &TrainSettings,
-    overrides: &toml::Table,
+    overrides: &Map<String, Value>,
     methods: &[Method],
-) -> Result<TrainSettings, String> {
-    let mut merged = toml::Table::try_from(shared).map_err(|error| error.to_string())?;
-    merge(&mut merged, overrides);
-    let settings: TrainSettings = merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+) -> Result<TrainSettings, SettingError> {
+    let mut merged = serde_json::to_value(shared).map_err(|error| SettingError::new("", error.to_string()))?;
+    if let Value::Object(merged) = &mut merged {
+        merge(merged, overrides);
+    }
+    let settings: TrainSettings = read(&merged, "").map_err(|error| SettingError::new(error.path, error.message))?;
     // Keys in a configuration have dots, as in `recipe.warm_up`.
     let is_overridden = |key: &str| overrides.contains_key(key.split('.').next().unwrap_or(key));
-    settings.validate(methods, is_overridden).map(|()| settings).map_err(|error| error.to_string())
+    settings.validate(methods, &is_overridden).map(|()| settings).map_err(setting_error)
 }
 
 /// Merges tables key by key; any other value replaces the old one.
-fn merge(table: &mut toml::Table, overrides: &toml::Table) {
+fn merge(table: &mut Map<String, Value>, overrides: &Map<String, Value>) {
     for (key, value) in overrides {
         match (table.get_mut(key), value) {
-            (Some(toml::Value::Table(inner)), toml::Value::Table(value)) => merge(inner, value),
+            (Some(Value::Object(inner)), Value::Object(value)) => merge(inner, value),
             _ => {
                 table.insert(key.clone(), value.clone());
             }

@@ -185,11 +185,16 @@ pub fn shipped_sets() -> Result<Vec<ShippedSet>, FeatureError> {
     available_names().into_iter().map(describe).collect()
 }
 
+/// Names of the shipped sets.
+#[must_use]
+pub fn shipped_names() -> Vec<&'static str> {
+    SHIPPED.iter().filter_map(|(name, _)| name.strip_suffix(".toml")).collect()
+}
+
 /// Names of the sets in the folders and of the shipped sets.
 fn names_in(folders: &[PathBuf]) -> Vec<String> {
     let of_user = folders.iter().flat_map(|folder| names_of_files(folder));
-    let shipped = SHIPPED.iter().filter_map(|(name, _)| name.strip_suffix(".toml")).map(str::to_owned);
-    of_user.chain(shipped).collect()
+    of_user.chain(shipped_names().into_iter().map(str::to_owned)).collect()
 }
 
 /// Names of the definitions in a folder.

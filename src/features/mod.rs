@@ -34,7 +34,7 @@ pub use error::{Diagnostic, FeatureError};
 pub use explain::{AxisValue, ExplainedFeature, FeatureText, Place};
 pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
-pub use library::{ShippedSet, available_names, is_name, shipped_sets};
+pub use library::{ShippedSet, available_names, is_name, shipped_names, shipped_sets};
 pub use lifting::{LiftError, lifting};
 pub use selection::index_ranges;
 pub use set::{Block, FeatureSet};

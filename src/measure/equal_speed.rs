@@ -5,33 +5,54 @@ use std::path::Path;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, first_lines_and_next};
-use super::speed::{TrackPosition, scores, track_positions};
+use super::speed::{TrackPosition, check_timing, scores, track_positions};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
-use crate::record::{EqualSpeedRecord, Machine, SpeedRatio, SpeedSetup, WidthSpeed};
+use crate::record::{EqualSpeedRecord, Machine, SpeedEntry, SpeedRatio, SpeedSetup, WidthSpeed};
+use crate::settings::SettingError;
 use crate::statistics::{Median, median};
 
-/// Options of [`equal_speed`].
-#[derive(Copy, Clone, Debug, PartialEq)]
+/// Options of [`equal_speed`], and keys of `[equal_speed]` in an experiment.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct EqualSpeedOptions {
-    /// Rounds in which both networks take turns; at least 2.
-    pub rounds: u32,
-    /// The least processor time of a turn.
-    pub duration: Duration,
-    /// Positions to read from the start of the data.
-    pub positions: u64,
-    /// How far from 1 the ratio of speeds may be to count as equal, as a share.
+    /// How far from 1 the ratio of speeds may be; without such a width, the closest
     pub tolerance: f64,
+    /// Positions to evaluate
+    // The first of the data.
+    pub positions: u64,
+    /// Rounds per width, in which both networks take turns
+    // At least 2.
+    pub repetitions: u32,
+    /// Minimum processor time of a turn, in seconds
+    pub seconds: f64,
 }
 
 impl Default for EqualSpeedOptions {
     fn default() -> Self {
-        EqualSpeedOptions { rounds: 15, duration: Duration::from_millis(100), positions: 5_000, tolerance: 0.03 }
+        EqualSpeedOptions { tolerance: 0.03, positions: 5_000, repetitions: 15, seconds: 0.1 }
+    }
+}
+
+impl EqualSpeedOptions {
+    /// # Errors
+    /// If a number is out of range.
+    pub fn check(&self) -> Result<(), SettingError> {
+        if !(self.tolerance > 0.0 && self.tolerance <= 0.5) {
+            return Err(SettingError::new("tolerance", "tolerance must lie between 0 and 0.5, as in 0.03"));
+        }
+        check_timing(self.positions, self.repetitions, self.seconds)
+    }
+
+    fn duration(&self) -> Duration {
+        Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
     }
 }
 
@@ -164,11 +185,12 @@ impl Race {
             let mut seconds = [0.0; 2];
             // The second network finds other contents in the CPU's caches, so the order alternates.
             for side in [round % 2, 1 - round % 2] {
-                seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration);
+                seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration());
             }
             seconds[1] / seconds[0]
         };
-        median_ratio(self.options.rounds.max(2) as usize, round).map_err(|noisy| {
+        let tolerated = SpeedEntry::NOISY_SHARE.max(self.options.tolerance);
+        median_ratio(self.options.repetitions.max(2) as usize, tolerated, round).map_err(|noisy| {
             let SpeedRatio { low, high, .. } = noisy;
             MeasureError::NoisyTimings { set: self.network.set.name().into(), l1: net.shape.l1, low, high }
         })
@@ -190,7 +212,7 @@ impl Race {
             reference_l1: self.reference.net.shape.l1,
             strategies: [setup(&self.network), setup(&self.reference)],
             positions: self.track.len() as u64,
-            rounds: self.options.rounds.max(2),
+            rounds: self.options.repetitions.max(2),
             machine: Machine::current(),
         }
     }
@@ -205,7 +227,7 @@ impl Contestant {
         let mut best = (f64::INFINITY, Strategy::ALL[0]);
         for strategy in Strategy::ALL {
             let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best())?;
-            let turn = |_| seconds_per_pass(&mut evaluator, track, options.duration / 4);
+            let turn = |_| seconds_per_pass(&mut evaluator, track, options.duration() / 4);
             let seconds = (0..TURNS).map(turn).fold(f64::INFINITY, f64::min);
             if seconds < best.0 {
                 best = (seconds, strategy);
@@ -218,11 +240,12 @@ impl Contestant {
 /// As often are noisy rounds repeated.
 const REPEATS: usize = 3;
 
-/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as it is noisy.
+/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as its interval reaches farther from it
+/// than the share `tolerated`.
 ///
 /// # Errors
 /// The ratio, if it is noisy to the end.
-fn median_ratio(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Result<SpeedRatio, SpeedRatio> {
+fn median_ratio(rounds: usize, tolerated: f64, mut round: impl FnMut(usize) -> f64) -> Result<SpeedRatio, SpeedRatio> {
     let mut ratios = Vec::new();
     let mut found = SpeedRatio { ratio: 1.0, low: 0.0, high: f64::INFINITY };
     for _ in 0..=REPEATS {
@@ -230,7 +253,7 @@ fn median_ratio(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Result<Sp
         if let Some(Median { value: ratio, low, high }) = median(&ratios) {
             found = SpeedRatio { ratio, low, high };
         }
-        if !found.is_noisy() {
+        if found.high - found.low <= 2.0 * tolerated * found.ratio {
             return Ok(found);
         }
     }
@@ -400,22 +423,25 @@ mod tests {
     /// Some disturbed rounds do not matter; a median that stays uncertain is no width's speed.
     #[test]
     fn noisy_rounds_are_repeated_and_then_refused() {
-        let measure = |noise: &dyn Fn(usize) -> f64| {
+        let measure = |tolerated: f64, noise: &dyn Fn(usize) -> f64| {
             let mut done = 0;
-            let found = median_ratio(15, |round| {
+            let found = median_ratio(15, tolerated, |round| {
                 done = round + 1;
                 0.8 * noise(round)
             });
             (found, done)
         };
-        let (found, rounds) = measure(&|round| if round % 5 == 0 { 3.0 } else { 1.0 });
+        let (found, rounds) = measure(0.1, &|round| if round % 5 == 0 { 3.0 } else { 1.0 });
         assert_eq!((found.expect("clear").ratio, rounds), (0.8, 15));
         // At first every other round is disturbed.
-        let (found, rounds) = measure(&|round| if round < 15 && round % 2 == 0 { 1.5 } else { 1.0 });
+        let (found, rounds) = measure(0.1, &|round| if round < 15 && round % 2 == 0 { 1.5 } else { 1.0 });
         assert!(found.is_ok_and(|found| found.ratio == 0.8) && rounds > 15, "{rounds}");
-        let (found, rounds) = measure(&|round| if round % 2 == 0 { 1.5 } else { 1.0 });
+        let (found, rounds) = measure(0.1, &|round| if round % 2 == 0 { 1.5 } else { 1.0 });
         let refused = found.expect_err("noisy");
         assert!((refused.low, refused.high, rounds) == (0.8, 0.8 * 1.5, 60), "{refused:?} {rounds}");
+        // A wide tolerance takes wide timings.
+        let (found, rounds) = measure(0.5, &|round| if round % 2 == 0 { 1.5 } else { 1.0 });
+        assert!(found.is_ok() && rounds == 15, "{rounds}");
     }
 
     /// The ratio of a step function never comes within the tolerance: the search still ends.

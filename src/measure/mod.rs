@@ -72,7 +72,7 @@ pub enum MeasureError {
     Shapes { net: String, checkpoint: String },
     #[error(
         "{path}: none of its {samples} samples has a target (λ = {lambda}: 1 needs a score, 0 a game result, values between \
-         need both); choose another --lambda or other data"
+         need both); choose another λ or other data"
     )]
     NoTarget { path: std::path::PathBuf, samples: u64, lambda: f64 },
     #[error(

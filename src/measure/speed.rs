@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shakmaty::Position;
 
 use super::MeasureError;
@@ -14,23 +16,47 @@ use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Stra
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 use crate::record::{FtPermutedSpeed, Machine, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
+use crate::settings::{SettingError, check_all};
 use crate::statistics::Estimate;
 
-/// Options of [`speed`].
-#[derive(Copy, Clone, Debug, PartialEq)]
+/// Options of [`speed`], of `fsbench measure speed` and of `[measure.speed]` in an experiment.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct SpeedOptions {
-    /// Repetitions per strategy and back end, in turns; at least 2.
-    pub repetitions: u32,
-    /// The least duration of a repetition.
-    pub duration: Duration,
-    /// Positions to read from the start of the data; every repetition evaluates them again and again.
+    /// Use only the first N positions; every repetition evaluates them again and again
+    #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().positions)]
     pub positions: u64,
+    /// Repetitions per strategy and back end
+    // In turns; at least 2.
+    #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().repetitions)]
+    pub repetitions: u32,
+    /// Minimum seconds per repetition
+    #[arg(long, value_name = "S", default_value_t = SpeedOptions::default().seconds)]
+    pub seconds: f64,
 }
 
 impl Default for SpeedOptions {
     fn default() -> Self {
-        SpeedOptions { repetitions: 5, duration: Duration::from_millis(600), positions: 20_000 }
+        SpeedOptions { positions: 20_000, repetitions: 5, seconds: 0.6 }
     }
+}
+
+impl SpeedOptions {
+    /// # Errors
+    /// If a number is out of range.
+    pub fn check(&self) -> Result<(), SettingError> {
+        check_timing(self.positions, self.repetitions, self.seconds)
+    }
+}
+
+/// Checks the numbers of a timing.
+pub(super) fn check_timing(positions: u64, repetitions: u32, seconds: f64) -> Result<(), SettingError> {
+    const SECONDS_PER_DAY: f64 = 86_400.0;
+    check_all(&[
+        ("positions", positions > 0, "positions must be at least 1"),
+        ("repetitions", repetitions >= 2, "repetitions must be at least 2: a single one gives no interval"),
+        ("seconds", (0.0..=SECONDS_PER_DAY).contains(&seconds), "seconds must lie between 0 and 86400"),
+    ])
 }
 
 /// The progress of [`speed`].
@@ -118,6 +144,7 @@ fn repeat(
     progress: &mut dyn FnMut(&SpeedProgress),
 ) -> Result<(), MeasureError> {
     let (repetitions, count) = (options.repetitions.max(2), timings.len());
+    let duration = Duration::try_from_secs_f64(options.seconds).unwrap_or_default();
     let total = repetitions * count as u32;
     let mut expected = None;
     for repetition in 0..repetitions {
@@ -129,7 +156,7 @@ fn repeat(
             let permuted = if timing.permuted { ", permuted" } else { "" };
             let activity = format!("{} on {}{permuted}", timing.name, timing.back_end.name());
             progress(&SpeedProgress { repetitions: Some((done, total)), activity });
-            let checksum = timing.measure(track, options.duration);
+            let checksum = timing.measure(track, duration);
             if *expected.get_or_insert(checksum) != checksum {
                 let (strategy, back_end) = (timing.name, timing.back_end.name());
                 return Err(MeasureError::Disagreement { strategy, back_end });

@@ -16,22 +16,35 @@ pub struct Generation {
 }
 
 /// The settings that a game depends on, besides its number and the engines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[command(next_help_heading = "Games")]
 pub struct GenerateSettings {
+    #[arg(skip = SearchLimit::Nodes(0))]
     pub limit: SearchLimit,
+    /// Seed of all random choices
+    #[arg(long, value_name = "S", default_value_t)]
     pub seed: Seed,
-    /// The opening book; games begin at the initial position without one.
+    // Games begin at the initial position without one.
+    #[command(flatten)]
     pub book: Option<BookSpec>,
     /// Least and largest number of random moves after the opening.
+    // The command's default depends on the book.
+    #[arg(skip)]
     pub random_plies: (u16, u16),
-    /// Probability that a later move is random too; its position is searched anyway.
+    /// Probability of a random move later in the game; its position is searched anyway
+    #[arg(long, value_name = "P", default_value_t)]
     pub random_move_rate: f64,
-    /// No move is random from this ply on, counted from the game's start position.
+    /// Play no random moves from this ply of the game on
+    #[arg(long, value_name = "PLY")]
     pub random_move_until: Option<u16>,
+    #[command(flatten)]
     pub adjudication: GenerateAdjudication,
 }
 
 impl GenerateSettings {
+    /// Numbers of random moves by which games without a book begin.
+    pub const RANDOM_PLIES: (u16, u16) = (4, 10);
+
     /// Games from the initial position with 4 to 10 random moves, and none after these.
     #[must_use]
     pub fn new(limit: SearchLimit, seed: Seed) -> GenerateSettings {
@@ -39,7 +52,7 @@ impl GenerateSettings {
             limit,
             seed,
             book: None,
-            random_plies: (4, 10),
+            random_plies: GenerateSettings::RANDOM_PLIES,
             random_move_rate: 0.0,
             random_move_until: None,
             adjudication: GenerateAdjudication::default(),
@@ -48,16 +61,26 @@ impl GenerateSettings {
 }
 
 /// When a game is adjudicated. Plies are counted from the game's start position.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[command(next_help_heading = "Adjudication")]
 pub struct GenerateAdjudication {
-    /// Longer games are draws.
+    /// Adjudicate a draw after this many plies
+    #[arg(long, value_name = "N", default_value_t = GenerateAdjudication::default().max_plies)]
     pub max_plies: u16,
-    /// A win after `win_plies` scores in a row of at least `win_score` centipawns for the same side.
+    /// Adjudicate a win at scores of at least this many centipawns
+    #[arg(long, value_name = "CP", default_value_t = GenerateAdjudication::default().win_score)]
     pub win_score: u16,
+    /// Consecutive scores, of both sides, needed to adjudicate a win
+    #[arg(long, value_name = "N", default_value_t = GenerateAdjudication::default().win_plies)]
     pub win_plies: u16,
-    /// A draw after `draw_plies` scores in a row of at most `draw_score` centipawns, from ply `draw_from` on.
+    /// Adjudicate a draw at scores of at most this many centipawns
+    #[arg(long, value_name = "CP", default_value_t = GenerateAdjudication::default().draw_score)]
     pub draw_score: u16,
+    /// Consecutive scores, of both sides, needed to adjudicate a draw
+    #[arg(long, value_name = "N", default_value_t = GenerateAdjudication::default().draw_plies)]
     pub draw_plies: u16,
+    /// First ply at which a draw can be adjudicated
+    #[arg(long, value_name = "PLY", default_value_t = GenerateAdjudication::default().draw_from)]
     pub draw_from: u16,
 }
 
@@ -75,21 +98,27 @@ impl Default for GenerateAdjudication {
 }
 
 /// An opening book and how to use it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 pub struct BookSpec {
-    /// Not recorded: the games depend on the file's content only.
+    /// Openings: an EPD, FEN or PGN file, plain or compressed [default: the initial position]
+    // Not recorded: the games depend on the file's content only.
+    #[arg(long = "book", id = "book", value_name = "FILE", required = false)]
     #[serde(skip)]
     pub path: PathBuf,
+    /// Whether to shuffle the book or to play it in file order
+    #[arg(long = "book-order", id = "book_order", value_enum, default_value_t, requires = "book")]
     pub order: BookOrder,
-    /// Moves taken from each game of a PGN book; all moves without a number.
+    /// Moves taken from each game of a PGN book [default: all]
+    #[arg(long = "book-plies", id = "book_plies", value_name = "N", requires = "book")]
     pub plies: Option<u16>,
 }
 
 /// The order in which a book's openings are played.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BookOrder {
     /// Shuffled by the seed, in another order for each pass through the book.
+    #[default]
     Random,
     /// In file order; begins again at the end.
     Sequential,

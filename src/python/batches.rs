@@ -188,9 +188,10 @@ impl BatchIterator {
             }
         };
         let prepared = self.prepared.get().ok_or(ServiceError::Forked { owner: self.prepared.process() })?;
-        let Request { slots, threads, .. } = prepared.request();
+        let request = prepared.request();
+        let slots = request.slots();
         // Every thread keeps a slot to fill, and the stream at least one, however many batches the consumer holds.
-        let copy = stream.held() > slots.saturating_sub(*threads).max(1).min(slots - 1);
+        let copy = stream.held() > slots.saturating_sub(request.threads).max(1).min(slots - 1);
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
@@ -292,7 +293,7 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
         needs: options.choice("needs")?,
         layout: options.choice("layout")?.unwrap_or(defaults.layout),
         batch_size: options.take("batch_size")?.unwrap_or(defaults.batch_size),
-        slots: options.take("slots")?.unwrap_or(MAX_SLOTS.min(threads.saturating_add(SPARE_SLOTS))),
+        slots: options.take("slots")?.or(Some(MAX_SLOTS.min(threads.saturating_add(SPARE_SLOTS)))),
         seed: Seed(options.take("seed")?.unwrap_or(0)),
         epochs: options.take("epochs")?.unwrap_or(defaults.epochs),
         epoch_samples: options.take("epoch_samples")?,

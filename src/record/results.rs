@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -28,16 +29,16 @@ pub struct Study {
     pub published: Option<Published>,
 }
 
-/// Published results of an experiment: `[published]` of its file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Results that others measured for the same sets; the report compares them with the experiment's
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Who measured, and how.
+    /// Who measured, and how
     pub source: String,
-    /// Validation loss by set: mean and standard deviation of its runs.
+    /// Validation loss by set: set = [mean, standard deviation of its runs]
     #[serde(default)]
     pub loss: BTreeMap<String, [f64; 2]>,
-    /// Elo by set: value and half of the 95% interval.
+    /// Elo by set: set = [Elo, half of the 95% interval]
     #[serde(default)]
     pub elo: BTreeMap<String, [f64; 2]>,
 }

@@ -32,9 +32,9 @@ pub struct BenchReport {
 /// As [`run`](super::run).
 pub fn bench(stream: &PreparedStream, duration: Duration) -> Result<BenchReport, ServiceError> {
     let request = &stream.request;
-    let (memory, _name) = SharedMemory::create(request.slots, stream.layout.slot_bytes, request.shm)?;
+    let (memory, _name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
     let control = StreamControl::default();
-    control.open(request.slots, request.start_batch, stream.source.schedule().batches(), request.shard);
+    control.open(request.slots(), request.start_batch, stream.source.schedule().batches(), request.shard);
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;

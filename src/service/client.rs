@@ -29,7 +29,7 @@ impl Client {
     /// When the program does not start, refuses the request, or describes memory that cannot be mapped.
     pub fn spawn(program: &Path, request: &Request) -> Result<Client, ServiceError> {
         let mut command = Command::new(program);
-        command.args(request.arguments());
+        command.args(request.arguments()?);
         Client::start(command)
     }
 
@@ -44,7 +44,7 @@ impl Client {
         should_stop: &dyn Fn() -> bool,
     ) -> Result<Option<Client>, ServiceError> {
         let mut command = Command::new(program);
-        command.args(request.arguments());
+        command.args(request.arguments()?);
         Client::start_until(command, should_stop)
     }
 

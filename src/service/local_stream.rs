@@ -74,9 +74,9 @@ impl LocalStream {
     /// When the memory cannot be mapped or a thread cannot be started.
     pub fn start(stream: &PreparedStream, start_batch: u64, shard: Shard) -> Result<LocalStream, ServiceError> {
         let request = stream.request();
-        let slots = Slots::private(request.slots, stream.layout.slot_bytes)?;
+        let slots = Slots::private(request.slots(), stream.layout.slot_bytes)?;
         let shared = Arc::new(Shared { stream: stream.with_empty_caches(), slots, control: StreamControl::default() });
-        shared.control.open(request.slots, start_batch, stream.source.schedule().batches(), shard);
+        shared.control.open(request.slots(), start_batch, stream.source.schedule().batches(), shard);
         let mut running = Running { shared, workers: Vec::with_capacity(request.threads) };
         for number in 0..request.threads {
             let shared = Arc::clone(&running.shared);
@@ -182,7 +182,7 @@ mod tests {
 
     fn stream(threads: usize) -> PreparedStream {
         let data = crate::pipeline::sample_games().expect("the sample games");
-        let request = Request { batch_size: 512, threads, slots: 4, ..Request::new("piece", data, Method::Eval) };
+        let request = Request { batch_size: 512, threads, slots: Some(4), ..Request::new("piece", data, Method::Eval) };
         prepare(request, &()).expect("prepared")
     }
 

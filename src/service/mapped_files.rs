@@ -32,7 +32,7 @@ pub(super) struct MappedFile {
 impl MappedFile {
     /// Whether every record has a played move and another legal one, since the build left out the others.
     pub(super) fn has_triplets(&self) -> bool {
-        self.built_with.as_ref().is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
+        self.built_with.as_ref().is_some_and(|options| options.method == Method::Pqr && options.min_moves() >= 2)
     }
 
     /// Why the file has no game of a request's split, if it was built from the other side's games.

@@ -122,7 +122,7 @@ impl PreparedStream {
         let (request, schedule) = (&self.request, self.source.schedule());
         Description {
             shm,
-            slots: request.slots,
+            slots: request.slots(),
             slot_bytes: self.layout.slot_bytes,
             batch_size: request.batch_size,
             positions_per_sample: request.positions_per_sample(),

@@ -1,6 +1,5 @@
 //! A consumer's request to a sample service.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -48,46 +47,117 @@ impl ReadMode {
     }
 }
 
-/// The options of `samples-service`. The same request over the same data gives the same batches, whatever `slots`,
-/// `threads` and `shm`.
-#[derive(Clone, Debug, PartialEq)]
+// Headings of `fsbench samples-service --help`.
+const DATA: &str = "Data";
+const BATCHES: &str = "Batches";
+
+/// The options of `samples-service`, and the document that a client starts it with. The same request over the same data
+/// gives the same batches, whatever `slots`, `threads` and `shm`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// A name, a path or an expression.
+    /// A TOML file, the name of a shipped set, or an inline expression
+    #[arg(default_value_t = Request::default().set)]
     pub set: String,
     /// Served one after the other, as one data set.
+    #[arg(skip)]
     pub data: DataFiles,
+    /// auto: decode a binpack while it is served; built: build it first, which gives the same samples and can filter them
+    #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
     pub read_mode: ReadMode,
+    /// What a sample is: a position with its score, or a triplet of positions
+    #[arg(help_heading = DATA, long, value_enum, default_value_t = Request::default().method)]
     pub method: Method,
-    /// Leaves out positions before this ply, when the data are built; `None` = leaves out none.
+    /// Leave out positions before this ply, when the data are built [default: 0]
+    #[arg(help_heading = DATA, long, value_name = "PLY")]
     pub min_ply: Option<u16>,
-    /// Which positions to leave out, when the data are built; `None` = none.
+    /// Which positions to leave out, when the data are built [default: none]
+    #[arg(help_heading = DATA, long, value_enum, value_name = "FILTER")]
     pub filter: Option<Filter>,
-    /// Unit of the scores, for files that do not name it; `None` = the usual unit of the format.
+    /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per
+    /// pawn [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
+    #[arg(help_heading = DATA, long, value_name = "UNIT")]
     pub from_unit: Option<ScoreUnit>,
-    /// How scores in PGN comments are read.
+    #[command(flatten)]
     pub evals: EvalOptions,
-    /// What an eval sample must have; `None` = a score, and in a file that was built for eval what it was built for.
+    /// eval: what a sample must have [default: a score; in a file of `dataset build`, what it was built for]
+    #[arg(help_heading = DATA, long, value_enum, value_name = "WHAT")]
     pub needs: Option<Needs>,
+    /// How active features are stored: offsets and indices, or one bit per feature
+    #[arg(help_heading = BATCHES, long, value_enum, default_value_t)]
     pub layout: Layout,
-    /// Samples per batch (a pqr sample holds three positions).
+    /// Samples per batch (a pqr sample holds three positions)
+    #[arg(help_heading = BATCHES, long, value_name = "N", default_value_t = Request::BATCH_SIZE)]
     pub batch_size: usize,
-    pub slots: usize,
+    /// Batches that shared memory holds at once, at most 200 [default: threads + 2, from 4 to 32]
+    #[arg(help_heading = BATCHES, long, value_name = "K")]
+    pub slots: Option<usize>,
+    /// Seed of the shuffle and of pqr's random moves
+    #[arg(help_heading = BATCHES, long, value_name = "S", default_value_t)]
     pub seed: Seed,
-    /// 0 = without end.
+    /// Passes over the data; 0 = without end
+    #[arg(help_heading = BATCHES, long, value_name = "E", default_value_t = Request::default().epochs)]
     pub epochs: u32,
-    /// Samples per epoch; `None` = all of the split.
+    /// Samples per pass [default: all]
+    #[arg(help_heading = BATCHES, long, value_name = "N")]
     pub epoch_samples: Option<u64>,
+    /// Which games to use
+    #[arg(help_heading = DATA, long, value_enum, default_value_t = Request::default().split)]
     pub split: Split,
-    /// Share of games held out for validation.
+    /// Share of games held out for validation
+    #[arg(help_heading = DATA, long, value_name = "X", default_value_t = Split::VALIDATION_SHARE)]
     pub validation: f64,
+    /// Seed of the choice of validation games
+    #[arg(help_heading = DATA, long, value_name = "S", default_value_t)]
     pub split_seed: Seed,
-    /// Number of the first batch to deliver, counted over all epochs.
+    /// Number of the first batch delivered, counted from 0 over all passes
+    #[arg(help_heading = BATCHES, long, value_name = "K", default_value_t)]
     pub start_batch: u64,
+    /// Encoding threads [default: one per core]
+    #[arg(help_heading = BATCHES, long, value_name = "T", value_parser = Request::parse_threads, hide_default_value = true,
+        default_value_t = Request::available_threads())]
     pub threads: usize,
-    /// false = in file order.
+    /// Keep the order of the file
+    #[arg(help_heading = BATCHES, long = "no-shuffle", action = clap::ArgAction::SetFalse)]
     pub shuffle: bool,
+    /// Deliver every N-th batch, from batch I on. For N trainers: the shards 0/N to (N-1)/N have no batch in common and
+    /// together hold all of them
+    #[arg(help_heading = BATCHES, long, value_name = "I/N", default_value_t)]
     pub shard: Shard,
+    /// How consumers open the memory: unnamed = through /proc/PID/fd/N, which leaves nothing behind after a kill; named
+    /// = through a file in /dev/shm, for consumers in another container or without access to /proc
+    #[arg(help_heading = BATCHES, long, value_enum, default_value_t)]
     pub shm: ShmNaming,
+}
+
+impl Default for Request {
+    fn default() -> Request {
+        Request {
+            set: "piece".into(),
+            data: DataFiles::default(),
+            read_mode: ReadMode::default(),
+            method: Method::Eval,
+            min_ply: None,
+            filter: None,
+            from_unit: None,
+            evals: EvalOptions::default(),
+            needs: None,
+            layout: Layout::default(),
+            batch_size: Request::BATCH_SIZE,
+            slots: None,
+            seed: Seed::default(),
+            epochs: 1,
+            epoch_samples: None,
+            split: Split::All,
+            validation: Split::VALIDATION_SHARE,
+            split_seed: Seed::default(),
+            start_batch: 0,
+            threads: Request::available_threads(),
+            shuffle: true,
+            shard: Shard::default(),
+            shm: ShmNaming::default(),
+        }
+    }
 }
 
 impl Request {
@@ -107,45 +177,16 @@ impl Request {
     /// A request for one epoch of all data, with the command's defaults.
     #[must_use]
     pub fn new(set: impl Into<String>, data: impl Into<DataFiles>, method: Method) -> Request {
-        let threads = Request::available_threads();
-        Request {
-            set: set.into(),
-            data: data.into(),
-            read_mode: ReadMode::Auto,
-            method,
-            min_ply: None,
-            filter: None,
-            from_unit: None,
-            evals: EvalOptions::default(),
-            needs: None,
-            layout: Layout::Csr,
-            batch_size: Request::BATCH_SIZE,
-            slots: Request::default_slots(threads),
-            seed: Seed(0),
-            epochs: 1,
-            epoch_samples: None,
-            split: Split::All,
-            validation: 0.1,
-            split_seed: Seed(0),
-            start_batch: 0,
-            threads,
-            shuffle: true,
-            shard: Shard::WHOLE,
-            shm: ShmNaming::Unnamed,
-        }
+        Request { set: set.into(), data: data.into(), method, ..Request::default() }
     }
 
     /// Default number of samples per batch, of services and trainings.
     pub const BATCH_SIZE: usize = 4_096;
 
-    /// One slot per thread, and some for the consumer to hold.
+    /// Batches that shared memory holds at once: by default one per thread, and some for the consumer to hold.
     #[must_use]
-    pub const fn default_slots(threads: usize) -> usize {
-        match threads + 2 {
-            0..=4 => 4,
-            5..=32 => threads + 2,
-            _ => 32,
-        }
+    pub fn slots(&self) -> usize {
+        self.slots.unwrap_or((self.threads + 2).clamp(4, 32))
     }
 
     #[must_use]
@@ -167,8 +208,9 @@ impl Request {
     /// Names the number and its limits.
     pub(super) fn check(&self) -> Result<(), ServiceError> {
         let refused = |text: String| Err(ServiceError::Request(text));
-        if self.slots == 0 || self.slots > MAX_SLOTS {
-            return refused(format!("the number of slots is {}; it must be 1 to {MAX_SLOTS}", self.slots));
+        let slots = self.slots();
+        if slots == 0 || slots > MAX_SLOTS {
+            return refused(format!("the number of slots is {slots}; it must be 1 to {MAX_SLOTS}"));
         }
         if self.threads == 0 || self.threads > Request::MAX_THREADS {
             let most = Request::MAX_THREADS;
@@ -213,61 +255,20 @@ impl Request {
         }
     }
 
-    /// The command line of this request, without the program's name.
-    #[must_use]
-    pub fn arguments(&self) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
-        let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
-        for file in self.data.iter() {
-            option("data", file.into());
-        }
-        option("read", value_name(&self.read_mode));
-        option("method", value_name(&self.method));
-        if let Some(ply) = self.min_ply {
-            option("min-ply", ply.to_string().into());
-        }
-        if let Some(filter) = self.filter {
-            option("filter", value_name(&filter));
-        }
-        if let Some(unit) = self.from_unit {
-            option("from-unit", unit.to_string().into());
-        }
-        if let Some(unit) = self.evals.eval_unit {
-            option("eval-unit", value_name(&unit));
-        }
-        if let Some(view) = self.evals.eval_view {
-            option("eval-view", value_name(&view));
-        }
-        if let Some(needs) = self.needs {
-            option("needs", value_name(&needs));
-        }
-        option("layout", value_name(&self.layout));
-        option("batch-size", self.batch_size.to_string().into());
-        option("slots", self.slots.to_string().into());
-        option("seed", self.seed.0.to_string().into());
-        option("epochs", self.epochs.to_string().into());
-        if let Some(samples) = self.epoch_samples {
-            option("epoch-samples", samples.to_string().into());
-        }
-        option("split", value_name(&self.split));
-        option("validation", self.validation.to_string().into());
-        option("split-seed", self.split_seed.0.to_string().into());
-        option("start-batch", self.start_batch.to_string().into());
-        option("threads", self.threads.to_string().into());
-        if self.shard != Shard::WHOLE {
-            option("shard", self.shard.to_string().into());
-        }
-        if self.shm != ShmNaming::Unnamed {
-            option("shm", value_name(&self.shm));
-        }
-        if !self.shuffle {
-            arguments.push("--no-shuffle".into());
-        }
-        arguments
+    /// The arguments with which `fsbench` serves this request.
+    ///
+    /// # Errors
+    /// When a path is not UTF-8.
+    pub fn arguments(&self) -> Result<[String; 3], ServiceError> {
+        let document = serde_json::to_string(self).map_err(|error| ServiceError::Request(error.to_string()))?;
+        Ok(["samples-service".into(), "--request".into(), document])
     }
-}
 
-/// A value as the command line writes it.
-fn value_name(value: &impl clap::ValueEnum) -> OsString {
-    value.to_possible_value().map_or_else(OsString::new, |value| value.get_name().into())
+    /// Reads the document of [`Request::arguments`].
+    ///
+    /// # Errors
+    /// When the text is no such document, as a sentence.
+    pub fn parse(document: &str) -> Result<Request, String> {
+        serde_json::from_str(document).map_err(|error| error.to_string())
+    }
 }

@@ -99,8 +99,8 @@ fn listen(input: impl Read, control: &StreamControl) {
 
 fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &stream.request;
-    let (memory, mut name) = SharedMemory::create(request.slots, stream.layout.slot_bytes, request.shm)?;
-    control.open(request.slots, request.start_batch, stream.source.schedule().batches(), request.shard);
+    let (memory, mut name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
+    control.open(request.slots(), request.start_batch, stream.source.schedule().batches(), request.shard);
     let path = name.as_ref().map_or_else(|| memory.path(), |name| name.path().display().to_string());
     let mut line =
         serde_json::to_string(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;

@@ -1,25 +1,26 @@
 //! The steps of Adam, AdamW and rectified Adam, each followed by weight clipping; [`Optimiser`] names the papers.
 
-use tch::{TchError, Tensor};
-
 use super::Optimiser;
 
 /// The constants of one step.
 #[derive(Copy, Clone, Debug)]
 pub struct Adam {
     /// learning rate / (1 − β₁ᵗ), times the rectification
-    rate: f32,
+    pub rate: f32,
     /// 1 / √(1 − β₂ᵗ); `None` in rectified Adam's first steps, which do not divide by the second moment.
-    correction: Option<f32>,
+    pub correction: Option<f32>,
     /// 1 − learning rate · weight decay; multiplies the weights.
-    decay_factor: f32,
+    pub decay_factor: f32,
     /// Multiplies the gradient.
-    gradient_scale: f32,
+    pub gradient_scale: f32,
 }
 
-const BETA1: f32 = 0.9;
-const BETA2: f32 = 0.999;
-const EPSILON: f32 = 1e-8;
+/// β₁
+pub const BETA1: f32 = 0.9;
+/// β₂
+pub const BETA2: f32 = 0.999;
+/// ε
+pub const EPSILON: f32 = 1e-8;
 
 impl Adam {
     /// The constants of step `step`, counted from 1.
@@ -61,28 +62,6 @@ impl Adam {
         }
     }
 
-    /// [`Adam::update`] of tensors, on any device.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn update_tensors(self, slice: TensorParameters<'_>, gradient: &Tensor, limit: f64) -> Result<(), TchError> {
-        let TensorParameters { parameters, first, second } = slice;
-        let gradient = gradient.f_mul_scalar(f64::from(self.gradient_scale))?;
-        let _ = first.f_mul_scalar_(f64::from(BETA1))?.f_add_(&gradient.f_mul_scalar(f64::from(1.0 - BETA1))?)?;
-        let squares = gradient.f_square()?.f_mul_scalar(f64::from(1.0 - BETA2))?;
-        let _ = second.f_mul_scalar_(f64::from(BETA2))?.f_add_(&squares)?;
-        let step = first.f_mul_scalar(f64::from(self.rate))?;
-        let step = match self.correction {
-            Some(correction) => {
-                let size = second.f_sqrt()?.f_mul_scalar(f64::from(correction))?;
-                step.f_div(&size.f_add_scalar(f64::from(EPSILON))?)?
-            }
-            None => step,
-        };
-        let _ = parameters.f_mul_scalar_(f64::from(self.decay_factor))?.f_sub_(&step)?.f_clamp_(-limit, limit)?;
-        Ok(())
-    }
-
     #[inline(always)]
     fn update_each(self, slice: ParameterSlice<'_>, gradient: &[f32], limit: f32, size: impl Fn(f32) -> f32) {
         let ParameterSlice { parameters, first, second } = slice;
@@ -115,13 +94,6 @@ pub struct ParameterSlice<'a> {
     pub second: &'a mut [f32],
 }
 
-/// As [`ParameterSlice`], on any device.
-pub struct TensorParameters<'a> {
-    pub parameters: &'a mut Tensor,
-    pub first: &'a mut Tensor,
-    pub second: &'a mut Tensor,
-}
-
 /// The moments of rare features decay into denormals, which change nothing and cost a hundred times more.
 #[inline(always)]
 fn flush_denormal(moment: f32) -> f32 {
@@ -131,10 +103,6 @@ fn flush_denormal(moment: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Seed;
-    use rand::RngExt;
-    use tch::nn::{self, OptimizerConfig};
-    use tch::{Device, Kind};
 
     fn plain(learning_rate: f64, step: u64) -> Adam {
         Adam::new(Optimiser::Adam, 0.0, learning_rate, step)
@@ -148,27 +116,6 @@ mod tests {
         plain(0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.49).abs() < 1e-6, "{parameters:?}");
         assert!((first[0] - 0.2).abs() < 1e-6 && (second[0] - 0.004).abs() < 1e-7, "{first:?} {second:?}");
-    }
-
-    #[test]
-    fn follows_libtorch() {
-        let store = nn::VarStore::new(Device::Cpu);
-        let theirs = store.root().zeros("parameters", &[8]);
-        let mut optimiser = nn::Adam::default().build(&store, 3e-3).expect("an optimiser");
-        let (mut parameters, mut first, mut second) = ([0.0f32; 8], [0.0f32; 8], [0.0f32; 8]);
-        let mut rng = Seed(1).stream("adam", 0);
-        for step in 1..=200 {
-            // Every third step has no gradient, as for a feature that was not active.
-            let gradient: [f32; 8] =
-                std::array::from_fn(|_| if step % 3 == 0 { 0.0 } else { rng.random_range(-1.0..2.0) });
-            optimiser.backward_step(&(&theirs * Tensor::from_slice(&gradient)).sum(Kind::Float));
-            let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
-            plain(3e-3, step).update(slice, &gradient, f32::INFINITY);
-            let theirs = Vec::<f32>::try_from(&theirs).expect("floats");
-            for (ours, theirs) in parameters.iter().zip(&theirs) {
-                assert!((ours - theirs).abs() < 1e-6 + 1e-5 * theirs.abs(), "step {step}: {ours} {theirs}");
-            }
-        }
     }
 
     #[test]

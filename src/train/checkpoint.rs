@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::factor::FactoredRows;
 use super::lookahead::Lookahead;
-use super::model::{Model, Sums};
+use super::trainer::{Sums, TrainingState};
 use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::formats::{UnitOrigin, score_unit};
@@ -115,22 +115,22 @@ pub struct ValidationRecord {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &RunProgress) -> Result<(), TrainError> {
-    let moments = [("adam.m", &model.first_moments), ("adam.v", &model.second_moments)];
+pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunProgress) -> Result<(), TrainError> {
+    let moments = [("adam.m", &state.first_moments), ("adam.v", &state.second_moments)];
     let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
-    let row = model.net.shape.row_len();
-    if let Some(factored) = &model.factored {
+    let row = state.net.shape.row_len();
+    if let Some(factored) = &state.factored {
         let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
         extra.extend(rows);
     }
-    if let Some(lookahead) = &model.lookahead {
+    if let Some(lookahead) = &state.lookahead {
         extra.extend(tensors("slow", &lookahead.net));
         let rows = &lookahead.virtual_rows;
         extra.push((SLOW_FACTOR.into(), vec![rows.len() / row, row], rows));
     }
     let training = serde_json::to_value(progress)
         .map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
-    Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &model.net, &extra)?)
+    Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &state.net, &extra)?)
 }
 
 /// Writes the weights alone, as a float network.
@@ -157,16 +157,6 @@ fn factor_tensors(factored: &FactoredRows) -> [(&'static str, &Vec<f32>); 4] {
 /// Lookahead's slow weights of virtual inputs.
 const SLOW_FACTOR: &str = "slow.factor.weight";
 
-/// The contents of a checkpoint.
-pub struct LoadedCheckpoint {
-    pub net: FloatNet,
-    pub factored: Option<FactoredRows>,
-    pub lookahead: Option<Lookahead>,
-    pub first_moments: FloatNet,
-    pub second_moments: FloatNet,
-    pub progress: RunProgress,
-}
-
 /// Reads a checkpoint of a run of `config` over `set`.
 ///
 /// # Errors
@@ -177,7 +167,7 @@ pub fn load(
     factors: Option<&Factors>,
     config: &TrainConfig,
     data: DataMatch,
-) -> Result<LoadedCheckpoint, TrainError> {
+) -> Result<(TrainingState, RunProgress), TrainError> {
     let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
     let mismatch = |why: String| TrainError::Mismatch { checkpoint: path.into(), why };
     let (net, checkpoint) = net::load_float(path).map_err(|error| damaged(error.to_string()))?;
@@ -220,8 +210,10 @@ pub fn load(
         }
         Optimiser::Adam | Optimiser::Adamw => None,
     };
-    let (first_moments, second_moments) = (moments("adam.m")?, moments("adam.v")?);
-    Ok(LoadedCheckpoint { factored, lookahead, first_moments, second_moments, net, progress })
+    let first_moments = moments("adam.m")?;
+    let second_moments = moments("adam.v")?;
+    let step = progress.step;
+    Ok((TrainingState { net, factored, first_moments, second_moments, lookahead, step }, progress))
 }
 
 /// Whether a run's data, or its network to start from, have the contents they had when it began.
@@ -235,7 +227,7 @@ pub enum DataMatch {
 
 /// Checks that a run of `asked` may continue one of `stored`: everything that affects the result is equal, except for
 /// the number of epochs. The spelling of the set, the paths of the data and of the network to start from, and the
-/// number of threads do not affect it. Another device is accepted, although it rounds differently.
+/// number of threads do not affect it. Another device of the same trainer is accepted, although it rounds differently.
 ///
 /// # Errors
 /// The differences, as text.

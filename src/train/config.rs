@@ -2,17 +2,26 @@
 //! are the options of `fsbench train` (clap), the keys of an experiment's `[train]` (TOML) and what a run records
 //! (JSON).
 
+use std::fmt;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
-use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit};
+use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit, Split};
 use crate::net::Scheme;
 use crate::pipeline::build::Filter;
 use crate::service::{ReadMode, Request};
 use crate::units::Seed;
+
+// Headings of `fsbench train --help`.
+const DATA: &str = "Data";
+const NETWORK: &str = "Network";
+const TRAINING: &str = "Training";
+const LOSS: &str = "Loss";
 
 /// One training run: the same configuration, data and CPU give the same network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -26,31 +35,31 @@ pub struct TrainConfig {
     /// [default: internal:208 for a binpack, else cp]
     // A run records the unit that it assumed. It is absent if the data recorded theirs, and in old runs, which assumed
     // centipawns.
-    #[arg(long, value_name = "UNIT")]
+    #[arg(help_heading = DATA, long, value_name = "UNIT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
     #[command(flatten)]
     #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
     pub evals: EvalOptions,
     /// auto: a binpack is decoded in training; built: it is built first, which gives the same samples and can filter them
-    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
+    #[arg(help_heading = DATA, long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     #[serde(rename = "source", default = "built")]
     pub read_mode: ReadMode,
     /// The method to learn by
-    #[arg(long, value_enum, default_value = "eval")]
+    #[arg(help_heading = DATA, long, value_enum, default_value = "eval")]
     pub method: Method,
     /// Leave out positions before this ply, when the data are built [default: 0]
-    #[arg(long, value_name = "PLY")]
+    #[arg(help_heading = DATA, long, value_name = "PLY")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_ply: Option<u16>,
     /// Which positions to leave out, when the data are built [default: none]
-    #[arg(long, value_enum, value_name = "FILTER")]
+    #[arg(help_heading = DATA, long, value_enum, value_name = "FILTER")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
     #[arg(skip)]
     pub seed: Seed,
     /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1: 356)
-    #[arg(long, value_name = "UNITS", default_value_t = default_pawn(), value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(help_heading = NETWORK, long, value_name = "UNITS", default_value_t = default_pawn(), value_parser = clap::value_parser!(i32).range(1..))]
     #[serde(default = "default_pawn", skip_serializing_if = "is_default_pawn")]
     pub pawn: i32,
     /// A second method, learned in the same steps.
@@ -71,69 +80,77 @@ pub struct TrainConfig {
     pub settings: TrainSettings,
 }
 
-/// The settings that do not depend on the feature set, data, method and seed: the `[train]` table of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+/// The settings of a training that do not depend on the feature set, data, method and seed
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSettings {
     /// Accumulator width per perspective
-    #[arg(long, default_value_t = TrainSettings::default().l1)]
+    #[arg(help_heading = NETWORK, long, default_value_t = TrainSettings::default().l1)]
     pub l1: usize,
-    /// Hidden layers' widths, one or two separated by a comma, or `none`
-    #[arg(long, default_value = "32", value_parser = parse_widths)]
+    /// Hidden layers' widths, one or two in a list: [32] or [16, 32]; [] for none
+    #[arg(help_heading = NETWORK, long, default_value = "32", value_parser = parse_widths,
+        help = "Hidden layers' widths, one or two separated by a comma, or `none`")]
+    #[serde(deserialize_with = "read_widths")]
     pub hidden: LayerWidths,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = NETWORK)]
     #[serde(rename = "design", default)]
     pub shape_options: ShapeOptions,
     /// Quantisation scheme: stockfish, stockfish-18, stockfish-19: weights in i8, with the scales of those networks;
-    /// simple: no hidden layers, weights in i16 [default: stockfish, or that of --arch]
-    #[arg(long, value_name = "NAME")]
+    /// simple: no hidden layers, weights in i16 [default: stockfish, or the scheme of a Stockfish network's shape]
+    #[arg(help_heading = NETWORK, long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// Do not train the factors of the set's definition
-    #[arg(long = "no-factor", action = clap::ArgAction::SetFalse)]
+    /// Train the factors of sets that have some [default: true]
+    #[arg(help_heading = NETWORK, long = "no-factor", action = clap::ArgAction::SetFalse,
+        help = "Do not train the factors of the set's definition")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<bool>,
     /// Leave out the rows of features that no legal position activates: no score changes, the network is smaller
-    #[arg(long)]
+    #[arg(help_heading = NETWORK, long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_dead: bool,
     /// Passes over the training split
-    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().epochs)]
+    #[arg(help_heading = TRAINING, long, value_name = "N", default_value_t = TrainSettings::default().epochs)]
     pub epochs: u32,
     /// Samples per epoch [default: all of the training split]
-    #[arg(long)]
+    #[arg(help_heading = TRAINING, long)]
     pub epoch_samples: Option<u64>,
     /// Samples per step (a pqr sample holds three positions)
-    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().batch_size)]
+    #[arg(help_heading = TRAINING, long, value_name = "N", default_value_t = TrainSettings::default().batch_size)]
     pub batch_size: usize,
     /// Learning rate of the first epoch
-    #[arg(long, value_name = "RATE", alias = "lr", default_value_t = TrainSettings::default().learning_rate)]
+    #[arg(help_heading = TRAINING, long, value_name = "RATE", alias = "lr", default_value_t = TrainSettings::default().learning_rate)]
     pub learning_rate: f64,
     /// Factor on the learning rate after every epoch
-    #[arg(long, default_value_t = TrainSettings::default().decay)]
+    #[arg(help_heading = TRAINING, long, default_value_t = TrainSettings::default().decay)]
     pub decay: f64,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = TRAINING)]
     #[serde(rename = "recipe", default)]
     pub optimisation: Optimisation,
     /// Share of games kept for validation
-    #[arg(long, default_value_t = TrainSettings::default().validation)]
+    #[arg(help_heading = TRAINING, long, default_value_t = TrainSettings::default().validation)]
     pub validation: f64,
     /// Seed of the choice of validation games
-    #[arg(long, value_name = "S", default_value = "0", value_parser = |text: &str| text.parse().map(Seed))]
+    #[arg(help_heading = TRAINING, long, value_name = "S", default_value_t)]
     #[serde(default, skip_serializing_if = "is_zero_seed")]
     pub split_seed: Seed,
     /// Threads of the trainer; the samples service has as many of its own [default: all cores]
-    #[arg(long, value_name = "T", value_parser = Request::parse_threads)]
+    #[arg(help_heading = TRAINING, long, value_name = "T", value_parser = Request::parse_threads)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// Where to train; auto: on a GPU where there is one
-    #[arg(long, value_enum, default_value_t)]
+    /// What trains: fsbench's own kernels, on the CPU; or tch, libtorch on the CPU or a GPU, by the program fsbench-tch
+    /// [default: kernels; tch with --device cuda]
+    #[arg(help_heading = TRAINING, long, value_enum)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trainer: Option<TrainerChoice>,
+    /// Where tch trains; auto: on a GPU where there is one. The kernels train on the CPU
+    #[arg(help_heading = TRAINING, long, value_enum, default_value_t)]
     #[serde(default)]
     pub device: DeviceChoice,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = LOSS)]
     #[serde(default)]
     pub eval_loss: EvalLoss,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = LOSS)]
     #[serde(default)]
     pub pqr_loss: PqrLoss,
 }
@@ -145,12 +162,48 @@ fn parse_widths(text: &str) -> Result<LayerWidths, String> {
     if text == "none" {
         return Ok(Vec::new());
     }
-    let width = |width: &str| width.trim().parse().map_err(|_| format!("`{width}` is not a width"));
+    let width = |width: &str| {
+        let wrong = |_| "give one or two widths, as 32 or 16,32, or `none` for no hidden layers".to_owned();
+        width.trim().parse().map_err(wrong)
+    };
     text.split(',').map(width).collect()
 }
 
+/// Reads a list of widths, and says in errors how a file writes it.
+fn read_widths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LayerWidths, D::Error> {
+    struct Widths;
+
+    impl<'de> Visitor<'de> for Widths {
+        type Value = LayerWidths;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of widths, as [32] or [16, 32], or [] for no hidden layers")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<LayerWidths, A::Error> {
+            let mut widths = Vec::new();
+            while let Some(width) = elements.next_element()? {
+                widths.push(width);
+            }
+            Ok(widths)
+        }
+    }
+
+    deserializer.deserialize_seq(Widths)
+}
+
+/// What trains.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainerChoice {
+    /// This library's kernels, on the CPU.
+    Kernels,
+    /// libtorch, by the program `fsbench-tch`.
+    Tch,
+}
+
 /// Where to train.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceChoice {
     /// On a GPU where there is one.
@@ -200,9 +253,10 @@ impl Default for TrainSettings {
             learning_rate: 2e-3,
             decay: 0.8,
             optimisation: Optimisation::default(),
-            validation: 0.1,
+            validation: Split::VALIDATION_SHARE,
             split_seed: Seed(0),
             threads: None,
+            trainer: None,
             device: DeviceChoice::default(),
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
@@ -218,6 +272,7 @@ impl TrainSettings {
             scheme: Some(self.scheme_name()),
             factor: Some(self.factor()),
             threads: Some(self.threads()),
+            trainer: Some(self.trainer()),
             ..self
         }
     }
@@ -231,6 +286,16 @@ impl TrainSettings {
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(Request::available_threads)
+    }
+
+    /// A GPU is used by tch alone.
+    #[must_use]
+    pub fn trainer(&self) -> TrainerChoice {
+        match (self.trainer, self.device) {
+            (Some(trainer), _) => trainer,
+            (None, DeviceChoice::Cuda) => TrainerChoice::Tch,
+            (None, DeviceChoice::Auto | DeviceChoice::Cpu) => TrainerChoice::Kernels,
+        }
     }
 
     fn scheme_name(&self) -> String {
@@ -402,7 +467,7 @@ mod tests {
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
         let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 learning_rate \
-            method pqr_loss recipe scheme seed set source threads validation";
+            method pqr_loss recipe scheme seed set source threads trainer validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
         assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);

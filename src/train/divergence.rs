@@ -1,8 +1,8 @@
 //! Diagnosis of a diverged run: which number was the first that is not finite.
 
 use super::batch::Labels;
-use super::model::WeightedBatch;
 use super::shard::ShardGradients;
+use super::trainer::WeightedBatch;
 use crate::net::FloatNet;
 
 /// Names the cause as far back as it can be traced: a weight or target that is not finite, or a loss or gradient

@@ -4,20 +4,19 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::tch_program::TchError;
 use crate::data::DataFiles;
 use crate::output::OutputError;
 use crate::output::folder_lock::LockError;
+use crate::settings::SettingError;
 
 /// Errors of training. [`TrainError::is_request`] tells a wrong request from failed work.
 #[derive(Debug, Error)]
 pub enum TrainError {
-    #[error(
-        "this build of fsbench has no trainer: it was compiled without the feature `train`.\n\
-         Build it with libtorch: `LIBTORCH=<folder of libtorch 2.11> cargo build --release` (the feature is on by default)"
-    )]
-    NoTrainer,
     #[error("{0}")]
     Config(String),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     #[error(transparent)]
     Features(#[from] crate::features::FeatureError),
     #[error(transparent)]
@@ -42,8 +41,8 @@ pub enum TrainError {
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or --gradient-clip; a \
-         new run can --start with this one's checkpoint, if it has one"
+        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or clip the gradient \
+         (gradient_clip); a new run can start with this one's checkpoint, if it has one"
     )]
     NotFinite { step: u64, cause: String, learning_rate: f64 },
     #[error("{0}")]
@@ -61,9 +60,11 @@ pub enum TrainError {
     TakenOver(PathBuf),
     #[error("{action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
-    #[cfg(feature = "train")]
-    #[error("libtorch: {0}")]
-    Torch(#[from] tch::TchError),
+    /// The library with which a trainer computes failed.
+    #[error("{library}: {why}")]
+    Device { library: &'static str, why: String },
+    #[error(transparent)]
+    Tch(#[from] TchError),
 }
 
 impl From<OutputError> for TrainError {
@@ -86,8 +87,8 @@ impl TrainError {
     #[must_use]
     pub fn is_request(&self) -> bool {
         match self {
-            TrainError::NoTrainer
-            | TrainError::Config(_)
+            TrainError::Config(_)
+            | TrainError::Setting(_)
             | TrainError::Features(_)
             | TrainError::Occupied { .. }
             | TrainError::Foreign { .. }
@@ -97,6 +98,7 @@ impl TrainError {
             | TrainError::Empty { .. } => true,
             TrainError::Net(error) => error.is_request(),
             TrainError::Service(error) => error.is_request(),
+            TrainError::Tch(error) => error.is_request(),
             _ => false,
         }
     }

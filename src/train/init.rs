@@ -1,4 +1,4 @@
-//! Initial weights: uniform and seeded, independent of libtorch's generator.
+//! Initial weights: uniform and seeded.
 
 use rand::RngExt;
 

@@ -10,8 +10,8 @@
 //!
 //! All numbers are little-endian.
 
-use super::model::SampleLosses;
 use super::run_dir::{LOSSES, RunDir};
+use super::trainer::SampleLosses;
 use super::{TrainError, ValidatedSamples};
 
 const MAGIC: &[u8; 8] = b"FSBLOSS1";

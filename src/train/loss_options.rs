@@ -1,13 +1,15 @@
 //! Settings of the losses `eval` and `pqr`, the target that `eval` learns and the loss of a single output.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::validate::positive;
 use crate::data::Needs;
+use crate::settings::SettingError;
 use crate::units::Wdl;
 
 /// How the distance between output and target is measured.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LossForm {
     /// |σ(out/output_scale) − t|^power with t = λ·σ(score/score_scale) + (1−λ)·result.
@@ -17,8 +19,8 @@ pub enum LossForm {
     Epsilon,
 }
 
-/// The loss of the method eval.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+/// The loss of the method eval
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvalLoss {
     /// eval: power of the error
@@ -69,20 +71,28 @@ impl EvalLoss {
         }
     }
 
-    /// A message about the first number that is out of range.
+    /// The first number that is out of range.
     #[must_use]
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<SettingError> {
+        let problem = |key, message| Some(SettingError::new(key, message));
         let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = *self;
         if !(power.is_finite() && power >= 1.0) {
-            return Some(format!("the loss's power must be at least 1, not {power}"));
+            return problem("power", format!("the loss's power must be at least 1, not {power}"));
         }
-        if let Some(lambda) = [lambda, lambda_end.unwrap_or(lambda)].into_iter().find(|l| !(0.0..=1.0).contains(l)) {
-            return Some(format!("λ must lie between 0 and 1, not at {lambda}"));
+        for (key, lambda) in [("lambda", lambda), ("lambda_end", lambda_end.unwrap_or(lambda))] {
+            if !(0.0..=1.0).contains(&lambda) {
+                return problem(key, format!("λ must lie between 0 and 1, not at {lambda}"));
+            }
         }
         if !(epsilon.is_finite() && epsilon >= 0.0) {
-            return Some(format!("ε must be at least 0, not {epsilon}"));
+            return problem("epsilon", format!("ε must be at least 0, not {epsilon}"));
         }
-        (![score_scale, output_scale].into_iter().all(positive)).then(|| "the loss's scales must be above 0".into())
+        for (key, scale) in [("score_scale", score_scale), ("output_scale", output_scale)] {
+            if !positive(scale) {
+                return problem(key, "the loss's scales must be above 0".into());
+            }
+        }
+        None
     }
 
     /// The target of a sample. `score` is in centipawns and `result` is 0, 0.5 or 1, both from the side to move. Form
@@ -136,8 +146,10 @@ impl Default for EvalLoss {
     }
 }
 
-/// The loss of the method pqr: −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+/// The loss of the method pqr
+///
+/// −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PqrLoss {
     /// pqr: weight of the terms that make a position and the one after the chosen move equal
@@ -150,14 +162,16 @@ pub struct PqrLoss {
 }
 
 impl PqrLoss {
-    /// A message about the first number that is out of range.
+    /// The first number that is out of range.
     #[must_use]
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<SettingError> {
         if !positive(self.output_scale) {
-            return Some("the loss's scales must be above 0".into());
+            return Some(SettingError::new("output_scale", "the loss's scales must be above 0"));
         }
-        let valid = self.kappa >= 0.0 && self.kappa.is_finite();
-        (!valid).then(|| format!("κ must be at least 0, not {}", self.kappa))
+        if self.kappa >= 0.0 && self.kappa.is_finite() {
+            return None;
+        }
+        Some(SettingError::new("kappa", format!("κ must be at least 0, not {}", self.kappa)))
     }
 }
 

@@ -1,87 +1,52 @@
-//! Training: the configuration, the run and its outcome. Everything that calls libtorch is compiled only with the
-//! feature `train`; without it a run ends with [`TrainError::NoTrainer`].
+//! Training: the configuration, the run and its outcome. The run loop is the same for every trainer ([`trainer`]): this
+//! library's kernels on the CPU, and libtorch in the program `fsbench-tch`, which [`tch_program`] starts.
 
+mod accumulators;
+mod activity;
+mod adam;
+mod baseline;
+mod batch;
+mod checkpoint;
 mod config;
+mod cpu_trainer;
+mod divergence;
 mod error;
+mod events;
+mod factor;
+mod gradient;
+mod histogram;
+mod init;
+mod kept_losses;
+mod lanes;
+mod lookahead;
+mod loss;
 mod loss_options;
+mod matmul;
+mod memory;
 mod metrics;
+mod objective;
 mod observer;
 mod optimiser;
+mod order;
+mod row_limits;
+mod rows;
+mod run;
 pub mod run_dir;
 mod schedule;
 mod shape_options;
-mod validate;
-
-#[cfg(feature = "train")]
-mod accumulators;
-#[cfg(feature = "train")]
-mod activity;
-#[cfg(feature = "train")]
-mod adam;
-#[cfg(feature = "train")]
-mod batch;
-#[cfg(feature = "train")]
-mod checkpoint;
-#[cfg(feature = "train")]
-mod dense;
-#[cfg(feature = "train")]
-mod device;
-#[cfg(feature = "train")]
-mod divergence;
-#[cfg(feature = "train")]
-mod events;
-#[cfg(feature = "train")]
-mod factor;
-#[cfg(feature = "train")]
-mod gradient;
-#[cfg(feature = "train")]
-mod histogram;
-#[cfg(feature = "train")]
-mod init;
-#[cfg(feature = "train")]
-mod kept_losses;
-#[cfg(feature = "train")]
-mod lanes;
-#[cfg(feature = "train")]
-mod lookahead;
-#[cfg(feature = "train")]
-mod loss;
-#[cfg(feature = "train")]
-mod matmul;
-#[cfg(feature = "train")]
-mod memory;
-#[cfg(feature = "train")]
-mod model;
-#[cfg(feature = "train")]
-mod objective;
-#[cfg(feature = "train")]
-mod order;
-#[cfg(feature = "train")]
-mod row_limits;
-#[cfg(feature = "train")]
-mod rows;
-#[cfg(feature = "train")]
-mod run;
-#[cfg(feature = "train")]
-mod sample_loss;
-#[cfg(feature = "train")]
 mod shard;
-#[cfg(feature = "train")]
 mod sparse;
-#[cfg(feature = "train")]
 mod stack;
-#[cfg(feature = "train")]
 mod start;
-#[cfg(feature = "train")]
 mod stream;
-#[cfg(feature = "train")]
-mod threads;
-#[cfg(feature = "train")]
+pub mod tch_program;
+pub mod trainer;
+mod validate;
 mod validation_cache;
-#[cfg(feature = "train")]
 mod validation_pass;
 
-pub use config::{DeviceChoice, LayerWidths, SecondMethod, TrainConfig, TrainSettings};
+pub use config::{DeviceChoice, LayerWidths, SecondMethod, TrainConfig, TrainSettings, TrainerChoice};
+pub use cpu_trainer::CpuTrainer;
 pub use error::TrainError;
 pub use loss_options::{EvalLoss, LossForm, PqrLoss};
 pub use metrics::{EpochMetrics, NeuronActivity, SecondMetrics, TrainOutcome, WeightHistogram};
@@ -134,22 +99,3 @@ pub struct ValidatedSamples<'a> {
 
 /// Receives the losses of a validation, batch after batch.
 pub type ValidationVisitor<'a> = dyn FnMut(&ValidatedSamples<'_>) -> Result<(), TrainError> + 'a;
-
-#[cfg(not(feature = "train"))]
-impl TrainingRun<'_> {
-    /// # Errors
-    /// Always: this build cannot evaluate float networks as training does.
-    pub fn validate_each(
-        &self,
-        _stop: &dyn Fn() -> bool,
-        _visit: &mut ValidationVisitor<'_>,
-    ) -> Result<(), TrainError> {
-        Err(TrainError::NoTrainer)
-    }
-
-    /// # Errors
-    /// Always: this build cannot train.
-    pub fn train(&self, _observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
-        Err(TrainError::NoTrainer)
-    }
-}

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use super::activity::Activity;
+use super::baseline::{eval_baseline, pqr_baseline};
 use super::batch::Labels;
 use super::config::MethodTask;
-use super::device::Learner;
 use super::kept_losses::{KeptLosses, MOST_SAMPLES};
-use super::loss::{eval_baseline, pqr_baseline};
-use super::model::{SampleLosses, Sums};
 use super::stream::{BatchStream, ServedSet, StopCheck};
+use super::trainer::{SampleLosses, Sums, Trainer};
 use super::validation_cache::ValidationCache;
 use super::{NeuronActivity, TrainConfig, TrainError};
 use crate::data::Method;
@@ -69,7 +68,7 @@ impl<'a> Objective<'a> {
     /// If a service failed, the split is empty, or `stop` returns true.
     pub fn validate(
         &mut self,
-        learner: &Learner,
+        trainer: &dyn Trainer,
         (program, served): (&Path, &ServedSet),
         baseline: bool,
         stop: StopCheck<'_>,
@@ -82,7 +81,7 @@ impl<'a> Objective<'a> {
             if let (Labels::Eval(batch_targets), true) = (batch.labels, baseline) {
                 targets.extend_from_slice(batch_targets);
             }
-            let (batch_sums, batch_each) = learner.evaluate(batch, &mut activity)?;
+            let (batch_sums, batch_each) = trainer.evaluate(batch, &mut activity)?;
             sums.add(batch_sums);
             if each.losses.len() <= MOST_SAMPLES {
                 each.append(batch_each);
@@ -96,7 +95,7 @@ impl<'a> Objective<'a> {
         let is_complete = each.losses.len() as u64 == sums.samples && each.losses.len() == known_numbers.len();
         let each = is_complete.then(|| KeptLosses { numbers: known_numbers.clone(), each });
         if sums.samples == 0 {
-            let hint = "give a larger --validation or more games";
+            let hint = "give a larger share for validation, or more games";
             return Err(TrainError::Empty { data: task.data.clone(), split: "validation", hint });
         }
         let baseline = baseline.then(|| match task.method {

@@ -1,14 +1,16 @@
 //! The interface by which a run reports its progress and is asked to stop.
 
-use std::path::Path;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use super::EpochMetrics;
 
 /// The extent of a run that is about to start.
-#[derive(Copy, Clone, Debug)]
-pub struct RunOverview<'a> {
-    pub folder: &'a Path,
-    pub set: &'a str,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunOverview {
+    pub folder: PathBuf,
+    pub set: String,
     pub features: u32,
     pub parameters: u64,
     pub epochs: u32,
@@ -20,7 +22,7 @@ pub struct RunOverview<'a> {
 }
 
 /// The metrics of one step.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, Serialize, Deserialize)]
 pub struct StepMetrics {
     /// From 1.
     pub epoch: u32,
@@ -36,7 +38,7 @@ pub struct StepMetrics {
 pub trait RunObserver {
     /// A message to the user.
     fn note(&mut self, _text: &str) {}
-    fn started(&mut self, _overview: &RunOverview<'_>) {}
+    fn started(&mut self, _overview: &RunOverview) {}
     fn stepped(&mut self, _step: &StepMetrics) {}
     /// The epoch's steps are done, and its validation begins.
     fn validating(&mut self, _epoch: u32) {}

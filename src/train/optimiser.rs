@@ -1,12 +1,14 @@
 //! Settings of the optimiser: its update rule, weight decay, gradient clipping, sparsity and the learning-rate
 //! schedule. The update rules themselves are in `adam.rs` and `lookahead.rs`, the schedule in `schedule.rs`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LearningRateSchedule;
+use crate::settings::SettingError;
 
 /// The rule that turns a gradient into a step.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimiser {
     /// Kingma and Ba 2015, arXiv:1412.6980.
@@ -19,8 +21,8 @@ pub enum Optimiser {
     Ranger,
 }
 
-/// How steps are taken: everything except the learning rate itself and its decay.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+/// How steps are taken: everything except the learning rate itself and its decay
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimisation {
     /// The rule that turns a gradient into a step
@@ -73,24 +75,31 @@ impl Default for Optimisation {
 }
 
 impl Optimisation {
-    /// The first number that makes no sense, as a message.
+    /// The first number that makes no sense.
     #[must_use]
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<SettingError> {
+        let problem = |key, message| Some(SettingError::new(key, message));
         let Optimisation { weight_decay, step_epochs, final_share, gradient_clip, sparsity, .. } = *self;
         if !(weight_decay.is_finite() && weight_decay >= 0.0) {
-            return Some(format!("the weight decay must be at least 0, not {weight_decay}"));
+            return problem("weight_decay", format!("the weight decay must be at least 0, not {weight_decay}"));
         }
         if step_epochs == 0 {
-            return Some("the epochs between two decays must be at least 1".into());
+            return problem("step_epochs", "the epochs between two decays must be at least 1".into());
         }
         if !(final_share > 0.0 && final_share <= 1.0) {
-            return Some(format!("the learning rate's final share must be above 0 and at most 1, not {final_share}"));
+            let message = format!("the learning rate's final share must be above 0 and at most 1, not {final_share}");
+            return problem("final_share", message);
         }
         if !(sparsity.is_finite() && sparsity >= 0.0) {
-            return Some(format!("the weight of the mean activation (sparsity) must be at least 0, not {sparsity}"));
+            let message = format!("the weight of the mean activation (sparsity) must be at least 0, not {sparsity}");
+            return problem("sparsity", message);
         }
-        let clip = gradient_clip.filter(|clip| !(clip.is_finite() && *clip > 0.0));
-        clip.map(|clip| format!("the longest gradient must be above 0, not {clip}"))
+        match gradient_clip {
+            Some(clip) if !(clip.is_finite() && clip > 0.0) => {
+                problem("gradient_clip", format!("the longest gradient must be above 0, not {clip}"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -103,7 +112,7 @@ mod tests {
         let plain = Optimisation::default();
         assert_eq!(plain.problem(), None);
         let check = |optimisation: Optimisation, expected: &str| {
-            let problem = optimisation.problem().unwrap_or_default();
+            let problem = optimisation.problem().expect(expected).message;
             assert!(problem.contains(expected), "{problem}");
         };
         check(Optimisation { weight_decay: -1.0, ..plain }, "weight decay");

@@ -1,7 +1,5 @@
 //! The limits of the feature transformer's rows.
 
-use tch::{TchError, Tensor};
-
 use crate::net::{Scheme, Shape};
 
 /// What the feature transformer's weights are clamped to: ± the limit of sixteen bits, and the neurons' weights of the
@@ -10,9 +8,11 @@ use crate::net::{Scheme, Shape};
 pub struct RowLimits {
     /// Of every column of every row.
     pub all: f32,
-    narrow: f32,
-    narrow_rows: usize,
-    neurons: usize,
+    /// Of the neurons' weights of narrow rows.
+    pub narrow: f32,
+    /// Number of narrow rows, the first ones.
+    pub narrow_rows: usize,
+    pub neurons: usize,
 }
 
 impl RowLimits {
@@ -29,19 +29,6 @@ impl RowLimits {
         if feature < self.narrow_rows {
             row[..self.neurons].iter_mut().for_each(|weight| *weight = weight.clamp(-self.narrow, self.narrow));
         }
-    }
-
-    /// As [`RowLimits::clamp_narrow`], of all rows: [features, columns].
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn clamp_narrow_tensor(&self, rows: &Tensor) -> Result<(), TchError> {
-        if self.narrow_rows > 0 {
-            let narrow = rows.f_narrow(0, 0, self.narrow_rows as i64)?;
-            let limit = f64::from(self.narrow);
-            let _ = narrow.f_narrow(1, 0, self.neurons as i64)?.f_clamp_(-limit, limit)?;
-        }
-        Ok(())
     }
 }
 
@@ -60,9 +47,5 @@ mod tests {
             row
         };
         assert_eq!([clamped(0), clamped(1)], [[largest, -largest, 3.0], [3.0, -3.0, 3.0]]);
-        let rows = Tensor::from_slice(&[3.0f32, -3.0, 3.0, 3.0, -3.0, 3.0]).view([2, 3]);
-        limits.clamp_narrow_tensor(&rows).expect("clamped");
-        let values = Vec::<f32>::try_from(rows.view([6])).expect("six numbers");
-        assert_eq!(values, [largest, -largest, 3.0, 3.0, -3.0, 3.0]);
     }
 }

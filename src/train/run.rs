@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::checkpoint::{self, DataMatch, LoadedCheckpoint, RunProgress, ValidationRecord};
-use super::device::Learner;
+use super::checkpoint::{self, DataMatch, RunProgress, ValidationRecord};
+use super::cpu_trainer::CpuTrainer;
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
-use super::model::{Model, Sums, WeightedBatch};
 use super::objective::{Objective, ValidationResult};
-use super::order::ContextBlock;
 use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, LOSSES, NETWORK, OUTCOME, RunDir};
 use super::start::{PreparedRun, TrainedSet};
 use super::stream::{ServedSet, StopCheck};
+use super::trainer::{MakeTrainer, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch};
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
-    TrainSettings, TrainingRun, events, histogram,
+    TrainSettings, TrainerChoice, TrainingRun, events, histogram, tch_program,
 };
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
@@ -23,17 +22,33 @@ use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
 use crate::service::{ServiceError, check_validation};
 
 impl TrainingRun<'_> {
-    /// Trains, and writes the files listed in [`run_dir`](super::run_dir).
+    /// Trains with the trainer that the settings name, and writes the files listed in [`run_dir`](super::run_dir).
     ///
     /// # Errors
     /// See [`TrainError`]. In any case the directory holds only complete files, and the run can be resumed.
     pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
-        let config = &self.config.with_score_units().map_err(ServiceError::from)?.with_start_hash();
-        TrainingRun { config, ..*self }.run(observer)
+        match self.config.settings.trainer() {
+            TrainerChoice::Kernels => self.train_with(&CpuTrainer::of_run, observer),
+            TrainerChoice::Tch => Ok(tch_program::train(self, observer)?),
+        }
     }
 
-    fn run(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
+    /// As [`TrainingRun::train`], with a trainer of this process.
+    ///
+    /// # Errors
+    /// As [`TrainingRun::train`].
+    pub fn train_with(
+        &self,
+        make_trainer: &MakeTrainer<'_>,
+        observer: &mut dyn RunObserver,
+    ) -> Result<TrainOutcome, TrainError> {
+        self.config.validate()?;
+        let config = &self.config.with_score_units().map_err(ServiceError::from)?.with_start_hash();
+        TrainingRun { config, ..*self }.run(make_trainer, observer)
+    }
+
+    fn run(&self, make_trainer: &MakeTrainer<'_>, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         let config = self.config;
         // Wrong requests are refused before anything in the directory is touched.
         let prepared = PreparedRun::prepare(self)?;
@@ -50,11 +65,10 @@ impl TrainingRun<'_> {
         if let Some(outcome) = finished_outcome(&run_dir, config, &prepared.trained_set.set, data_match)? {
             return Ok(outcome);
         }
-        let program = self.program()?;
         keep_freed_memory();
-        let (stop, data) = (|| observer.interrupted(), (data_match, &hashes));
-        let session = Session::open(config, prepared, run_dir, program, self.checkpoint_every, &stop, data);
-        session?.train(observer)
+        let stop = || observer.interrupted();
+        let session = Session::open(self, prepared, run_dir, make_trainer, &stop, (data_match, &hashes))?;
+        session.train(observer)
     }
 
     /// The program that serves samples.
@@ -120,7 +134,7 @@ struct Session<'a> {
     scheme: Scheme,
     run_dir: RunDir,
     program: PathBuf,
-    learner: Learner,
+    trainer: Box<dyn Trainer>,
     /// The first method and, if there is one, the second.
     objectives: Vec<Objective<'a>>,
     progress: RunProgress,
@@ -129,43 +143,32 @@ struct Session<'a> {
     saved: Instant,
 }
 
-/// The model with which a run begins: the checkpoint's, if there is one, with the run's progress, else a new one.
-fn starting_model(
+/// The state of a new run; `network` is the initial network if it is known already.
+fn first_state(
     config: &TrainConfig,
     set: &TrainedSet,
     scheme: &Scheme,
-    stored: Option<LoadedCheckpoint>,
-    (network, factors): (Option<FloatNet>, Option<Factors>),
-) -> Result<(Model, Option<RunProgress>), TrainError> {
-    let new_model = |network, factors| {
-        let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
-        let model = Model::new(network, factors, optimisation, Loss { eval, pqr }, scheme, config.settings.threads())?;
-        Ok::<Model, TrainError>(model.sorted_by(ContextBlock::of(&set.set)))
-    };
-    if let Some(state) = stored {
-        let mut model = new_model(state.net, None)?;
-        (model.factored, model.lookahead) = (state.factored, state.lookahead);
-        (model.first_moments, model.second_moments) = (state.first_moments, state.second_moments);
-        model.step = state.progress.step;
-        return Ok((model, Some(state.progress)));
-    }
+    network: Option<FloatNet>,
+    factors: Option<Factors>,
+) -> Result<TrainingState, TrainError> {
     let network = match network {
         Some(network) => network,
         None => set.initial_network(config, scheme)?.0,
     };
-    Ok((new_model(network, factors)?, None))
+    Ok(TrainingState::new(network, factors, config.settings.optimisation.optimiser))
 }
 
 impl<'a> Session<'a> {
     fn open(
-        config: &'a TrainConfig,
+        run: &TrainingRun<'a>,
         prepared: PreparedRun,
         run_dir: RunDir,
-        program: PathBuf,
-        checkpoint_every: Duration,
+        make_trainer: &MakeTrainer<'_>,
         stop: StopCheck<'_>,
         (data_match, hashes): (DataMatch, &ContentHashes),
     ) -> Result<Session<'a>, TrainError> {
+        let config = run.config;
+        let program = run.program()?;
         let path = run_dir.path(CHECKPOINT);
         let factors_hash = prepared.factors.as_ref().map(Factors::hash);
         let stored = match path.exists() {
@@ -179,10 +182,16 @@ impl<'a> Session<'a> {
             let mismatch = |why| TrainError::Mismatch { checkpoint: run_dir.path(CONFIG), why };
             checkpoint::check_same_run(&recorded, config, data_match).map_err(mismatch)?;
         }
-        let PreparedRun { trained_set, scheme, factors, device, network, .. } = prepared;
-        let (model, progress) = starting_model(config, &trained_set, &scheme, stored, (network, factors))?;
-        let start = model.step;
-        let learner = Learner::new(model, device)?;
+        let PreparedRun { trained_set, scheme, factors, network, .. } = prepared;
+        let (state, progress) = match stored {
+            Some((state, progress)) => (state, Some(progress)),
+            None => (first_state(config, &trained_set, &scheme, network, factors)?, None),
+        };
+        let start = state.step;
+        let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
+        let rules = TrainingRules { optimisation, loss: Loss { eval, pqr }, scheme: scheme.clone() };
+        let set = &trained_set.set;
+        let trainer = make_trainer(TrainerSetup { state, rules, set, threads: config.settings.threads() })?;
         // The outcome marks a finished run, and this one goes on.
         run_dir.remove(OUTCOME)?;
         let served = trained_set.for_service(config, &run_dir)?;
@@ -211,22 +220,22 @@ impl<'a> Session<'a> {
             scheme,
             run_dir,
             program,
-            learner,
+            trainer,
             objectives,
             progress,
             metrics,
-            checkpoint_every,
+            checkpoint_every: run.checkpoint_every,
             saved: Instant::now(),
         })
     }
 
     /// Trains the remaining epochs.
     fn train(mut self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
-        let parameters = self.learner.model()?.net.parameters();
+        let parameters = self.trainer.state()?.net.parameters();
         let positions = |objective: &Objective<'_>| objective.training.description().positions_per_sample;
         observer.started(&RunOverview {
-            folder: self.run_dir.root(),
-            set: self.set.name(),
+            folder: self.run_dir.root().into(),
+            set: self.set.name().into(),
             features: self.set.num_features(),
             parameters,
             epochs: self.config.settings.epochs,
@@ -293,7 +302,7 @@ impl<'a> Session<'a> {
             validation_accuracy: first.accuracy(self.config.method),
             second,
             neurons: first.neurons,
-            weights: histogram::weight_histograms(&self.learner.model()?.net),
+            weights: histogram::weight_histograms(&self.trainer.state()?.net),
             samples_per_second: (samples > 0).then(|| samples as f64 / trained.max(1e-9)),
             seconds: start.elapsed().as_secs_f64(),
         };
@@ -321,7 +330,7 @@ impl<'a> Session<'a> {
         let (samples, baseline) = (validated.sums.samples, known.or(validated.baseline).unwrap_or(f64::NAN));
         progress.validation = Some(ValidationRecord { samples, baseline, best: best.min(total_loss) });
         if total_loss < best {
-            let net = &self.learner.model()?.net;
+            let net = &self.trainer.state()?.net;
             match &validated.each {
                 Some(each) => each.write(&self.run_dir, self.progress.epochs)?,
                 None => self.run_dir.remove(LOSSES)?,
@@ -332,25 +341,25 @@ impl<'a> Session<'a> {
     }
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn RunObserver) -> Result<(), TrainError> {
-        let Session { objectives, learner, progress, .. } = self;
+        let Session { objectives, trainer, progress, .. } = self;
         let (first, others) = objectives.split_at_mut(1);
         let stop = || observer.interrupted();
         let stepped = first[0].training.next(epoch - 1, &stop, |first| {
             let first = WeightedBatch { batch: *first, weight: 1.0 };
             let Some(second) = others.first_mut() else {
-                return Ok(Some((learner.train(&[first], learning_rate)?, first.batch.positions())));
+                return Ok(Some((trainer.train(&[first], learning_rate)?, first.batch.positions())));
             };
             let weight = second.task.weight;
             second.training.next(epoch - 1, &stop, |second| {
                 let positions = first.batch.positions() + second.positions();
-                Ok((learner.train(&[first, WeightedBatch { batch: *second, weight }], learning_rate)?, positions))
+                Ok((trainer.train(&[first, WeightedBatch { batch: *second, weight }], learning_rate)?, positions))
             })
         })?;
         let Some((sums, positions)) = stepped.flatten() else {
             let why = "the stream ended before the run".into();
             return Err(TrainError::Batch { batch: progress.step, why });
         };
-        progress.step = learner.step();
+        progress.step = trainer.step();
         progress.samples += sums[0].samples;
         progress.epoch.add(sums[0]);
         if let (Some(second), Some(sums)) = (&mut progress.second, sums.get(1)) {
@@ -373,7 +382,7 @@ impl<'a> Session<'a> {
         let served = (&*self.program, &self.served);
         let validated = objectives.iter_mut().map(|objective| {
             let baseline = objective.task.first && self.progress.validation.is_none();
-            objective.validate(&self.learner, served, baseline, &stop)
+            objective.validate(&*self.trainer, served, baseline, &stop)
         });
         let validated = validated.collect();
         self.objectives = objectives;
@@ -386,8 +395,8 @@ impl<'a> Session<'a> {
 
     fn save(&mut self, observer: &dyn RunObserver) -> Result<(), TrainError> {
         self.check_held(observer)?;
-        let model = self.learner.model()?;
-        checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, model, &self.progress)?;
+        let state = self.trainer.state()?;
+        checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, state, &self.progress)?;
         self.saved = Instant::now();
         Ok(())
     }
@@ -409,8 +418,9 @@ impl<'a> Session<'a> {
             return Err(TrainError::Damaged { path, why });
         };
         let (number, validation_loss) = (best_epoch.epoch, best_epoch.validation_loss);
-        let model = self.learner.model()?;
-        let (last, trained_parameters) = (&model.net, model.trained_parameters());
+        let state = self.trainer.state()?;
+        let last = &state.net;
+        let trained_parameters = state.trained_parameters();
         let parameters = last.parameters();
         // In this order: if the last epoch's file exists, the network is the best epoch's.
         for (net, name) in [(&best, NETWORK), (last, LAST)] {

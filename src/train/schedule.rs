@@ -1,17 +1,18 @@
 //! The learning-rate schedule: warm-up, decay by epochs, cosine and one-cycle.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Optimisation, TrainSettings};
 
 /// The course of the learning rate over a run.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearningRateSchedule {
     /// Multiplied by the decay after every epoch.
     #[default]
     Exponential,
-    /// Multiplied by the decay after every [`Optimisation::step_epochs`] epochs.
+    /// Multiplied by the decay after every `step_epochs` epochs.
     Step,
     /// Half a cosine, down to the final share.
     Cosine,

@@ -1,23 +1,18 @@
 //! A shard: some positions of a batch, computed forward and backward on one thread, group by group.
 
-use std::ops::Range;
-
-use tch::{TchError, Tensor};
-
-use super::TrainError;
 use super::accumulators::{Accumulate, Activate, Differentiate, Neurons, saturation};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
 use super::gradient::ShardOutput;
 use super::lanes::LanesKernel;
-use super::loss::{Loss, Losses, total};
-use super::model::{SampleLosses, Sums};
+use super::loss::Loss;
 use super::rows::Rows;
 use super::sparse::{AddAllRows, TransposedBatch};
 use super::stack::{BLOCK, Block, Stack, StackGradients};
+use super::trainer::{SampleLosses, Sums, TrainingRules};
 use crate::cpu::BackEnd;
 use crate::engine::AlignedVec;
-use crate::net::{Dense, FloatNet, OutputBuckets, Scheme, Shape, on_grid};
+use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
 
 /// Positions per shard, at most. The value affects a run's result: it decides in which order sums are rounded.
 const SHARD_POSITIONS: usize = 1024;
@@ -92,69 +87,17 @@ pub fn samples_per_shard(batch: &Batch<'_>) -> usize {
     SHARD_POSITIONS / batch.positions_per_sample()
 }
 
-/// A shard's positions, sorted by bucket.
-pub struct BucketOrder {
-    /// Indices in the batch.
-    pub positions: Vec<u32>,
-    /// The bucket of each position.
-    pub buckets: Vec<u8>,
-    /// Number of positions in each bucket.
-    pub counts: Vec<usize>,
-    /// The index of each position in the sorted order; `None` if the order is unchanged.
-    sorted_indices: Option<Vec<i64>>,
-}
-
-impl BucketOrder {
-    #[must_use]
-    pub fn new(batch: &Batch<'_>, samples: &Range<usize>, buckets: OutputBuckets) -> BucketOrder {
-        let each = batch.positions_per_sample();
-        let range = samples.start * each..samples.end * each;
-        let mut positions: Vec<u32> = range.clone().map(|position| position as u32).collect();
-        if buckets.count == 1 {
-            let count = positions.len();
-            return BucketOrder { positions, buckets: vec![0; count], counts: vec![count], sorted_indices: None };
-        }
-        let bucket = |position: &u32| buckets.of(usize::from(batch.piece_counts[*position as usize])) as u8;
-        positions.sort_by_key(bucket);
-        let mut counts = vec![0; buckets.count];
-        let mut sorted_indices = vec![0; positions.len()];
-        let sorted: Vec<u8> = positions.iter().map(bucket).collect();
-        for (index, (position, bucket)) in positions.iter().zip(&sorted).enumerate() {
-            counts[*bucket as usize] += 1;
-            sorted_indices[*position as usize - range.start] = index as i64;
-        }
-        BucketOrder { positions, buckets: sorted, counts, sorted_indices: Some(sorted_indices) }
-    }
-
-    /// Brings outputs from the sorted order into the batch's.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn restore(&self, out: Tensor) -> Result<Tensor, TchError> {
-        match &self.sorted_indices {
-            None => Ok(out),
-            Some(indices) => out.f_index_select(0, &Tensor::f_from_slice(indices)?.f_to_device(out.device())?),
-        }
-    }
-}
-
 impl<'a> ShardPass<'a> {
-    /// `rows` are those of the network, and `sparsity` is [`super::Optimisation::sparsity`].
+    /// `rows` are the network's.
     #[must_use]
-    pub fn new(
-        net: &'a FloatNet,
-        rows: &'a Rows,
-        scheme: &'a Scheme,
-        loss: &'a Loss,
-        sparsity: f64,
-        back_end: BackEnd,
-    ) -> ShardPass<'a> {
+    pub fn new(net: &'a FloatNet, rows: &'a Rows, rules: &'a TrainingRules, back_end: BackEnd) -> ShardPass<'a> {
+        let TrainingRules { optimisation, loss, scheme } = rules;
         let shape = &net.shape;
         let mut biases = AlignedVec::zeroed(rows.stride());
         biases[..shape.l1].copy_from_slice(&net.ft_biases);
         let stack = |layers: &Vec<Dense>| Stack::new(shape, &on_grid(layers, scheme), scheme.product_scale(), back_end);
         let stacks = net.stacks.iter().map(stack).collect();
-        ShardPass { shape, rows, biases, stacks, scheme, loss, sparsity, back_end }
+        ShardPass { shape, rows, biases, stacks, scheme, loss, sparsity: optimisation.sparsity, back_end }
     }
 
     /// The losses of some samples, summed and each, and the neurons' activity.
@@ -361,38 +304,4 @@ fn summed(losses: &SampleLosses) -> Sums {
         loss: losses.losses.iter().map(|loss| f64::from(*loss)).sum(),
         preferred: losses.preferred.iter().filter(|preferred| **preferred).count() as u64,
     }
-}
-
-/// Some samples' share of the loss that is minimised: `weight` times the sum of the batch's mean loss and `sparsity`
-/// times its mean activation. `losses` are those of the samples and `activations` those of their positions, [positions,
-/// 2 · width].
-///
-/// # Errors
-/// When libtorch fails.
-pub fn minimised_loss(
-    losses: &Tensor,
-    activations: &Tensor,
-    sparsity: f64,
-    batch: &Batch<'_>,
-    weight: f64,
-) -> Result<Tensor, TchError> {
-    let loss = losses.f_sum(None)?.f_mul_scalar(weight / batch.samples as f64)?;
-    if sparsity == 0.0 {
-        return Ok(loss);
-    }
-    let values = batch.positions() as f64 * activations.size2()?.1 as f64;
-    loss.f_add(&activations.f_sum(None)?.f_mul_scalar(weight * sparsity / values)?)
-}
-
-/// The losses of some samples: their sums, and each single one.
-///
-/// # Errors
-/// When libtorch fails.
-pub fn losses(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Losses), TrainError> {
-    let losses = loss.of(out, labels)?;
-    let preferred = match &losses.preferred {
-        Some(preferred) => total(preferred)? as u64,
-        None => 0,
-    };
-    Ok((Sums { samples: samples as u64, loss: total(&losses.each.f_detach()?)?, preferred }, losses))
 }

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use tch::Device;
-
 use super::run_dir::{CHECKPOINT, DEFINITION, RunDir};
 use super::stream::ServedSet;
-use super::{TrainConfig, TrainError, TrainingRun, device, init};
+use super::{TrainConfig, TrainError, TrainingRun, init};
 use crate::features::{Factors, FeatureSet, lifting};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
 
@@ -16,7 +14,6 @@ pub struct PreparedRun {
     pub scheme: Scheme,
     /// The factors to be trained.
     pub factors: Option<Factors>,
-    pub device: Device,
     /// The initial network of a new run; `None` if a run may be continued.
     pub network: Option<FloatNet>,
     /// A message about changes to that network.
@@ -47,8 +44,7 @@ impl PreparedRun {
         let (network, note) = new.then(|| trained_set.initial_network(config, &scheme)).transpose()?.unzip();
         let note = note.flatten();
         let factors = if config.settings.factor() { Factors::of(&trained_set.set)? } else { None };
-        let device = device::choose(config.settings.device)?;
-        Ok(PreparedRun { trained_set, scheme, factors, device, network, note })
+        Ok(PreparedRun { trained_set, scheme, factors, network, note })
     }
 }
 

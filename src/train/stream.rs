@@ -201,7 +201,6 @@ impl BatchStream {
 
 /// The options that training and validation share.
 fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> Request {
-    let threads = config.settings.threads();
     let eval = task.method == Method::Eval;
     Request {
         read_mode: task.read_mode,
@@ -211,10 +210,9 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> 
         evals: config.evals,
         needs: eval.then(|| config.settings.eval_loss.needs()),
         batch_size: config.settings.batch_size,
-        slots: Request::default_slots(threads),
         validation: config.settings.validation,
         split_seed: config.settings.split_seed,
-        threads,
+        threads: config.settings.threads(),
         ..Request::new(set.request.clone(), task.data, task.method)
     }
 }
@@ -228,7 +226,7 @@ fn fill_targets(targets: &mut Vec<f32>, batch: &service::Batch<'_>, loss: &EvalL
             let missing = if loss.lambda > 0.0 || loss.form == LossForm::Epsilon { "score" } else { "game result" };
             format!(
                 "sample {index} of the data has no {missing}, which λ = {} needs; build the data set without such \
-                 samples or choose another --lambda",
+                 samples or choose another λ",
                 loss.lambda
             )
         })?;

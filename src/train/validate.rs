@@ -3,23 +3,26 @@
 use serde_json::Value;
 
 use super::{
-    EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions, TrainConfig, TrainError,
-    TrainSettings,
+    DeviceChoice, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions, TrainConfig,
+    TrainError, TrainSettings, TrainerChoice,
 };
 use crate::data::Method;
 use crate::service::Request;
+use crate::settings::SettingError;
 
 impl TrainConfig {
     /// # Errors
     /// When a number makes no sense, the scheme has no integers for the network's shape, or a setting has no effect.
     pub fn validate(&self) -> Result<(), TrainError> {
         if self.pawn < 1 {
-            return Err(TrainError::Config(format!("a pawn must be at least 1 internal unit, not {}", self.pawn)));
+            let message = format!("a pawn must be at least 1 internal unit, not {}", self.pawn);
+            return Err(SettingError::new("pawn", message).into());
         }
         if let Some(weight) = self.second.as_ref().map(|second| second.weight).filter(|weight| !positive(*weight)) {
-            return Err(TrainError::Config(format!("the weight of the second method must be above 0, not {weight}")));
+            let message = format!("the weight of the second method must be above 0, not {weight}");
+            return Err(SettingError::new("second.weight", message).into());
         }
-        self.settings.validate(&self.methods(), |_| true)
+        self.settings.validate(&self.methods(), &|_| true)
     }
 
     /// The same run with every setting that has no effect at its default.
@@ -35,54 +38,74 @@ impl TrainSettings {
     ///
     /// # Errors
     /// As [`TrainConfig::validate`].
-    pub fn validate(&self, methods: &[Method], given: impl Fn(&str) -> bool) -> Result<(), TrainError> {
+    pub fn validate(&self, methods: &[Method], given: &dyn Fn(&str) -> bool) -> Result<(), TrainError> {
         let no_effect = || {
             let differences = differences(&as_json(self), &as_json(&self.effective(methods)));
             let (key, value, _) = differences.into_iter().find(|(key, ..)| given(key))?;
-            Some(why_no_effect(methods, &key, &value))
+            let message = why_no_effect(methods, &key, &value);
+            Some(SettingError::new(key, message))
         };
         match self.problem().or_else(no_effect) {
-            Some(problem) => Err(TrainError::Config(problem)),
+            Some(problem) => Err(problem.into()),
             None => Ok(()),
         }
     }
 
-    /// The first number that makes no sense, as a message.
-    fn problem(&self) -> Option<String> {
+    /// The first number that makes no sense.
+    fn problem(&self) -> Option<SettingError> {
+        let problem = |key, message| Some(SettingError::new(key, message));
         let at_least_one = [
-            ("batch size", Some(self.batch_size as u64)),
-            ("epochs", Some(self.epochs.into())),
-            ("threads", self.threads.map(|threads| threads as u64)),
-            ("samples per epoch", self.epoch_samples),
+            ("batch_size", "batch size", Some(self.batch_size as u64)),
+            ("epochs", "epochs", Some(self.epochs.into())),
+            ("threads", "threads", self.threads.map(|threads| threads as u64)),
+            ("epoch_samples", "samples per epoch", self.epoch_samples),
         ];
-        if let Some((name, _)) = at_least_one.into_iter().find(|(_, number)| *number == Some(0)) {
-            return Some(format!("{name} must be at least 1"));
+        for (key, name, number) in at_least_one {
+            if number == Some(0) {
+                return problem(key, format!("{name} must be at least 1"));
+            }
         }
         if let Some(threads) = self.threads.filter(|threads| *threads > Request::MAX_THREADS) {
-            return Some(format!("threads must be at most {}, not {threads}", Request::MAX_THREADS));
+            return problem("threads", format!("threads must be at most {}, not {threads}", Request::MAX_THREADS));
+        }
+        if self.device == DeviceChoice::Cuda && self.trainer() == TrainerChoice::Kernels {
+            let message = "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch";
+            return problem("device", message.into());
         }
         if !positive(self.learning_rate) {
-            return Some(format!("the learning rate must be above 0, not {}", self.learning_rate));
+            let message = format!("the learning rate must be above 0, not {}", self.learning_rate);
+            return problem("learning_rate", message);
         }
         if !(self.decay > 0.0 && self.decay <= 1.0) {
-            return Some(format!("decay must be above 0 and at most 1, not {}", self.decay));
+            return problem("decay", format!("decay must be above 0 and at most 1, not {}", self.decay));
         }
         if !(self.validation > 0.0 && self.validation < 1.0) {
-            return Some(format!("the validation share must lie between 0 and 1, not at {}", self.validation));
+            let message = format!("the validation share must lie between 0 and 1, not at {}", self.validation);
+            return problem("validation", message);
         }
-        let losses = || self.eval_loss.problem().or_else(|| self.pqr_loss.problem());
-        self.optimisation.problem().or_else(losses).or_else(|| self.shape_problem())
+        let in_tables = [
+            ("recipe", self.optimisation.problem()),
+            ("eval_loss", self.eval_loss.problem()),
+            ("pqr_loss", self.pqr_loss.problem()),
+        ];
+        for (table, problem) in in_tables {
+            if let Some(SettingError { key, message }) = problem {
+                return Some(SettingError::new(format!("{table}.{key}"), message));
+            }
+        }
+        self.shape_problem()
     }
 
     /// Problems with the shape that any number of features has.
-    fn shape_problem(&self) -> Option<String> {
+    fn shape_problem(&self) -> Option<SettingError> {
         let scheme = match self.scheme() {
             Ok(scheme) => scheme,
-            Err(error) => return Some(error.to_string()),
+            Err(error) => return Some(SettingError::new("scheme", error.to_string())),
         };
         let features = self.shape_options.narrow.max(1);
         let shape = self.shape_options.shape(features, self.l1, &self.hidden);
-        shape.and_then(|shape| scheme.admits(&shape)).err().map(|error| error.to_string())
+        let error = shape.and_then(|shape| scheme.admits(&shape)).err()?;
+        Some(SettingError::new("", error.to_string()))
     }
 
     /// The same settings with every one that has no effect in runs by `methods` at its default.
@@ -164,7 +187,7 @@ fn compare(key: &str, a: &Value, b: &Value, found: &mut Vec<(String, Value, Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{LossForm, SecondMethod};
+    use crate::train::{LossForm, SecondMethod, TrainerChoice};
 
     fn config() -> TrainConfig {
         let settings = TrainSettings { l1: 16, hidden: vec![8], epochs: 1, ..TrainSettings::default() };
@@ -185,6 +208,10 @@ mod tests {
         check(|s| s.learning_rate = f64::NAN, "the learning rate must be above 0, not NaN");
         check(|s| s.decay = 1.5, "decay must be above 0 and at most 1, not 1.5");
         check(|s| s.validation = 1.0, "the validation share must lie between 0 and 1, not at 1");
+        check(
+            |s| (s.trainer, s.device) = (Some(TrainerChoice::Kernels), DeviceChoice::Cuda),
+            "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch",
+        );
         check(|s| s.eval_loss.lambda = 2.0, "λ must lie between 0 and 1, not at 2");
         check(
             |s| s.scheme = Some("fancy".into()),
@@ -200,7 +227,7 @@ mod tests {
             change(&mut config);
             let error = config.validate().expect_err("no effect").to_string();
             assert_eq!(error, format!("{expected}; leave it out"));
-            config.settings.validate(&config.methods(), |_| false).expect("it was not given");
+            config.settings.validate(&config.methods(), &|_| false).expect("it was not given");
             config.effective().validate().expect("every setting has an effect");
         };
         check(|c| c.settings.pqr_loss.kappa = 0.5, "kappa (0.5) has no effect: this run does not learn by pqr");

@@ -2,13 +2,13 @@
 
 use super::activity::Activity;
 use super::batch::Batch;
-use super::device::{Learner, choose};
+use super::cpu_trainer::CpuTrainer;
 use super::kept_losses::KeptLosses;
 use super::loss::Loss;
-use super::model::Model;
 use super::run_dir::{BEST, OUTCOME, RunDir};
 use super::start::TrainedSet;
 use super::stream::{BatchStream, StopCheck};
+use super::trainer::{TrainingRules, TrainingState};
 use super::{Optimisation, TrainError, TrainOutcome, TrainSettings, TrainingRun, ValidatedSamples, ValidationVisitor};
 use crate::net;
 use crate::service::ServiceError;
@@ -17,7 +17,7 @@ impl TrainingRun<'_> {
     /// The validation of a finished run's network, on the split of the first method: the float network of the best
     /// epoch, dense weights rounded to the scheme's grid, whose mean loss the run's outcome has. `visit` gets the loss of
     /// every sample, in the data's order: as the run kept it ([`LOSSES`](super::run_dir::LOSSES)), else the network is
-    /// validated again.
+    /// validated again, on the CPU.
     ///
     /// # Errors
     /// If the folder has no network of this run's feature set, if the service failed, and errors of `visit`;
@@ -43,16 +43,17 @@ impl TrainingRun<'_> {
         let set = TrainedSet::resolve(config)?;
         let (net, checkpoint) = net::load_float(&run_dir.path(BEST))?;
         checkpoint.origin.expect(&set.set)?;
-        let (scheme, threads) = (config.scheme()?, config.settings.threads());
         // The optimiser takes no step, so the simplest one will do.
-        let model = Model::new(net, None, Optimisation::default(), Loss { eval, pqr }, &scheme, threads)?;
-        let learner = Learner::new(model, choose(config.settings.device)?)?;
+        let optimisation = Optimisation::default();
+        let rules = TrainingRules { optimisation, loss: Loss { eval, pqr }, scheme: config.scheme()? };
+        let state = TrainingState::new(net, None, optimisation.optimiser);
+        let trainer = CpuTrainer::new(state, rules, config.settings.threads())?;
         let program = self.program()?;
         for task in config.tasks().into_iter().take(1) {
             let served = set.for_service(config, run_dir)?;
             let mut stream = BatchStream::validation(&program, config, task, &served, stop)?;
             let mut evaluate = |batch: &Batch<'_>, numbers: &[u32]| {
-                let (_, each) = learner.evaluate(batch, &mut Activity::default())?;
+                let (_, each) = trainer.evaluate(batch, &mut Activity::default());
                 visit(&ValidatedSamples { numbers, losses: &each.losses, preferred: &each.preferred })
             };
             while stream.next_numbered(0, stop, &mut evaluate)?.is_some() {}

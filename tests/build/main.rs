@@ -129,7 +129,7 @@ fn every_drop_has_its_reason() {
     let near = |record: &Record| record.score().unwrap().abs() <= 200;
     check(BuildOptions { max_score: Some(200), ..everything() }, "decided", &near);
     let moves = |record: &Record| shakmaty::Position::legal_moves(&record.position().unwrap()).len();
-    check(BuildOptions { min_moves: 22, ..everything() }, "few-moves", &|record| moves(record) >= 22);
+    check(BuildOptions { min_moves: Some(22), ..everything() }, "few-moves", &|record| moves(record) >= 22);
     check(BuildOptions { min_rating: Some(2200), ..everything() }, "rating", &|record| record.game() >= 20);
     let blitz = vec![fsbench::data::Speed::Blitz];
     check(BuildOptions { speeds: blitz, ..everything() }, "time-control", &|record| record.game() % 3 == 1);
@@ -317,7 +317,7 @@ fn samples_without_the_needed_labels_are_dropped() {
         format!("[Event{}", if number % 3 == 0 { game.replace("[Result", "[Ending") } else { game })
     });
     fs::write(&fixture.games, games.collect::<String>()).unwrap();
-    let all = fixture.build(&BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) }).0;
+    let all = fixture.build(&BuildOptions { min_moves: Some(0), ..BuildOptions::new(Method::Pqr) }).0;
     let kinds = [(Needs::Score, "no-score"), (Needs::Result, "no-result"), (Needs::Any, "no-label")];
     for (needs, why) in kinds {
         let (kept, dropped) = fixture.build(&BuildOptions { needs, ..everything() });
@@ -355,7 +355,7 @@ fn scores_of_the_players_searches_are_read() {
     assert_eq!(records.iter().map(|record| record.ply().0).collect::<Vec<_>>(), [2, 2]);
     assert_eq!(dropped, BTreeMap::from([("no-score".to_owned(), 6), ("decided".to_owned(), 8)]));
     // Samples that need no scores have them too.
-    let all = fixture.build(&BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) }).0;
+    let all = fixture.build(&BuildOptions { min_moves: Some(0), ..BuildOptions::new(Method::Pqr) }).0;
     let scored: Vec<_> =
         all.iter().filter_map(|record| Some((record.game(), record.ply().0, record.score()?))).collect();
     assert_eq!((scored, all.len()), (expected, 16));
@@ -377,7 +377,7 @@ fn samples_are_filtered_like_games() {
     convert(&all, &text);
     let options = [
         BuildOptions { per_game: PerGame::AtMost(3), ..everything() },
-        BuildOptions { filter: fsbench::pipeline::build::Filter::Quiet, min_moves: 5, ..everything() },
+        BuildOptions { filter: fsbench::pipeline::build::Filter::Quiet, min_moves: Some(5), ..everything() },
         BuildOptions { min_ply: 10, max_score: Some(250), dedup: Some(Dedup::Move), ..everything() },
         BuildOptions::new(Method::Pqr),
     ];
@@ -395,7 +395,7 @@ fn nothing_depends_on_the_number_of_threads() {
     let bytes = |threads: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
         let arguments = "dataset build games.pgn@1.3 games.pgn --method eval --out x.fsd --force --per-game 20 --seed 3 \
-                         --dedup move --skip-unlikely --min-moves 5% --balance pieces --samples 2000 --shuffle";
+                         --dedup move --skip-unlikely --min-moves-quantile 0.05 --balance pieces --samples 2000 --shuffle";
         command.args(arguments.split_whitespace()).env("RAYON_NUM_THREADS", threads);
         let output = command.current_dir(fixture.folder.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

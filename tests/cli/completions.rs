@@ -14,6 +14,8 @@ fn every_shell_has_a_script_with_all_commands() {
         for command in COMMANDS {
             assert!(script.contains(command), "{shell}: {command}");
         }
+        // Elvish and PowerShell complete no values.
+        assert_eq!(script.contains("half-ka-v2-hm"), ["bash", "fish", "zsh"].contains(&shell), "{shell}");
     }
     assert!(workspace.refused(&["completions", "tcl"], 2).contains("possible values: bash"));
 }
@@ -38,4 +40,6 @@ fn bash_completes_commands_options_and_values() {
     check(&["fsbench", "def"], "define");
     check(&["fsbench", "define", "--tho"], "--thorough");
     check(&["fsbench", "define", "piece", "--format", "j"], "json");
+    check(&["fsbench", "define", "half-ka-v2-h"], "half-ka-v2-hm");
+    check(&["fsbench", "eval", "--bullet", "compac"], "compact");
 }

@@ -160,7 +160,6 @@ fn documents_about_networks() {
     check(&workspace, "measure-speed", &arguments);
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn documents_about_trainings_and_experiments() {
     let workspace = super::experiment::workspace();

@@ -1,5 +1,4 @@
 //! `fsbench run`, `fsbench runs`, and trainings that are resumed in another folder.
-#![cfg(feature = "train")]
 
 use std::path::Path;
 

@@ -10,6 +10,7 @@ mod engines;
 mod completions;
 mod documents;
 mod experiment;
+mod help;
 mod installed_copy;
 mod man;
 mod output;

@@ -1,5 +1,4 @@
 //! `fsbench run --on slurm` on a cluster of one node, which `scripts/slurm.sh` sets up.
-#![cfg(feature = "train")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
 //! `fsbench work`: processes that share an experiment's steps, some of them killed.
-#![cfg(feature = "train")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

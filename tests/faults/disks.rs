@@ -27,14 +27,11 @@ fn cases() -> Vec<Case> {
     ]
     .map(Case::new)
     .to_vec();
-    #[cfg(feature = "train")]
-    {
-        let training = super::training(2);
-        cases.push(Case { arguments: training.arguments.replace("--out run.out", "--out disk/run.out"), ..training });
-        let experiment = super::experiment();
-        let arguments = experiment.arguments.replace("--out made.out", "--out disk/made.out");
-        cases.push(Case { arguments, cache: "disk/cache", ..experiment });
-    }
+    let training = super::training(2);
+    cases.push(Case { arguments: training.arguments.replace("--out run.out", "--out disk/run.out"), ..training });
+    let experiment = super::experiment();
+    let arguments = experiment.arguments.replace("--out made.out", "--out disk/made.out");
+    cases.push(Case { arguments, cache: "disk/cache", ..experiment });
     cases
 }
 

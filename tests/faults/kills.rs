@@ -84,13 +84,11 @@ fn killed_matches() {
     kill(&Case::new("match a.safetensors b.safetensors --nodes 200 --pairs 6 --out played"), inputs().path());
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn killed_experiments() {
     kill(&super::experiment(), inputs().path());
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn killed_trainings() {
     kill(&super::training(3), inputs().path());

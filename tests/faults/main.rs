@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-#[cfg(feature = "train")]
 mod claims;
 #[path = "../common/mod.rs"]
 mod common;
@@ -313,7 +312,6 @@ fn matches() {
 }
 
 /// A short training, which is resumed.
-#[cfg(feature = "train")]
 fn training(epochs: u32) -> Case {
     let arguments = format!(
         "train piece --l1 8 --hidden 4 --batch-size 64 --epochs {epochs} --data samples.fsd --out run.out --threads 1 --device cpu"
@@ -324,19 +322,16 @@ fn training(epochs: u32) -> Case {
 }
 
 /// A short experiment, which goes on when it is given again.
-#[cfg(feature = "train")]
 fn experiment() -> Case {
     let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses", ".json"];
     Case { changing, most: 1, ..Case::new("run small.toml --out made.out") }
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn experiments() {
     check(&experiment(), inputs().path());
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn trainings() {
     check(&training(2), inputs().path());

@@ -265,14 +265,3 @@ fn shipped_sets_are_listed() {
     assert_eq!(fsbench(&["define", "--list", "piece"]).status.code(), Some(2));
     assert_eq!(fsbench(&["define"]).status.code(), Some(2));
 }
-
-/// `help language` is a topic; all else behind `help` is clap's.
-#[test]
-fn help_prints_the_language_reference() {
-    assert_eq!(printed(&["help", "language"]), LANGUAGE_REFERENCE);
-    assert!(printed(&["help"]).contains("`fsbench help language`"));
-    assert_eq!(printed(&["help", "define"]), printed(&["define", "--help"]));
-    assert_eq!(printed(&["help", "net", "info"]), printed(&["net", "info", "--help"]));
-    assert_eq!(fsbench(&["help", "langage"]).status.code(), Some(2));
-    assert_eq!(fsbench(&["help", "language", "define"]).status.code(), Some(2));
-}

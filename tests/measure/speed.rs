@@ -1,7 +1,6 @@
 //! Evaluations per second, and the rows that each strategy reads.
 
 use std::path::Path;
-use std::time::Duration;
 
 use fsbench::chess::{BoardChange, Chess, Perspective};
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
@@ -22,7 +21,7 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { file, .. } = nets("piece", &[8]);
-    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(2), positions: 200 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.002, positions: 200 };
     let mut reports = Vec::new();
     let (record, _) = speed(&file, &path, options, &mut |report| reports.push(report.clone())).unwrap();
     let all: usize = games().iter().map(Vec::len).sum();
@@ -100,7 +99,7 @@ fn speed_covers_every_strategy_and_back_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { mut file, .. } = nets("king-piece", &[]);
-    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(5), positions: 200 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.005, positions: 200 };
     let (record, _) = timed(&file, &path, options);
     assert_eq!(record.positions, 200);
     let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
@@ -125,7 +124,7 @@ fn speed_covers_every_strategy_and_back_end() {
 fn refreshes_are_partial() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
-    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(1), positions: 1_000 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.001, positions: 1_000 };
     let rows = |set: &str, strategy: &str| {
         let (record, _) = timed(&nets(set, &[]).file, &path, options);
         record.entries.iter().find(|entry| entry.strategy == strategy).unwrap().rows

@@ -119,7 +119,7 @@ fn updates_equal_a_direct_count() {
     let games = games();
     let path = write_pgn(folder.path(), &games);
     let fsd = folder.path().join("games.fsd");
-    let options = BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) };
+    let options = BuildOptions { min_moves: Some(0), ..BuildOptions::new(Method::Pqr) };
     let inputs = [WeightedInput::file(&path)];
     build(&BuildJob::new(&inputs, &fsd, &options), &mut |_| {}).unwrap();
     for (n, set) in common::sets().iter().enumerate() {

@@ -64,7 +64,6 @@ fn plays_in_15_1(mut engine: Engine, file: &NetFile, folder: &Path) {
 }
 
 /// A network in the shape of `architecture`, trained briefly on the sample games.
-#[cfg(feature = "train")]
 fn trained(architecture: Architecture, folder: &Path) -> NetFile {
     use fsbench::train::{TrainOutcome, run_dir::NETWORK};
     let run = folder.join("run");
@@ -80,7 +79,6 @@ fn trained(architecture: Architecture, folder: &Path) -> NetFile {
     NetFile::load(&run.join(NETWORK)).unwrap()
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn a_trained_network_plays_in_stockfish_12() {
     let Some(engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
@@ -88,7 +86,6 @@ fn a_trained_network_plays_in_stockfish_12() {
     plays_in_12(engine, &trained(Architecture::Sf12, folder.path()), folder.path());
 }
 
-#[cfg(feature = "train")]
 #[test]
 fn a_trained_network_plays_in_stockfish_15_1() {
     let folder = tempfile::tempdir().unwrap();

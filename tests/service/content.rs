@@ -94,10 +94,10 @@ fn threads_and_slots_change_nothing() {
     for method in [Method::Eval, Method::Pqr] {
         let fixture = Fixture::new(method);
         let request = Request { epochs: 2, ..fixture.request() };
-        let expected = all_batches(&Request { threads: 1, slots: 1, ..request.clone() });
+        let expected = all_batches(&Request { threads: 1, slots: Some(1), ..request.clone() });
         for (threads, slots) in [(1, 4), (2, 2), (4, 7)] {
             assert!(
-                all_batches(&Request { threads, slots, ..request.clone() }) == expected,
+                all_batches(&Request { threads, slots: Some(slots), ..request.clone() }) == expected,
                 "{threads} threads, {slots} slots"
             );
         }

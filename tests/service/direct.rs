@@ -104,8 +104,8 @@ fn threads_slots_and_a_later_start_change_nothing() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { data: fixture.binpack().into(), layout, epochs: 2, ..fixture.request() };
-        let expected = all_batches(&Request { threads: 1, slots: 1, ..request.clone() });
-        assert!(all_batches(&Request { threads: 3, slots: 5, ..request.clone() }) == expected);
+        let expected = all_batches(&Request { threads: 1, slots: Some(1), ..request.clone() });
+        assert!(all_batches(&Request { threads: 3, slots: Some(5), ..request.clone() }) == expected);
         let start = expected.len() / 2 + 1;
         assert!(all_batches(&Request { start_batch: start as u64, ..request }) == expected[start..]);
     }

@@ -109,7 +109,7 @@ impl RawService {
 
     /// Starts a service without reading its description.
     pub fn spawn(request: &Request) -> RawService {
-        RawService::run(Command::new(program()).args(request.arguments()))
+        RawService::run(Command::new(program()).args(request.arguments().expect("UTF-8")))
     }
 
     /// Starts any command in place of the service. Signals have their default effect, even if this test runs under
@@ -187,7 +187,8 @@ fn a_service_killed_before_its_first_line_is_an_error() {
     write_many_games(&many);
     let request = Request { data: many.into(), ..fixture.request() };
     let cache = fixture.path.with_file_name("cache");
-    let mut raw = RawService::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", cache));
+    let mut raw =
+        RawService::run(Command::new(program()).args(request.arguments().expect("UTF-8")).env("FSBENCH_CACHE", cache));
     std::thread::sleep(Duration::from_millis(200));
     assert!(raw.child.try_wait().expect("our child").is_none());
     kill(raw.child.id());
@@ -276,7 +277,7 @@ fn a_service_that_is_not_read_uses_no_cpu_time() {
 fn a_consumer_that_closes_stdout_ends_the_service() {
     for_every_stream(|request| {
         let mut raw = RawService::start(&request);
-        let slots: Vec<u8> = (0..request.slots).map(|_| raw.byte()).collect();
+        let slots: Vec<u8> = (0..request.slots()).map(|_| raw.byte()).collect();
         drop(raw.output.take());
         // The service notices when it announces the next batch.
         raw.send(slots[0]);
@@ -323,10 +324,10 @@ fn a_wrong_slot_number_ends_the_stream() {
         assert!(errors.contains(&format!("the consumer wrote {wrong}, which is not the number of a slot")), "{errors}");
         assert!(leftovers().is_empty(), "{:?}", leftovers());
     };
-    for_every_stream(|request| check(RawService::start(&Request { slots: 1, ..request }), 77));
+    for_every_stream(|request| check(RawService::start(&Request { slots: Some(1), ..request }), 77));
     let fixture = Fixture::new(Method::Eval);
     for wrong in [1, 254, 255] {
-        check(RawService::start(&Request { slots: 1, epochs: 0, ..fixture.request() }), wrong);
+        check(RawService::start(&Request { slots: Some(1), epochs: 0, ..fixture.request() }), wrong);
     }
 }
 
@@ -335,7 +336,7 @@ fn a_wrong_slot_number_ends_the_stream() {
 #[test]
 fn a_slot_given_back_twice_ends_the_stream() {
     let fixture = Fixture::new(Method::Eval);
-    let request = Request { epochs: 1, epoch_samples: Some(150), slots: 2, ..fixture.request() };
+    let request = Request { epochs: 1, epoch_samples: Some(150), slots: Some(2), ..fixture.request() };
     let mut raw = RawService::start(&request);
     assert_eq!([raw.byte(), raw.byte(), raw.byte()], [0, 1, END]);
     raw.send(0);
@@ -353,7 +354,7 @@ fn a_slot_given_back_twice_ends_the_stream() {
 fn closing_stdin_ends_the_service() {
     for_every_stream(|request| {
         for slots in [1, 4] {
-            let mut raw = RawService::start(&Request { slots, ..request.clone() });
+            let mut raw = RawService::start(&Request { slots: Some(slots), ..request.clone() });
             raw.byte();
             drop(raw.input.take());
             assert_eq!(wait(&mut raw.child), 0);
@@ -374,7 +375,7 @@ fn a_full_dev_shm_is_an_error() {
     let run = |size: &str, request: &Request| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT, size]).arg(program());
-        command.args(request.arguments()).stdin(Stdio::null()).output()
+        command.args(request.arguments().expect("UTF-8")).stdin(Stdio::null()).output()
     };
     if !run("4m", &fixture.request()).is_ok_and(|output| output.status.success()) {
         skip("namespaces", "unshare cannot give a process its own /dev/shm here");
@@ -386,7 +387,7 @@ fn a_full_dev_shm_is_an_error() {
     let mut shm = [ShmNaming::Unnamed, ShmNaming::Named].into_iter().cycle();
     for_every_stream(|request| {
         let shm = shm.next().expect("without end");
-        let request = Request { slots: 8, batch_size: 2_000, shm, ..request };
+        let request = Request { slots: Some(8), batch_size: 2_000, shm, ..request };
         let refused = run("256k", &request).expect("runs");
         let errors = String::from_utf8_lossy(&refused.stderr);
         assert_eq!((refused.status.code(), refused.stdout.as_slice()), (Some(1), &b""[..]), "{errors}");
@@ -428,7 +429,8 @@ fn every_array_is_aligned_and_inside_its_slot() {
 }
 
 pub fn check_refusal(request: &Request, exit: i32, message: &str) {
-    let run = Command::new(program()).args(request.arguments()).stdin(Stdio::null()).output().expect("runs");
+    let run =
+        Command::new(program()).args(request.arguments().expect("UTF-8")).stdin(Stdio::null()).output().expect("runs");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(errors.contains(message), "{errors}");
     assert_eq!((run.status.code(), run.stdout.as_slice()), (Some(exit), &b""[..]), "{errors}");
@@ -443,20 +445,28 @@ fn impossible_requests_are_refused_with_a_reason() {
     let fixture = Fixture::new(Method::Eval);
     let base = || Request { batch_size: 16_384, ..fixture.request() };
     check_refusal(&Request { data: "/nowhere.fsd".into(), ..base() }, 2, "/nowhere.fsd");
-    check_refusal(&Request { slots: 201, ..base() }, 2, "the number of slots is 201; it must be 1 to 200");
+    check_refusal(&Request { slots: Some(201), ..base() }, 2, "the number of slots is 201; it must be 1 to 200");
     check_refusal(&Request { batch_size: 0, ..base() }, 2, "the batch size is 0");
     check_refusal(&Request { method: Method::Pqr, ..base() }, 2, "was built for --method eval, not pqr");
     let bitset = |set: &str| Request { set: set.into(), layout: Layout::Bitset, ..base() };
     check_refusal(&bitset("king-piece"), 2, "use --layout csr or a batch size of at most 6");
-    check_refusal(&Request { slots: 200, batch_size: 10_000_000, ..base() }, 1, "bytes of shared memory (200 slots of");
+    check_refusal(
+        &Request { slots: Some(200), batch_size: 10_000_000, ..base() },
+        1,
+        "bytes of shared memory (200 slots of",
+    );
     check_refusal(&Request { batch_size: 1_000_000_000, ..base() }, 2, "i32 offsets");
-    check_refusal(&Request { shard: Shard { index: 2, of: 2 }, ..base() }, 2, "the last of 2 is 1/2");
+    check_refusal(&Request { shard: Shard { index: 2, of: 2 }, ..base() }, 2, "there is no shard 2/2");
 }
 
 #[test]
 fn without_a_consumer_the_description_is_printed_and_nothing_hangs() {
     let fixture = Fixture::new(Method::Eval);
-    let run = Command::new(program()).args(fixture.request().arguments()).stdin(Stdio::null()).output().expect("runs");
+    let run = Command::new(program())
+        .args(fixture.request().arguments().expect("UTF-8"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("runs");
     assert!(run.status.success());
     let line = run.stdout.split_inclusive(|&byte| byte == b'\n').next().expect("a line");
     let about: Description = serde_json::from_slice(line).expect("a description");

@@ -57,7 +57,7 @@ impl Fixture {
     pub fn request(&self) -> Request {
         Request {
             batch_size: 100,
-            slots: 3,
+            slots: Some(3),
             seed: Seed(9),
             threads: 2,
             from_unit: Some(ScoreUnit::Centipawns),

@@ -103,7 +103,9 @@ fn a_service_that_ends_while_it_builds_leaves_nothing() {
         let (data, cache) = (folder.path().join("games.pgn.zst"), folder.path().join("cache"));
         write_many_games(&data);
         let request = Request { threads: 2, ..Request::new("piece", &data, Method::Eval) };
-        let mut raw = RawService::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", &cache));
+        let mut raw = RawService::run(
+            Command::new(program()).args(request.arguments().expect("UTF-8")).env("FSBENCH_CACHE", &cache),
+        );
         let built = cache.join("data");
         let files = || -> Vec<PathBuf> {
             std::fs::read_dir(&built).into_iter().flatten().flatten().map(|entry| entry.path()).collect()

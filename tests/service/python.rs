@@ -90,7 +90,7 @@ fn the_python_client_reads_the_same_batches() {
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all_batches(&request).iter().map(|batch| value(batch, layout)).collect();
         for (shm, slots) in [(ShmNaming::Unnamed, 1), (ShmNaming::Named, 3)] {
-            let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, slots, ..request.clone() });
+            let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, slots: Some(slots), ..request.clone() });
             assert!(!expected.is_empty() && seen == expected);
         }
     }
@@ -99,7 +99,7 @@ fn the_python_client_reads_the_same_batches() {
 /// The JSON lines that a script prints about a request's batches.
 fn lines(script: &str, before: &[&str], request: &Request) -> Vec<Value> {
     let mut command = Command::new("python3");
-    command.args(["-c", script]).args(before).arg(program()).args(request.arguments());
+    command.args(["-c", script]).args(before).arg(program()).args(request.arguments().expect("UTF-8"));
     let run = command.output().expect("python runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let lines = String::from_utf8(run.stdout).expect("text");
@@ -117,7 +117,7 @@ fn a_consumer_written_from_the_protocol_reads_the_same_batches() {
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all_batches(&request).iter().map(|batch| value(batch, layout)).collect();
         for (shm, slots) in [(ShmNaming::Unnamed, 3), (ShmNaming::Named, 1)] {
-            let request = Request { shm, slots, ..request.clone() };
+            let request = Request { shm, slots: Some(slots), ..request.clone() };
             assert!(!expected.is_empty() && lines(FROM_PROTOCOL, &[], &request) == expected);
         }
     }
@@ -132,7 +132,7 @@ fn the_python_command_says_why_a_service_failed() {
     let run = Command::new("python3")
         .args([&format!("{}/samples_client.py", scripts()), "--"])
         .arg(program())
-        .args(request.arguments())
+        .args(request.arguments().expect("UTF-8"))
         .output()
         .expect("python runs");
     let errors = String::from_utf8_lossy(&run.stderr);

@@ -14,7 +14,7 @@ fn shards_are_disjoint_and_together_make_up_the_stream() {
             let whole = all_batches(&request);
             for of in [2, 3] {
                 let shard = |index| {
-                    all_batches(&Request { shard: Shard { index, of }, threads: 3, slots: 2, ..request.clone() })
+                    all_batches(&Request { shard: Shard { index, of }, threads: 3, slots: Some(2), ..request.clone() })
                 };
                 let mut shards: Vec<_> = (0..of).map(|index| shard(index).into_iter()).collect();
                 let together: Vec<CopiedBatch> =

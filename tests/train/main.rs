@@ -1,5 +1,4 @@
 //! Training through the samples service.
-#![cfg(feature = "train")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[path = "../common/mod.rs"]
@@ -11,4 +10,5 @@ mod scores;
 mod shapes;
 mod signals;
 mod sources;
+mod tch;
 mod validation;

@@ -360,7 +360,7 @@ fn conflicting_requests_are_refused() {
     check(
         &["--force", "--epochs", "2", "--lr", "1e39"],
         1,
-        &["training diverged at step 2: ft.weight[0, 0] is NaN", "--gradient-clip"],
+        &["training diverged at step 2: ft.weight[0, 0] is NaN", "gradient_clip"],
     );
     fs::write(workspace.path("run").join("notes.txt"), "mine").expect("written");
     // The message does not suggest --force, and nothing has been removed.

@@ -6,20 +6,19 @@ use anyhow::anyhow;
 use indicatif::ProgressBar;
 
 use super::engine::EngineArguments;
-use super::filters::Filters;
 use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plies};
 use crate::cli::progress_bar::{progress, style};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, interrupt, print_json};
 use crate::data::formats::UnitOrigin;
-use crate::data::{DataError, EvalOptions, InputPath, Method, ScoreUnit, formats};
+use crate::data::{DataError, EvalOptions, InputPath, ScoreUnit, formats};
 use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, ShardJob, build_shard, input_unit};
 use crate::pipeline::label::LabelSettings;
 use crate::pipeline::manifest::SourceFile;
 use crate::pipeline::uci::SearchLimit;
-use crate::pipeline::{self, BuildJob, Manifest, WeightedInput, journal_path};
-use crate::units::{Seed, Shard};
+use crate::pipeline::{self, BuildJob, BuildOptions, Manifest, WeightedInput, journal_path};
+use crate::units::Shard;
 
 /// Build a .fsd file from games and samples
 ///
@@ -31,15 +30,9 @@ pub struct Arguments {
     /// standard input (PGN unless --from is given); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
     #[arg(required = true, value_name = "FILE")]
     games: Vec<String>,
-    /// What the samples are for: learning from scores (eval) or from chosen moves (pqr)
-    #[arg(long, value_enum)]
-    method: Method,
     /// The file to write; its manifest is written beside it as FILE.json
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Seed of all random choices
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     /// The inputs' format, where it cannot be detected from their content and names
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
@@ -50,7 +43,7 @@ pub struct Arguments {
     #[command(flatten)]
     evals: EvalOptions,
     #[command(flatten)]
-    filters: Filters,
+    options: BuildOptions,
     #[command(flatten)]
     labels: Labels,
     /// Read every N-th input only, from input I on, and write a shard. Run all shards 0/N to (N-1)/N with otherwise the
@@ -110,7 +103,8 @@ impl Labels {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
+    let options = &arguments.options;
+    options.check().map_err(Failure::request)?;
     check_output(&arguments.out, arguments.force)?;
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
@@ -122,11 +116,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(shard) = arguments.shard {
         let output = &arguments.out;
         let scores_later = labels.is_some();
-        return run_shard(&ShardJob { inputs: &inputs, output, options: &options, shard, scores_later }, arguments);
+        return run_shard(&ShardJob { inputs: &inputs, output, options, shard, scores_later }, arguments);
     }
     let command: Vec<String> = std::env::args().collect();
     let job =
-        BuildJob { labels: labels.as_ref(), command: &command, ..BuildJob::new(&inputs, &arguments.out, &options) };
+        BuildJob { labels: labels.as_ref(), command: &command, ..BuildJob::new(&inputs, &arguments.out, options) };
     if labels.is_some() {
         let journal = journal_path(&arguments.out);
         interrupt::on_exit_say(move || match journal.exists() {

@@ -6,6 +6,7 @@ use anyhow::anyhow;
 
 use super::{Threads, failure, warn_of_scores};
 use crate::cli::progress_bar::progress;
+use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, print_json};
@@ -23,7 +24,7 @@ use crate::pipeline::convert::{
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The file to convert; - for standard input
-    input: PathBuf,
+    input: FileArgument,
     /// The file to write; the manifest of a .fsd file is written beside it as FILE.json
     output: PathBuf,
     /// The input's format, where it cannot be detected from its content and name
@@ -61,7 +62,8 @@ enum UnknownResult {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let Arguments { input, output, .. } = arguments;
+    let output = &arguments.output;
+    let input = &arguments.input.file()?;
     if output.file_name().is_none() {
         return Err(Failure::request(anyhow!("{} names no file", output.display())));
     }
@@ -92,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     bar.finish_and_clear();
     let converted = converted.map_err(failure)?;
-    warn(&converted, arguments);
+    warn(&converted, input);
     match arguments.format {
         Format::Text => outln!("{}", text(&converted, output))?,
         Format::Json => {
@@ -104,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn warn(converted: &ConvertSummary, arguments: &Arguments) {
+fn warn(converted: &ConvertSummary, input: &Path) {
     let Conversion { to, score_units, omissions, skipped, notes, .. } = &converted.conversion;
     let to_name = to.name();
     for (why, count) in &omissions.samples {
@@ -119,13 +121,13 @@ fn warn(converted: &ConvertSummary, arguments: &Arguments) {
     if omissions.assumed_draws > 0 {
         note!("warning: {} unknown results became draws", omissions.assumed_draws);
     }
-    warn_of_scores(&arguments.input, notes);
+    warn_of_scores(input, notes);
     let unit_is_known = *to == formats::Format::Fsd || score_units.to == to.default_unit();
     if !unit_is_known {
         let unit = score_units.to;
         note!("warning: {to_name} records no score unit: read the file with --from-unit {unit}");
     }
-    warn_skipped_samples(arguments.input.display(), skipped);
+    warn_skipped_samples(input.display(), skipped);
 }
 
 fn units(conversion: &Conversion) -> String {

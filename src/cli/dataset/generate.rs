@@ -8,10 +8,9 @@ use crate::cli::progress_bar::progress;
 use crate::cli::{Failure, Format, interrupt, print_json};
 use crate::data::DataError;
 use crate::generate::{EngineScore, GenerateError, GenerateJob, GenerateSummary, generate};
-use crate::pipeline::generation::{BookOrder, BookSpec, GenerateAdjudication, GenerateSettings};
+use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::journal_path;
 use crate::pipeline::uci::SearchLimit;
-use crate::units::Seed;
 
 /// Have UCI engines play games
 ///
@@ -41,45 +40,11 @@ pub struct Arguments {
     /// The file to write: .pgn, .pgn.zst, .fsd or .binpack
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Openings: an EPD, FEN or PGN file, plain or compressed [default: the initial position]
-    #[arg(long, value_name = "FILE")]
-    book: Option<PathBuf>,
-    /// Whether to shuffle the book or to play it in file order
-    #[arg(long, value_enum, default_value = "random", requires = "book")]
-    book_order: BookOrder,
-    /// Moves taken from each game of a PGN book [default: all]
-    #[arg(long, value_name = "N", requires = "book")]
-    book_plies: Option<u16>,
+    #[command(flatten)]
+    settings: GenerateSettings,
     /// Number of random moves after the opening, drawn from A to B for each game [default: 4..10, or 0 with a book]
-    #[arg(long, value_name = "A..B", value_parser = range)]
+    #[arg(long, value_name = "A..B", value_parser = range, help_heading = "Games")]
     random_plies: Option<(u16, u16)>,
-    /// Probability of a random move later in the game; its position is searched anyway
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
-    random_move_rate: f64,
-    /// Play no random moves from this ply of the game on
-    #[arg(long, value_name = "PLY")]
-    random_move_until: Option<u16>,
-    /// Seed of all random choices
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Adjudicate a draw after this many plies
-    #[arg(long, default_value_t = GenerateAdjudication::default().max_plies)]
-    max_plies: u16,
-    /// Adjudicate a win at scores of at least this many centipawns
-    #[arg(long, default_value_t = GenerateAdjudication::default().win_score)]
-    win_score: u16,
-    /// Consecutive scores needed to adjudicate a win
-    #[arg(long, default_value_t = GenerateAdjudication::default().win_plies)]
-    win_plies: u16,
-    /// Adjudicate a draw at scores of at most this many centipawns
-    #[arg(long, default_value_t = GenerateAdjudication::default().draw_score)]
-    draw_score: u16,
-    /// Consecutive scores needed to adjudicate a draw
-    #[arg(long, default_value_t = GenerateAdjudication::default().draw_plies)]
-    draw_plies: u16,
-    /// First ply at which a draw can be adjudicated
-    #[arg(long, default_value_t = GenerateAdjudication::default().draw_from)]
-    draw_from: u16,
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
@@ -132,25 +97,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn settings(arguments: &Arguments) -> GenerateSettings {
+    let settings = arguments.settings.clone();
+    let usual = if settings.book.is_some() { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
     GenerateSettings {
         limit: arguments.depth.map_or(SearchLimit::Nodes(arguments.nodes.unwrap_or(0)), SearchLimit::Depth),
-        seed: Seed(arguments.seed),
-        book: arguments.book.as_ref().map(|path| BookSpec {
-            path: path.clone(),
-            order: arguments.book_order,
-            plies: arguments.book_plies,
-        }),
-        random_plies: arguments.random_plies.unwrap_or(if arguments.book.is_some() { (0, 0) } else { (4, 10) }),
-        random_move_rate: arguments.random_move_rate,
-        random_move_until: arguments.random_move_until,
-        adjudication: GenerateAdjudication {
-            max_plies: arguments.max_plies,
-            win_score: arguments.win_score,
-            win_plies: arguments.win_plies,
-            draw_score: arguments.draw_score,
-            draw_plies: arguments.draw_plies,
-            draw_from: arguments.draw_from,
-        },
+        random_plies: arguments.random_plies.unwrap_or(usual),
+        ..settings
     }
 }
 

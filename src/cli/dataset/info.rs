@@ -1,10 +1,9 @@
 //! `fsbench dataset info`: counts and metadata of a file of games or samples.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 
 use super::{Threads, failure};
+use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{EvalOptions, ScoreUnit, formats};
@@ -14,7 +13,7 @@ use crate::pipeline::{self, FileInfo};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
-    file: PathBuf,
+    file: FileArgument,
     /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
@@ -33,8 +32,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let info =
-        pipeline::file_info(&arguments.file, arguments.from, arguments.from_unit, arguments.evals).map_err(failure)?;
+    let info = pipeline::file_info(&arguments.file.file()?, arguments.from, arguments.from_unit, arguments.evals)
+        .map_err(failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&info))?,
         Format::Json => {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::build::{Labels, bar, check_output, print_built, show};
 use super::{Threads, failure};
+use crate::cli::sample::{FileArgument, all_files};
 use crate::cli::{Failure, Format};
 use crate::pipeline::WeightedInput;
 use crate::pipeline::build::{MergeJob, merge_shards};
@@ -14,9 +15,9 @@ use crate::pipeline::build::{MergeJob, merge_shards};
 /// merge leaves nothing behind, but for the journal of an engine's scores, from which it resumes.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// All shards of a build (`fsbench dataset build … --shard I/N`), in any order
+    /// All shards of a build (`fsbench dataset build … --shard I/N`), in any order; files or 'globs*' in quotes
     #[arg(required = true, value_name = "SHARD")]
-    shards: Vec<PathBuf>,
+    shards: Vec<FileArgument>,
     /// The file to write; its manifest is written beside it as FILE.json
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -34,7 +35,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let Arguments { shards, out: output, .. } = arguments;
+    let output = &arguments.out;
+    let shards = &all_files(&arguments.shards)?;
     check_output(output, arguments.force)?;
     let labels = arguments.labels.job()?;
     let command: Vec<String> = std::env::args().collect();

@@ -3,7 +3,6 @@
 mod build;
 mod convert;
 mod engine;
-mod filters;
 mod generate;
 mod info;
 mod merge;

@@ -7,6 +7,7 @@ use anyhow::Context;
 use super::{Threads, failure, warn_of_scores};
 use crate::cli::print::{percent, table};
 use crate::cli::progress_bar::progress;
+use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json, refuse_existing};
 use crate::data::{EvalOptions, ScoreUnit, formats};
@@ -21,7 +22,7 @@ use crate::report::dataset_figures;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Games or samples in any format
-    file: PathBuf,
+    file: FileArgument,
     /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
@@ -55,7 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let done = length.map(|length| percent(bytes as f64 / length.max(1) as f64));
         bar.set_message(format!("{samples} samples{}", done.map(|done| format!(", {done}")).unwrap_or_default()));
     };
-    let Arguments { file, from, from_unit, evals, .. } = arguments;
+    let Arguments { from, from_unit, evals, .. } = arguments;
+    let file = &arguments.file.file()?;
     let stats = dataset_stats(file, *from, *from_unit, *evals, &mut show);
     bar.finish_and_clear();
     let stats = stats.map_err(failure)?;

@@ -1,12 +1,13 @@
 //! `fsbench dataset verify`: checks a whole file; the exit status is 1 when something is wrong.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 use serde_json::json;
 
 use super::{Threads, failure};
 use crate::cli::progress_bar::progress;
+use crate::cli::sample::FileArgument;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{EvalOptions, formats};
 use crate::pipeline::verify::{VerifyReport, verify};
@@ -18,7 +19,7 @@ use crate::pipeline::verify::{VerifyReport, verify};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
-    file: PathBuf,
+    file: FileArgument,
     /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
@@ -33,16 +34,17 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
+    let file = arguments.file.file()?;
     let bar = progress(None, "{spinner} {elapsed} {msg}");
     let mut progress = |samples| bar.set_message(format!("{samples} samples"));
-    let report = verify(&arguments.file, arguments.from, arguments.evals, &mut progress);
+    let report = verify(&file, arguments.from, arguments.evals, &mut progress);
     bar.finish_and_clear();
     let report = report.map_err(failure)?;
     let printed = match arguments.format {
-        Format::Text => outln!("{}", text(&report, &arguments.file)).map_err(Failure::from),
+        Format::Text => outln!("{}", text(&report, &file)).map_err(Failure::from),
         Format::Json => {
             let mut document = serde_json::to_value(&report).map_err(Failure::work)?;
-            document["file"] = json!(arguments.file);
+            document["file"] = json!(file);
             document["ok"] = json!(report.problems == 0);
             print_json(&document)
         }
@@ -50,8 +52,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The exit status shows a broken file even when printing fails.
     match report.problems {
         0 => printed,
-        1 => Err(Failure::work(anyhow!("{} has a problem", arguments.file.display()))),
-        count => Err(Failure::work(anyhow!("{} has {count} problems", arguments.file.display()))),
+        1 => Err(Failure::work(anyhow!("{} has a problem", file.display()))),
+        count => Err(Failure::work(anyhow!("{} has {count} problems", file.display()))),
     }
 }
 

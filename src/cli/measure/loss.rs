@@ -56,7 +56,7 @@ pub(super) fn checked(loss: EvalLoss) -> Result<EvalLoss, Failure> {
     let problem = match (loss.lambda_end, without_effect) {
         (Some(_), _) => Some("--lambda-end has no effect: a measurement has no epochs; remove it".into()),
         (None, Some(name)) => Some(format!("{name} has no effect on the loss {}; remove it", value_name(&loss.form))),
-        (None, None) => loss.problem(),
+        (None, None) => loss.problem().map(|problem| problem.message),
     };
     problem.map_or(Ok(loss), |problem| Err(Failure::Request(anyhow::anyhow!(problem))))
 }

@@ -72,6 +72,7 @@ pub(super) fn note_skipped(summary: &ReadSummary) {
 
 /// Samples with scores, and the unit of these.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Data")]
 struct ScoredData {
     #[command(flatten)]
     data: Data,

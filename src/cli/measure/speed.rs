@@ -1,7 +1,6 @@
 //! `fsbench measure speed`: measures evaluations per second.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use super::progress::MeasureProgress;
 use super::{Data, Failure, Format, NetArgument, failure, print, table};
@@ -22,30 +21,22 @@ pub struct Arguments {
     net: NetArgument,
     #[command(flatten)]
     data: Data,
-    /// Repetitions per strategy and back end
-    #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().repetitions, value_parser = clap::value_parser!(u32).range(2..))]
-    repetitions: u32,
-    /// Minimum seconds per repetition
-    #[arg(long, value_name = "S", default_value_t = SpeedOptions::default().duration.as_secs_f64())]
-    seconds: f64,
-    /// Read only the first N positions
-    #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().positions, value_parser = clap::value_parser!(u64).range(1..))]
-    positions: u64,
+    #[command(flatten)]
+    options: SpeedOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
+    arguments.options.check().map_err(Failure::request)?;
     let mut progress = MeasureProgress::new();
     progress.show(None, "reading the network");
     let file = arguments.net.load()?;
-    let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
     let mut show = |now: &SpeedProgress| {
         progress.show(now.repetitions.map(|(done, total)| (done.into(), total.into())), &now.activity);
     };
-    let (mut record, summary) = speed(&file, &arguments.data.path()?, options, &mut show).map_err(failure)?;
+    let (mut record, summary) = speed(&file, &arguments.data.path()?, arguments.options, &mut show).map_err(failure)?;
     drop(progress);
     record.network = Some(arguments.net.path().display().to_string());
     print(arguments.format, &record, &summary, text)

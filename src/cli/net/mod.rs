@@ -40,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Options for facts that a network file does not store.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Network files")]
 pub(super) struct FormatHints {
     /// Architecture of a .nnue file whose header fits two (stockfish-15, stockfish-15.1, …)
     #[arg(long, value_name = "NAME")]

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::str::FromStr;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Format, detect};
 use crate::data::{DataError, Eval, Header, Record};
 
 /// The unit of scores.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScoreUnit {
     Centipawns,

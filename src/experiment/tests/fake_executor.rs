@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::*;
 use crate::data::ScoreUnit;
+use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
@@ -11,7 +12,7 @@ use crate::record::{
     MatchRecord, MoveCounts, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord,
     ValidationLosses, ValidationRecord, WidthSpeed, write_json,
 };
-use crate::train::TrainOutcome;
+use crate::train::{TrainOutcome, TrainSettings};
 
 /// Returns made-up records, and counts how often each is requested.
 pub struct FakeExecutor {
@@ -93,6 +94,10 @@ impl Executor for FakeExecutor {
         }
         let about = Some(format!("about {request}"));
         Ok(ResolvedSet { name: request.into(), about, identity: identity(), definition: request.into() })
+    }
+
+    fn check_trainer(&self, _settings: &TrainSettings) -> Result<(), StepError> {
+        Ok(())
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
@@ -219,7 +224,7 @@ impl Executor for FakeExecutor {
         })
     }
 
-    fn speed(&mut self, request: &NetRequest, _timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+    fn speed(&mut self, request: &NetRequest, _timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
         self.call(format!("speed {}", run_name(&request.network)))?;
         let (strategy, back_end) = ("incremental".into(), "scalar".into());
         let entry =
@@ -245,7 +250,7 @@ impl Executor for FakeExecutor {
             reference_l1: 8,
             strategies: [setup(), setup()],
             positions: request.options.positions,
-            rounds: request.options.rounds,
+            rounds: request.options.repetitions,
             machine: Machine { recorded: Timestamp::from_unix(0), ..Machine::current() },
         })
     }

@@ -10,8 +10,8 @@ use crate::units::Seed;
 pub fn record(request: &MatchRequest<'_>) -> MatchRecord {
     let settings = request.settings;
     let nodes = match request.kind {
-        MatchKind::EqualNodes => settings.nodes,
-        MatchKind::EqualCost => settings.equal_cost,
+        MatchKind::EqualNodes => settings.terms.nodes,
+        MatchKind::EqualCost => settings.terms.equal_cost,
     };
     let player = |network: &Path| MatchPlayer {
         network: run_name(network),
@@ -21,15 +21,16 @@ pub fn record(request: &MatchRequest<'_>) -> MatchRecord {
         nodes: 10_000,
         seconds: 0.1,
     };
-    let openings = MatchOpenings { name: None, count: 2_000, blake3: String::new(), plies: settings.opening_plies };
+    let openings =
+        MatchOpenings { name: None, count: 2_000, blake3: String::new(), plies: settings.options.opening_plies };
     let conditions = MatchConditions {
         nodes: nodes.unwrap_or_default(),
         openings,
         seed: request.seed,
         adjudication: None,
-        hash: settings.hash,
+        hash: settings.options.hash,
         search: String::new(),
-        half_width: settings.half_width,
+        half_width: settings.terms.half_width,
     };
     MatchRecord {
         kind: request.kind,
@@ -197,15 +198,15 @@ fn mistakes_are_refused_before_anything_runs() {
         assert!(text.contains(&format!("e.toml:{}:", line + below)) && text.contains(message), "{lines}: {text}");
     };
     check("", 0, "give nodes = 5000");
-    check("nodes = 0", 0, "nodes must be at least 1");
-    check("equal_cost = 0", 0, "equal_cost must be at least 1");
-    check("nodes = 9\npairs = 0", 0, "pairs must lie between 1 and");
-    check("nodes = 9\nhalf_width = 0.0", 0, "half_width must be above 0");
-    check("nodes = 9\nhash = 0", 0, "hash must lie between 1 and");
-    check("nodes = 9\nconcurrency = 0", 0, "concurrency must be at least 1");
-    check("nodes = 9\nopening_plies = 8", 0, "opening_plies needs `openings`");
-    check("nodes = 9\nsets = [\"pice\"]", 0, "no run uses the set 'pice'");
-    check("nodes = 9\nseeds = [3]", 0, "no run has the seed 3");
+    check("nodes = 0", 1, "nodes must be at least 1");
+    check("equal_cost = 0", 1, "equal_cost must be at least 1");
+    check("nodes = 9\npairs = 0", 2, "pairs must lie between 1 and");
+    check("nodes = 9\nhalf_width = 0.0", 2, "half_width must be above 0");
+    check("nodes = 9\nhash = 0", 2, "hash must lie between 1 and");
+    check("nodes = 9\nconcurrency = 0", 2, "concurrency must lie between 1 and");
+    check("nodes = 9\nopening_plies = 8", 2, "name a book as `openings`");
+    check("nodes = 9\nsets = [\"pice\"]", 2, "no run uses the set 'pice'");
+    check("nodes = 9\nseeds = [3]", 2, "no run has the seed 3");
     check("nodes = 9\nsets = [\"piece\"]", 0, "no set plays");
     check("nodes = 9\nmethods = [\"pqr\"]", 0, "no set plays");
     check("nodes = 9\nreference = \"pice\"", 2, "no run uses the set 'pice'");

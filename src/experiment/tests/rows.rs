@@ -87,13 +87,13 @@ fn impossible_measures_are_refused_at_once() {
         assert!(error.contains(&format!("e.toml:{place}: ")) && error.contains(expected), "{error}");
         assert!(executor.calls.is_empty() && !folder.options().work.exists(), "{to}: work was begun");
     };
-    refused("games = 10", "games = 0", "20:1", "games must be at least 1");
-    refused("games = 10", "sets = [\"king-piece\"]", "20:1", "no run uses the set 'king-piece'");
-    refused("seeds   = [1]", "seeds = [3]", "23:1", "no run has the seed 3");
-    refused("seeds   = [1]", "seconds = -1.0", "23:1", "seconds must lie");
-    refused("seeds   = [1]", "repetitions = 1", "23:1", "repetitions must be at least 2");
-    refused("seeds   = [1]", "positions = 0", "23:1", "positions must be at least 1");
-    refused("[train]", "[dataset.eval]\nper_game = 0\n[train]", "5:2", "per_game must be at least 1");
+    refused("games = 10", "games = 0", "21:1", "games must be at least 1");
+    refused("games = 10", "sets = [\"king-piece\"]", "21:1", "no run uses the set 'king-piece'");
+    refused("seeds   = [1]", "seeds = [3]", "25:1", "no run has the seed 3");
+    refused("seeds   = [1]", "seconds = -1.0", "25:1", "seconds must lie");
+    refused("seeds   = [1]", "repetitions = 1", "25:1", "repetitions must be at least 2");
+    refused("seeds   = [1]", "positions = 0", "25:1", "positions must be at least 1");
+    refused("[train]", "[dataset.eval]\nper_game = 0\n[train]", "6:1", "samples per game must be at least 1");
 }
 
 /// A file beside the experiment, given by name or by path, takes precedence over a shipped set.
@@ -225,7 +225,7 @@ fn rows_can_have_samples_of_their_own() {
     let [plain, own] = &results.study.rows[..] else { panic!("two rows") };
     assert!(plain.has_samples_of(plain) && !plain.has_samples_of(own));
     let error = folder.run(&rows("1.0"), &mut executor).expect_err("too large").to_string();
-    assert!(error.contains("min_moves_quantile must lie between 0 and 1"), "{error}");
+    assert!(error.contains("quantile of legal moves must lie between 0 and 1"), "{error}");
 }
 
 /// A row's runs begin with those of an earlier row, seed by seed, and are trained again when these are.

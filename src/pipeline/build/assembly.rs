@@ -193,7 +193,7 @@ fn describe_dropped(counts: &BuildCounts) -> String {
         return String::new();
     }
     let hint = match counts.dropped().contains_key(&DropReason::NoScore) {
-        true => "; to learn from results alone, give --needs result, and --lambda 0 to `train`",
+        true => "; to learn from results alone, give --needs result and train with λ = 0",
         false => "",
     };
     format!(" (dropped: {}){hint}", reasons.join(", "))

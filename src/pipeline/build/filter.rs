@@ -42,11 +42,11 @@ impl SampleFilter {
             return Err(DropReason::NotQuiet);
         }
         // The move played is legal, so a minimum of 1 is always met.
-        if options.min_moves < 2 && options.min_moves_quantile.is_none() {
+        if options.min_moves() < 2 && options.min_moves_quantile.is_none() {
             return Ok(0);
         }
         let moves = position.legal_moves().len() as u16;
-        match moves < options.min_moves {
+        match moves < options.min_moves() {
             true => Err(DropReason::FewMoves),
             false => Ok(if options.min_moves_quantile.is_some() { moves } else { 0 }),
         }
@@ -100,7 +100,7 @@ impl SampleFilter {
     /// Whether some filter needs the position itself.
     fn needs_position(&self) -> bool {
         let options = &self.options;
-        options.filter == Filter::Quiet || options.min_moves > 1 || options.min_moves_quantile.is_some()
+        options.filter == Filter::Quiet || options.min_moves() > 1 || options.min_moves_quantile.is_some()
     }
 
     /// Filters records of a format other than PGN.

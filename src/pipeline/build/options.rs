@@ -1,33 +1,74 @@
 //! The options of a build: which positions become samples.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Method, Needs, Speed, Split};
+use crate::settings::{SettingError, check_all};
 use crate::units::Seed;
 
-/// How many samples each game gives.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// How many samples each game gives. In files, a number; left out or null for all.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "Option<u32>", into = "Option<u32>")]
 pub enum PerGame {
+    #[default]
     All,
     /// At most this many, drawn uniformly from the positions that pass the filters.
-    #[serde(rename = "at")]
     AtMost(u32),
 }
 
+impl From<Option<u32>> for PerGame {
+    fn from(most: Option<u32>) -> PerGame {
+        most.map_or(PerGame::All, PerGame::AtMost)
+    }
+}
+
+impl From<PerGame> for Option<u32> {
+    fn from(per_game: PerGame) -> Option<u32> {
+        match per_game {
+            PerGame::All => None,
+            PerGame::AtMost(most) => Some(most),
+        }
+    }
+}
+
+impl Display for PerGame {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            PerGame::All => f.write_str("all"),
+            PerGame::AtMost(most) => most.fmt(f),
+        }
+    }
+}
+
+impl FromStr for PerGame {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PerGame, String> {
+        match text {
+            "all" => Ok(PerGame::All),
+            _ => text.parse().map(PerGame::AtMost).map_err(|_| "give `all` or a number from 1 on".into()),
+        }
+    }
+}
+
 /// Which positions are left out because a static evaluation cannot judge them.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
+    #[default]
     None,
     /// Positions in check and those whose move captures or promotes.
     Quiet,
 }
 
 /// Which samples count as equal, so that only the first is kept.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dedup {
     /// Board, side to move, castling rights and en passant square are equal.
@@ -37,7 +78,7 @@ pub enum Dedup {
 }
 
 /// The property of a position whose distribution is balanced.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BalanceBy {
     Ply,
@@ -45,21 +86,77 @@ pub enum BalanceBy {
     Pieces,
 }
 
-/// A target distribution that the samples are thinned to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A distribution to which the samples are thinned
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Balance {
+    /// What is to be equally frequent
     pub by: BalanceBy,
-    /// Relative frequencies by value; without them all values that occur are equally frequent.
+    /// Relative frequencies by value [default: all values that occur are equally frequent]
     pub weights: Option<BTreeMap<u16, f64>>,
 }
 
-/// The side of the split into training and validation games that is read.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+impl Balance {
+    /// Parses `ply` or `pieces`, optionally followed by a colon and a file of weights.
+    ///
+    /// # Errors
+    /// When the text is neither, or the file cannot be read, as a sentence.
+    pub fn parse(text: &str) -> Result<Balance, String> {
+        let (by, file) = text.split_once(':').map_or((text, None), |(by, file)| (by, Some(file)));
+        let by = match by {
+            "ply" => BalanceBy::Ply,
+            "pieces" => BalanceBy::Pieces,
+            _ => return Err("give ply or pieces, optionally followed by a colon and a file of weights".into()),
+        };
+        let weights = file.map(|file| read_weights(Path::new(file))).transpose()?;
+        Ok(Balance { by, weights })
+    }
+}
+
+/// Reads lines of a value and its weight; skips empty lines and `#` comments.
+fn read_weights(path: &Path) -> Result<BTreeMap<u16, f64>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let mut weights = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let place = format!("{}, line {}", path.display(), index + 1);
+        let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        let (value, weight) = match words[..] {
+            [] => continue,
+            [value, weight] => (value.parse::<u16>().ok(), weight.parse::<f64>().ok()),
+            _ => (None, None),
+        };
+        let (Some(value), Some(weight)) = (value, weight.filter(|weight| *weight >= 0.0 && weight.is_finite())) else {
+            return Err(format!("{place}: expected a number and its weight"));
+        };
+        if weights.insert(value, weight).is_some() {
+            return Err(format!("{place}: {value} has a weight already"));
+        }
+    }
+    if weights.values().any(|weight| *weight > 0.0) {
+        return Ok(weights);
+    }
+    Err(format!("{}: all weights are zero or missing", path.display()))
+}
+
+/// The side of the split into training and validation games that is used
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct GameSplit {
+    /// Use only the games of one side of the split, as the trainer makes it
+    #[arg(long, value_enum, required = false)]
     pub split: Split,
-    /// Share of the games kept for validation.
+    /// Share of the games kept for validation
+    #[arg(long, value_name = "X", default_value_t = Split::VALIDATION_SHARE, requires = "split")]
+    #[serde(default = "validation_share")]
     pub validation: f64,
+    /// Seed of the choice of validation games
+    #[arg(long = "split-seed", id = "split_seed", value_name = "S", default_value_t, requires = "split")]
+    #[serde(default)]
     pub seed: Seed,
+}
+
+const fn validation_share() -> f64 {
+    Split::VALIDATION_SHARE
 }
 
 impl GameSplit {
@@ -75,49 +172,74 @@ impl GameSplit {
     }
 }
 
-/// Which positions become samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Which positions of the games become samples
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
+#[command(next_help_heading = "Which positions")]
+#[serde(default, deny_unknown_fields)]
 pub struct BuildOptions {
+    /// What the samples are for: learning from scores (eval) or from chosen moves (pqr)
+    #[arg(long, value_enum)]
     pub method: Method,
-    /// What a sample for the method `eval` must hold.
-    #[serde(default, skip_serializing_if = "Needs::is_score")]
+    /// What a sample for eval must hold; games without scores can be used for training with λ = 0, which needs results
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    #[serde(skip_serializing_if = "Needs::is_score")]
     pub needs: Needs,
+    /// Seed of all random choices
+    #[arg(long, value_name = "S", default_value_t)]
     pub seed: Seed,
+    /// Largest number of samples per game, drawn at random [default: all]
+    #[arg(long, value_name = "N|all", default_value_t, hide_default_value = true)]
     pub per_game: PerGame,
-    /// Leaves out positions before this ply.
+    /// Leave out positions before this ply
+    #[arg(long, value_name = "PLY", default_value_t)]
     pub min_ply: u16,
-    #[serde(default)]
+    /// Leave out positions after this ply
+    #[arg(long, value_name = "PLY")]
     pub max_ply: Option<u16>,
+    /// Which positions to leave out; quiet: positions in check, and those whose move captures or promotes
+    #[arg(long, value_enum, default_value_t)]
     pub filter: Filter,
-    /// Fewest legal moves of a position; 0 and 1 keep all.
-    pub min_moves: u16,
-    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply.
-    #[serde(default)]
+    /// Leave out positions with fewer legal moves [default: 0 for eval, 2 for pqr]
+    #[arg(long, value_name = "N")]
+    pub min_moves: Option<u16>,
+    /// Leave out positions with fewer legal moves than this quantile of all positions at the same ply, as 0.1
+    #[arg(long, value_name = "Q")]
     pub min_moves_quantile: Option<f64>,
-    /// Largest |score| in centipawns; mate scores always exceed it.
-    #[serde(default)]
+    /// Leave out positions with a larger score, in centipawns, and all mate scores
+    #[arg(long, value_name = "CP")]
     pub max_score: Option<u16>,
-    /// Lowest rating of both players.
-    #[serde(default)]
+    /// Leave out games with a player of a lower or unknown rating
+    #[arg(long, value_name = "ELO")]
     pub min_rating: Option<u16>,
-    /// Speeds of the games that are read; empty = all.
-    #[serde(default)]
+    /// Use only games of these speeds, according to their TimeControl tags [default: all]
+    #[arg(long = "speed", value_name = "SPEED,…", value_enum, value_delimiter = ',')]
     pub speeds: Vec<Speed>,
-    /// Keeps a sample with the probability of its game's result, given the score and the ply.
-    #[serde(default)]
+    /// Keep each sample with the probability of its game's result, given its score and ply
+    #[arg(long)]
     pub skip_unlikely: bool,
-    #[serde(default)]
+    /// Keep only the first of several samples with the same position, or the same position and move
+    #[arg(long, value_enum, value_name = "WHAT")]
     pub dedup: Option<Dedup>,
-    #[serde(default)]
+    /// Thin the samples until all plies, or numbers of pieces, are equally frequent, or have given frequencies
+    #[arg(long, value_name = "ply|pieces[:FILE]", value_parser = Balance::parse,
+        help = "Thin the samples until all plies, or numbers of pieces, are equally frequent, or have the frequencies \
+                in FILE, whose lines are `VALUE WEIGHT`")]
     pub balance: Option<Balance>,
-    /// At most this many samples, drawn from all.
-    #[serde(default)]
+    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples. An
+    /// engine scores only those drawn, unless --max-score or --skip-unlikely needs the scores of all
+    #[arg(long, value_name = "N")]
     pub samples: Option<u64>,
-    #[serde(default, rename = "part")]
+    #[command(flatten)]
     pub split: Option<GameSplit>,
-    /// Puts the samples into random order.
-    #[serde(default)]
+    /// Write the samples in random order
+    #[arg(long)]
     pub shuffle: bool,
+}
+
+impl Default for BuildOptions {
+    fn default() -> BuildOptions {
+        BuildOptions::new(Method::Eval)
+    }
 }
 
 impl BuildOptions {
@@ -125,10 +247,6 @@ impl BuildOptions {
     /// without a score; for `pqr` those with fewer than two legal moves (the one played and another).
     #[must_use]
     pub const fn new(method: Method) -> BuildOptions {
-        let min_moves = match method {
-            Method::Eval => 0,
-            Method::Pqr => 2,
-        };
         BuildOptions {
             method,
             needs: Needs::Score,
@@ -137,7 +255,7 @@ impl BuildOptions {
             min_ply: 0,
             max_ply: None,
             filter: Filter::None,
-            min_moves,
+            min_moves: None,
             min_moves_quantile: None,
             max_score: None,
             min_rating: None,
@@ -151,11 +269,56 @@ impl BuildOptions {
         }
     }
 
+    /// Fewest legal moves of a position; 0 and 1 keep all.
+    #[must_use]
+    pub const fn min_moves(&self) -> u16 {
+        match (self.min_moves, self.method) {
+            (Some(moves), _) => moves,
+            (None, Method::Eval) => 0,
+            (None, Method::Pqr) => 2,
+        }
+    }
+
+    /// # Errors
+    /// If an option is out of range, or contradicts another.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let split = self.split.map_or(0.0, |split| split.validation);
+        check_all(&[
+            (
+                "per_game",
+                self.per_game != PerGame::AtMost(0),
+                "the number of samples per game must be at least 1; leave it out for all",
+            ),
+            (
+                "min_moves",
+                self.method != Method::Pqr || self.min_moves() >= 2,
+                "the number of legal moves must be at least 2 for pqr: R needs a legal move beside the one played",
+            ),
+            (
+                "min_moves_quantile",
+                self.min_moves_quantile.is_none_or(|quantile| (0.0..1.0).contains(&quantile)),
+                "the quantile of legal moves must lie between 0 and 1, 1 excluded",
+            ),
+            (
+                "needs",
+                self.method != Method::Pqr || self.needs == Needs::default(),
+                "what a sample needs can be chosen for eval only; pqr learns from moves",
+            ),
+            (
+                "max_ply",
+                self.max_ply.is_none_or(|last| last >= self.min_ply),
+                &format!("the last ply is less than the first, {}", self.min_ply),
+            ),
+            ("split.validation", (0.0..=1.0).contains(&split), "the validation share must lie between 0 and 1"),
+        ])
+    }
+
     /// Whether the samples are all that the method can use, in their order: no option leaves out or changes any.
     #[must_use]
     pub(in crate::pipeline) fn keeps_all(&self) -> bool {
-        let all = BuildOptions { needs: self.needs, seed: self.seed, ..BuildOptions::new(self.method) };
-        *self == all
+        let default = BuildOptions::new(self.method);
+        let all = BuildOptions { needs: self.needs, seed: self.seed, min_moves: self.min_moves, ..default.clone() };
+        *self == all && self.min_moves() == default.min_moves()
     }
 
     /// The options without the filters by ply, for formats that do not record it.

@@ -1,23 +1,15 @@
-//! A device model's steps compared with those of the CPU kernels.
+//! The state after some steps of either trainer, and steps that are not taken.
 
 use super::*;
-use crate::data::Method;
-use crate::net::Scheme;
-use crate::net::{Activation, OutputBuckets, Shape};
-use crate::train::model::tests::{FEATURES, RandomSamples, factors, loss};
-use crate::train::{Optimisation, Optimiser, init};
-use crate::units::Seed;
-
-fn model(shape: &Shape, factors: Option<Factors>, optimisation: Optimisation) -> Model {
-    let net = init::random_network(shape, Seed(4));
-    Model::new(net, factors, optimisation, loss(), &Scheme::stockfish(), 2).expect("threads")
-}
+use fsbench::net::{Activation, OutputBuckets};
+use fsbench::train::Optimiser;
+use fsbench::train::trainer::Activity;
 
 /// Nine steps by eval, by pqr and by both: the same losses, weights and moments up to rounding.
 fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, rate: f64) {
-    let begin = model(shape, factors.cloned(), optimisation);
-    let mut ours = model(shape, factors.cloned(), optimisation);
-    let mut theirs = DeviceModel::new(model(shape, factors.cloned(), optimisation), Device::Cpu).expect("tensors");
+    let mut begin = kernels(network(shape), factors.cloned(), optimisation);
+    let mut ours = kernels(network(shape), factors.cloned(), optimisation);
+    let mut theirs = tensors(network(shape), factors.cloned(), optimisation);
     for number in 0..9 {
         let (eval, pqr) = (RandomSamples::new(Method::Eval, 300, number), RandomSamples::new(Method::Pqr, 100, number));
         let batches =
@@ -33,7 +25,7 @@ fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, r
     assert_eq!(theirs.step(), 9);
     let samples = RandomSamples::new(Method::Eval, 300, 77);
     let (mut our_activity, mut their_activity) = (Activity::default(), Activity::default());
-    let (a, our_each) = ours.evaluate(&samples.batch(), &mut our_activity);
+    let (a, our_each) = Trainer::evaluate(&ours, &samples.batch(), &mut our_activity).expect("a loss");
     let (b, their_each) = theirs.evaluate(&samples.batch(), &mut their_activity).expect("a loss");
     let sum = our_each.losses.iter().map(|loss| f64::from(*loss)).sum::<f64>();
     assert!((sum - a.loss).abs() < 1e-4 * a.loss && our_each.losses.len() == 300, "{shape}: {sum} {a:?}");
@@ -43,42 +35,40 @@ fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, r
     assert!((a - b).abs() < 2e-4 * a, "{shape}: {a} {b}");
     let shares = |activity: &Activity| activity.shares().expect("positions").positive;
     assert!((shares(&our_activity) - shares(&their_activity)).abs() < 0.01);
-    let theirs = theirs.download().expect("back on the CPU");
+    let begin = Trainer::state(&mut begin).expect("in memory");
+    let ours = Trainer::state(&mut ours).expect("in memory");
+    let theirs = theirs.state().expect("copied");
     assert_eq!(theirs.step, ours.step);
     // They differ little compared with how far they moved.
     let compare = |begin: &[f32], ours: &[f32], theirs: &[f32], what: &str| {
-        let apart = |a: &[f32], b: &[f32]| {
-            let squares = a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2));
-            squares.sum::<f64>().sqrt()
-        };
-        let (moved, off) = (apart(begin, ours), apart(ours, theirs));
+        let (moved, off) = (distance(begin, ours), distance(ours, theirs));
         assert!(off <= 0.02 * moved, "{shape}, {what}: {off} off after {moved}");
         moved > 0.0
     };
-    let all = |model: &Model| {
+    let all = |state: &TrainingState| {
         let mut arrays = Vec::new();
         for (what, net) in [
-            ("weights", &model.net),
-            ("first moments", &model.first_moments),
-            ("second moments", &model.second_moments),
+            ("weights", &state.net),
+            ("first moments", &state.first_moments),
+            ("second moments", &state.second_moments),
         ] {
             let tensors = shape.tensors().into_iter().zip(net.tensors());
             arrays.extend(tensors.map(|((name, _), values)| (format!("{what} of {name}"), values.to_vec())));
         }
-        if let Some(factored) = &model.factored {
+        if let Some(factored) = &state.factored {
             let rows = [("rows", &factored.virtual_rows), ("own", &factored.own)];
             let moments = [("first", &factored.first_moments), ("second", &factored.second_moments)];
             arrays.extend(
                 rows.into_iter().chain(moments).map(|(name, values)| (format!("factors, {name}"), values.clone())),
             );
         }
-        if let Some(lookahead) = &model.lookahead {
+        if let Some(lookahead) = &state.lookahead {
             arrays.push(("slow weights".into(), lookahead.net.ft_weights.clone()));
             arrays.push(("slow rows of virtual inputs".into(), lookahead.virtual_rows.clone()));
         }
         arrays
     };
-    let (before, ours, theirs) = (all(&begin), all(&ours), all(theirs));
+    let (before, ours, theirs) = (all(begin), all(ours), all(theirs));
     let triples = ours.iter().zip(&theirs).zip(&before);
     let moved = triples.filter(|(((what, ours), (_, theirs)), (_, begin))| compare(begin, ours, theirs, what)).count();
     // Layers whose inputs are all zero do not move.
@@ -112,13 +102,12 @@ fn steps_are_those_of_the_kernels() {
 fn buckets_without_positions_do_not_change() {
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let shape = Shape { buckets, psqt: true, ..Shape::plain(FEATURES, 16, vec![8]) };
-    let begin = model(&shape, None, Optimisation::default());
-    let before = begin.net.clone();
-    let mut tensors = DeviceModel::new(begin, Device::Cpu).expect("tensors");
+    let before = network(&shape);
+    let mut trainer = tensors(before.clone(), None, Optimisation::default());
     let mut samples = RandomSamples::new(Method::Eval, 100, 0);
     samples.piece_counts.fill(9);
-    tensors.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect("a step");
-    let after = &tensors.download().expect("a model").net;
+    trainer.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect("a step");
+    let after = &trainer.state().expect("copied").net;
     for bucket in 0..8 {
         assert_eq!(after.stacks[bucket] != before.stacks[bucket], bucket == 2, "bucket {bucket}");
     }
@@ -127,13 +116,13 @@ fn buckets_without_positions_do_not_change() {
 #[test]
 fn a_diverged_step_is_explained_and_not_taken() {
     let shape = Shape::plain(FEATURES, 16, vec![8]);
-    let mut broken = model(&shape, None, Optimisation::default());
-    broken.net.stacks[0][0].biases[3] = f32::NAN;
-    let before = broken.net.ft_weights.clone();
-    let mut tensors = DeviceModel::new(broken, Device::Cpu).expect("tensors");
+    let mut broken = network(&shape);
+    broken.stacks[0][0].biases[3] = f32::NAN;
+    let before = broken.ft_weights.clone();
+    let mut trainer = tensors(broken, None, Optimisation::default());
     let samples = RandomSamples::new(Method::Eval, 50, 0);
-    let error = tensors.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect_err("diverged");
+    let error = trainer.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect_err("diverged");
     assert!(error.to_string().contains("layers.0.bias[3] is NaN"), "{error}");
-    assert_eq!(tensors.step(), 0);
-    assert!(tensors.download().expect("a model").net.ft_weights == before);
+    assert_eq!(trainer.step(), 0);
+    assert!(trainer.state().expect("copied").net.ft_weights == before);
 }

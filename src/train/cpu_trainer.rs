@@ -1,4 +1,4 @@
-//! A network in training: steps along the gradient of batches, and losses without a step.
+//! Training on the CPU by this library's own kernels.
 //!
 //! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators,
 //! runs the dense layers forward and backward on one thread and returns its gradients. Shards share nothing, and their
@@ -9,45 +9,30 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rayon::ThreadPool;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::activity::Activity;
 use super::adam::{Adam, ParameterSlice};
 use super::batch::Batch;
-use super::factor::FactoredRows;
 use super::gradient::{BatchPosition, FtGradients};
-use super::lookahead::{Lookahead, SYNC_PERIOD};
-use super::loss::Loss;
+use super::lookahead::SYNC_PERIOD;
 use super::order::{ContextBlock, sample_order};
 use super::row_limits::RowLimits;
 use super::rows::Rows;
 use super::shard::{ShardGradients, ShardPass, Workspace, samples_per_shard};
-use super::{Optimisation, Optimiser, TrainError, divergence, threads};
+use super::trainer::{SampleLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch};
+use super::{TrainError, divergence};
 use crate::cpu::BackEnd;
-use crate::features::Factors;
-use crate::net::{FloatNet, Scheme, Shape};
 
 /// Rows of the feature transformer that one task updates.
 const TASK_ROWS: usize = 8;
 
-/// A network with its optimiser's state.
-pub struct Model {
-    /// With factors merged into the feature transformer. After the first step or evaluation, only steps may change its
-    /// rows.
-    pub net: FloatNet,
-    pub factored: Option<FactoredRows>,
-    /// Adam's first and second moments.
-    pub first_moments: FloatNet,
-    pub second_moments: FloatNet,
-    /// Ranger's slow weights.
-    pub lookahead: Option<Lookahead>,
-    /// Steps taken.
-    pub step: u64,
-    optimisation: Optimisation,
-    loss: Loss,
-    scheme: Scheme,
+/// A network in training on the CPU.
+pub struct CpuTrainer {
+    /// After the first step or evaluation, only steps may change the network's rows.
+    state: TrainingState,
+    rules: TrainingRules,
     pool: ThreadPool,
     gradients: FtGradients,
     /// The network's rows as the kernels read them; empty before the first step or evaluation.
@@ -59,78 +44,18 @@ pub struct Model {
     back_end: BackEnd,
 }
 
-/// Sums over samples.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sums {
-    pub samples: u64,
-    pub loss: f64,
-    /// pqr: samples with r > q.
-    pub preferred: u64,
-}
-
-impl Sums {
-    pub fn add(&mut self, other: Sums) {
-        self.samples += other.samples;
-        self.loss += other.loss;
-        self.preferred += other.preferred;
-    }
-
-    #[must_use]
-    pub fn mean_loss(&self) -> f64 {
-        self.loss / self.samples.max(1) as f64
-    }
-}
-
-/// The losses of single samples.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SampleLosses {
-    pub losses: Vec<f32>,
-    /// pqr: whether r > q; else empty.
-    pub preferred: Vec<bool>,
-}
-
-impl SampleLosses {
-    pub fn append(&mut self, mut other: SampleLosses) {
-        self.losses.append(&mut other.losses);
-        self.preferred.append(&mut other.preferred);
-    }
-}
-
-/// A batch and the weight of its mean loss in the loss that is minimised.
-#[derive(Copy, Clone, Debug)]
-pub struct WeightedBatch<'a> {
-    pub batch: Batch<'a>,
-    pub weight: f64,
-}
-
-impl Model {
+impl CpuTrainer {
     /// # Errors
     /// When no threads can be started.
-    pub fn new(
-        net: FloatNet,
-        factors: Option<Factors>,
-        optimisation: Optimisation,
-        loss: Loss,
-        scheme: &Scheme,
-        threads: usize,
-    ) -> Result<Model, TrainError> {
-        let pool = threads::pool(threads)?;
-        let zeros = || FloatNet::zeros(&net.shape);
-        let (first_moments, second_moments, scheme) = (zeros(), zeros(), scheme.clone());
-        let factored = factors.map(|factors| FactoredRows::new(factors, &net.ft_weights, net.shape.row_len()));
-        let lookahead = (optimisation.optimiser == Optimiser::Ranger).then(|| Lookahead::new(&net, factored.as_ref()));
+    pub fn new(state: TrainingState, rules: TrainingRules, threads: usize) -> Result<CpuTrainer, TrainError> {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| TrainError::Config(format!("cannot start {threads} threads: {error}")))?;
         let back_end = BackEnd::best();
-        let gradients = FtGradients::new(net.shape.features as usize, net.shape.row_len(), back_end);
-        Ok(Model {
-            net,
-            factored,
-            first_moments,
-            second_moments,
-            lookahead,
-            step: 0,
-            optimisation,
-            loss,
-            scheme,
+        let shape = &state.net.shape;
+        let gradients = FtGradients::new(shape.features as usize, shape.row_len(), back_end);
+        Ok(CpuTrainer {
+            state,
+            rules,
             pool,
             gradients,
             rows: OnceLock::new(),
@@ -140,18 +65,30 @@ impl Model {
         })
     }
 
-    /// Lets steps visit samples of equal contexts together, which is faster if rows do not fit into a cache.
-    #[must_use]
-    pub fn sorted_by(self, context_block: Option<ContextBlock>) -> Model {
-        Model { context_block: context_block.filter(|_| !self.gradients.shards_sum_rows()), ..self }
+    /// The trainer of a run.
+    ///
+    /// # Errors
+    /// As [`CpuTrainer::new`].
+    pub fn of_run(setup: TrainerSetup<'_>) -> Result<Box<dyn Trainer>, TrainError> {
+        let TrainerSetup { state, rules, set, threads } = setup;
+        let trainer = CpuTrainer::new(state, rules, threads)?;
+        Ok(Box::new(trainer.sorted_by(ContextBlock::of(set))))
     }
 
-    /// One step along the gradient of the batches' weighted losses. Returns each batch's losses before the step.
+    /// Lets steps visit samples of equal contexts together, which is faster if rows do not fit into a cache.
+    #[must_use]
+    fn sorted_by(self, context_block: Option<ContextBlock>) -> CpuTrainer {
+        let context_block = context_block.filter(|_| !self.gradients.shards_sum_rows());
+        CpuTrainer { context_block, ..self }
+    }
+
+    /// See [`Trainer::train`].
     ///
     /// # Errors
     /// When a loss or gradient is not finite: then no step is taken.
     pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
-        let (width, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
+        let width = self.state.net.shape.row_len();
+        let features = self.state.net.shape.features as usize;
         let order = |weighted: &WeightedBatch<'_>| sample_order(&weighted.batch, self.context_block.as_ref());
         let orders: Vec<Vec<u32>> = batches.iter().map(order).collect();
         let shards: Vec<(usize, &[u32])> = orders
@@ -163,9 +100,10 @@ impl Model {
             .collect();
         let each = |number: usize| batches[number].batch.positions_per_sample();
         let sizes: Vec<usize> = shards.iter().map(|(number, samples)| samples.len() * each(*number)).collect();
-        let Model { net, scheme, loss, optimisation, gradients, rows, pool, workspaces, .. } = self;
+        let CpuTrainer { state, rules, gradients, rows, pool, workspaces, .. } = self;
+        let net = &state.net;
         let rows = rows.get_or_init(|| pool.install(|| Rows::copied(&net.ft_weights, width)));
-        let pass = ShardPass::new(net, rows, scheme, loss, optimisation.sparsity, self.back_end);
+        let pass = ShardPass::new(net, rows, rules, self.back_end);
         let sums_by_shard = gradients.shards_sum_rows();
         let (outputs, tiles) = gradients.prepare(&sizes);
         let forward_and_backward = || {
@@ -194,28 +132,31 @@ impl Model {
         let total = shards.fold(first, |total, shard| total.plus(&shard));
         let losses: Vec<f64> = sums.iter().map(Sums::mean_loss).collect();
         if !divergence::all_finite(&losses, &total) {
-            let cause = divergence::explain(&self.net, batches, &losses, &total);
-            return Err(TrainError::NotFinite { step: self.step + 1, cause, learning_rate });
+            let cause = divergence::explain(&self.state.net, batches, &losses, &total);
+            return Err(TrainError::NotFinite { step: self.state.step + 1, cause, learning_rate });
         }
         self.pool.install(|| self.gradients.sum_rows());
-        self.step += 1;
-        let adam = self.adam(learning_rate, self.step, || self.gradient_length(&total));
+        self.state.step += 1;
+        let step = self.state.step;
+        let adam = self.rules.adam(learning_rate, step, || self.gradient_length(&total));
         self.update(adam, &total);
-        if let Some(lookahead) = &mut self.lookahead
-            && self.step.is_multiple_of(SYNC_PERIOD)
+        let TrainingState { net, factored, lookahead, .. } = &mut self.state;
+        if let Some(lookahead) = lookahead
+            && step.is_multiple_of(SYNC_PERIOD)
         {
-            let limits = RowLimits::new(&self.net.shape, &self.scheme);
-            lookahead.synchronise(&mut self.net, self.factored.as_mut(), limits);
+            let limits = RowLimits::new(&net.shape, &self.rules.scheme);
+            lookahead.synchronise(net, factored.as_mut(), limits);
             self.rows.take();
         }
         Ok(sums)
     }
 
-    /// The losses of a batch, summed and each, without a step; adds the neurons' activity.
+    /// See [`Trainer::evaluate`].
     pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> (Sums, SampleLosses) {
-        let Model { net, scheme, loss, optimisation, rows, pool, .. } = self;
+        let CpuTrainer { state, rules, rows, pool, .. } = self;
+        let net = &state.net;
         let rows = rows.get_or_init(|| pool.install(|| Rows::copied(&net.ft_weights, net.shape.row_len())));
-        let pass = ShardPass::new(net, rows, scheme, loss, optimisation.sparsity, self.back_end);
+        let pass = ShardPass::new(net, rows, rules, self.back_end);
         let samples: Vec<u32> = (0..batch.samples as u32).collect();
         let evaluated: Vec<(Sums, SampleLosses, Activity)> = self.pool.install(|| {
             let shards = samples.par_chunks(samples_per_shard(batch));
@@ -231,43 +172,10 @@ impl Model {
         (sums, each)
     }
 
-    /// The constants of a step. `length` computes the gradient's length and is called only if long gradients are scaled
-    /// down.
-    pub fn adam(&self, learning_rate: f64, step: u64, length: impl FnOnce() -> f64) -> Adam {
-        let Optimisation { optimiser, weight_decay, gradient_clip, .. } = self.optimisation;
-        let scale = gradient_clip.map_or(1.0, |longest| (longest / length()).min(1.0));
-        Adam::new(optimiser, weight_decay, learning_rate, step).scaled(scale as f32)
-    }
-
-    /// Parameters that a training sample has reached: all but the rows of features that were active in no sample. Adam's
-    /// second moments of such a row are still zero; those of other rows sum squares of gradients.
-    #[must_use]
-    pub fn trained_parameters(&self) -> u64 {
-        let row = self.net.shape.row_len();
-        let rows = self.second_moments.ft_weights.chunks_exact(row);
-        let untouched = rows.filter(|moments| moments.iter().all(|moment| *moment == 0.0)).count();
-        self.net.parameters() - (untouched * row) as u64
-    }
-
-    #[must_use]
-    pub const fn scheme(&self) -> &Scheme {
-        &self.scheme
-    }
-
-    #[must_use]
-    pub const fn sparsity(&self) -> f64 {
-        self.optimisation.sparsity
-    }
-
-    #[must_use]
-    pub const fn loss(&self) -> &Loss {
-        &self.loss
-    }
-
     /// √Σ g² over the network's parameters, factors merged.
     fn gradient_length(&self, total: &ShardGradients) -> f64 {
         let square = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
-        let features = 0..self.net.shape.features as usize;
+        let features = 0..self.state.net.shape.features as usize;
         let row = |feature| self.gradients.row(feature).map_or(0.0, square);
         let rows: Vec<f64> = self.pool.install(|| features.into_par_iter().map(row).collect());
         let layers: f64 = total.layers.iter().map(|values| square(values)).sum();
@@ -275,8 +183,10 @@ impl Model {
     }
 
     fn update(&mut self, adam: Adam, total: &ShardGradients) {
-        let Model { net, factored, first_moments, second_moments, scheme, pool, gradients, rows, .. } = self;
-        let (width, limits) = (net.shape.row_len(), RowLimits::new(&net.shape, scheme));
+        let CpuTrainer { state, rules, pool, gradients, rows, .. } = self;
+        let TrainingState { net, factored, first_moments, second_moments, .. } = state;
+        let width = net.shape.row_len();
+        let limits = RowLimits::new(&net.shape, &rules.scheme);
         let Some(padded_rows) = rows.get_mut() else { return };
         pool.install(|| {
             if let Some(factored) = factored {
@@ -304,7 +214,7 @@ impl Model {
                 }
             });
         });
-        let rules = update_rules(&net.shape, scheme);
+        let rules = rules.updates(&net.shape);
         let gradients = std::iter::once(&total.ft_biases).chain(&total.layers);
         let moments = first_moments.tensors_mut().into_iter().zip(second_moments.tensors_mut());
         let all = net.tensors_mut().into_iter().zip(moments).zip(rules).skip(1).zip(gradients);
@@ -312,6 +222,24 @@ impl Model {
             let adam = if rule.decays { adam } else { adam.without_decay() };
             adam.update(ParameterSlice { parameters, first, second }, gradient, rule.limit as f32);
         }
+    }
+}
+
+impl Trainer for CpuTrainer {
+    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
+        CpuTrainer::train(self, batches, learning_rate)
+    }
+
+    fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
+        Ok(CpuTrainer::evaluate(self, batch, activity))
+    }
+
+    fn step(&self) -> u64 {
+        self.state.step
+    }
+
+    fn state(&mut self) -> Result<&TrainingState, TrainError> {
+        Ok(&self.state)
     }
 }
 
@@ -324,35 +252,5 @@ fn with_workspace<T>(workspaces: &Mutex<Vec<Workspace>>, work: impl FnOnce(&mut 
     result
 }
 
-/// How an array of the network is updated.
-#[derive(Copy, Clone, Debug)]
-pub struct UpdateRule {
-    /// Values are clamped to ± this.
-    pub limit: f64,
-    /// Whether weight decay applies.
-    pub decays: bool,
-    /// Rows may have narrower limits.
-    pub rows: Option<RowLimits>,
-    /// Forward, values are rounded to multiples of 1 / this; `None`: they are not rounded.
-    pub grid: Option<f64>,
-}
-
-/// The rule of every array, in the order of [`Shape::tensors`]: weights and biases in turn.
-pub fn update_rules(shape: &Shape, scheme: &Scheme) -> Vec<UpdateRule> {
-    let limits = scheme.limits();
-    let weights = |limit, scale| UpdateRule { limit, decays: true, grid: Some(scale), rows: None };
-    let biases = |limit| UpdateRule { limit, decays: false, grid: None, rows: None };
-    let rows = Some(RowLimits::new(shape, scheme));
-    let limit = limits.feature_transformer;
-    let ft = [UpdateRule { rows, grid: None, ..weights(limit, 1.0) }, biases(limit)];
-    let stack = || {
-        (0..=shape.hidden.len()).flat_map(|index| match index == shape.hidden.len() {
-            true => [weights(limits.output, scheme.output_weight_scale()), biases(f64::INFINITY)],
-            false => [weights(limits.hidden[index], scheme.hidden_weight_scale(index)), biases(f64::INFINITY)],
-        })
-    };
-    ft.into_iter().chain((0..shape.buckets.count).flat_map(|_| stack())).collect()
-}
-
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

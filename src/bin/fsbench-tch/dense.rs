@@ -1,8 +1,7 @@
-//! The dense layers of every bucket, as libtorch tensors: on a device, and in tests of our own ([`super::stack`]).
+//! The dense layers of every bucket as tensors.
 
+use fsbench::net::{Activation, FloatNet, Scheme, Shape};
 use tch::{TchError, Tensor};
-
-use crate::net::{Activation, FloatNet, Scheme, Shape};
 
 /// The input of the dense layers, sorted by bucket.
 pub struct DenseInput<'a> {

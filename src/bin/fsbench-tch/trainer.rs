@@ -1,20 +1,20 @@
-//! A model in training as tensors on a device. It takes the same steps as [`Model`], by embedding bags and automatic
-//! differentiation, up to rounding: a device adds in its own order.
+//! A network in training as tensors on a device. It takes the same steps as the library's kernels, by embedding bags and
+//! automatic differentiation, up to rounding: a device adds in its own order.
 
+use fsbench::features::Factors;
+use fsbench::train::TrainError;
+use fsbench::train::trainer::{
+    ALPHA, ActiveFeatures, Activity, Adam, Batch, SYNC_PERIOD, SampleLosses, Sums, Trainer, TrainingRules,
+    TrainingState, UpdateRule, WeightedBatch, explain_losses, saturation,
+};
 use tch::{Device, Kind, TchError, Tensor};
 
-use super::super::accumulators;
-use super::super::activity::Activity;
-use super::super::adam::{Adam, TensorParameters};
-use super::super::batch::{ActiveFeatures, Batch};
-use super::super::dense::{DenseInput, DenseLayers, activate};
-use super::super::lookahead::{ALPHA, SYNC_PERIOD};
-use super::super::loss::Losses;
-use super::super::memory::{copy_values, with_values};
-use super::super::model::{Model, SampleLosses, Sums, UpdateRule, WeightedBatch, update_rules};
-use super::super::shard::{BucketOrder, losses, minimised_loss};
-use super::super::{TrainError, divergence, threads};
-use crate::features::Factors;
+use crate::adam::{self, TensorParameters};
+use crate::bucket_order::BucketOrder;
+use crate::dense::{DenseInput, DenseLayers, activate};
+use crate::loss::{self, Losses, losses_of, minimised_loss};
+use crate::tensor_values::{copy_values, with_values};
+use crate::torch_error;
 
 /// A parameter with its moments.
 struct Parameter {
@@ -26,10 +26,11 @@ struct Parameter {
     rule: UpdateRule,
 }
 
-/// A model in training on a device.
-pub struct DeviceModel {
-    /// The settings, and the state at the last [`DeviceModel::download`].
-    model: Model,
+/// A network in training on a device.
+pub struct TchTrainer {
+    /// As of the last [`TchTrainer::download`].
+    state: TrainingState,
+    rules: TrainingRules,
     device: Device,
     step: u64,
     /// In the order of the network's tensors; with factors, the first holds the features' own rows.
@@ -74,17 +75,19 @@ impl IndexLists {
 
 /// The result of a forward pass.
 struct ForwardPass {
-    sums: Sums,
     losses: Losses,
     /// The activated accumulators.
     activations: Tensor,
 }
 
-impl DeviceModel {
+impl TchTrainer {
     /// # Errors
     /// When libtorch fails.
-    pub fn new(model: Model, device: Device) -> Result<DeviceModel, TrainError> {
-        threads::use_one_thread();
+    pub fn new(state: TrainingState, rules: TrainingRules, device: Device) -> Result<TchTrainer, TrainError> {
+        TchTrainer::uploaded(state, rules, device).map_err(torch_error)
+    }
+
+    fn uploaded(state: TrainingState, rules: TrainingRules, device: Device) -> Result<TchTrainer, TchError> {
         let upload = |values: &[f32], dimensions: &[usize]| -> Result<Tensor, TchError> {
             let size: Vec<i64> = dimensions.iter().map(|size| *size as i64).collect();
             Tensor::f_from_slice(values)?.f_view(&size[..])?.f_to_device(device)
@@ -92,13 +95,13 @@ impl DeviceModel {
         let leaf = |values: &[f32], dimensions: &[usize]| {
             Ok::<_, TchError>(upload(values, dimensions)?.set_requires_grad(true))
         };
-        let rules = update_rules(&model.net.shape, model.scheme());
+        let updates = rules.updates(&state.net.shape);
         let mut parameters = Vec::new();
         let arrays =
-            model.net.tensors().into_iter().zip(model.first_moments.tensors()).zip(model.second_moments.tensors());
-        let slow = model.lookahead.as_ref().map(|lookahead| lookahead.net.tensors());
-        for (number, (((values, first), second), (_, size))) in arrays.zip(model.net.shape.tensors()).enumerate() {
-            let values = match (&model.factored, number) {
+            state.net.tensors().into_iter().zip(state.first_moments.tensors()).zip(state.second_moments.tensors());
+        let slow = state.lookahead.as_ref().map(|lookahead| lookahead.net.tensors());
+        for (number, (((values, first), second), (_, size))) in arrays.zip(state.net.shape.tensors()).enumerate() {
+            let values = match (&state.factored, number) {
                 (Some(factored), 0) => &factored.own[..],
                 _ => values,
             };
@@ -107,115 +110,86 @@ impl DeviceModel {
                 first_moment: upload(first, &size)?,
                 second_moment: upload(second, &size)?,
                 slow: slow.as_ref().map(|slow| upload(slow[number], &size)).transpose()?,
-                rule: rules[number],
+                rule: updates[number],
             });
         }
-        let virtual_rows = model.factored.as_ref().map(|factored| -> Result<_, TchError> {
-            let row = model.net.shape.row_len();
+        let virtual_rows = state.factored.as_ref().map(|factored| -> Result<_, TchError> {
+            let row = state.net.shape.row_len();
             let size = [factored.virtual_rows.len() / row, row];
-            let slow = model.lookahead.as_ref().map(|lookahead| upload(&lookahead.virtual_rows, &size)).transpose()?;
+            let slow = state.lookahead.as_ref().map(|lookahead| upload(&lookahead.virtual_rows, &size)).transpose()?;
             let parameter = Parameter {
                 value: leaf(&factored.virtual_rows, &size)?,
                 first_moment: upload(&factored.first_moments, &size)?,
                 second_moment: upload(&factored.second_moments, &size)?,
                 slow,
-                rule: rules[0],
+                rule: updates[0],
             };
-            Ok((parameter, IndexLists::of_virtual_inputs(factored.factors(), model.net.shape.features, device)?))
+            Ok((parameter, IndexLists::of_virtual_inputs(factored.factors(), state.net.shape.features, device)?))
         });
         let virtual_rows = virtual_rows.transpose()?;
-        Ok(DeviceModel { step: model.step, model, device, parameters, virtual_rows })
+        Ok(TchTrainer { step: state.step, state, rules, device, parameters, virtual_rows })
     }
 
-    /// See [`Model::train`].
-    ///
-    /// # Errors
-    /// See [`Model`].
-    pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
-        threads::use_one_thread();
+    /// The gradients of the batches' weighted losses, and each batch's losses.
+    fn backward(&self, batches: &[WeightedBatch<'_>]) -> Result<Vec<Sums>, TchError> {
         let mut all_sums = Vec::with_capacity(batches.len());
         for WeightedBatch { batch, weight } in batches {
-            let ForwardPass { sums, losses, activations } = self.forward(batch)?;
-            minimised_loss(&losses.each, &activations, self.model.sparsity(), batch, *weight)?.f_backward()?;
-            all_sums.push(sums);
+            let ForwardPass { losses, activations } = self.forward(batch)?;
+            let sparsity = self.rules.optimisation.sparsity;
+            minimised_loss(&losses.each, &activations, sparsity, batch, *weight)?.f_backward()?;
+            all_sums.push(loss::sums(&losses)?);
         }
-        let losses: Vec<f64> = all_sums.iter().map(Sums::mean_loss).collect();
-        let every_parameter = || self.parameters.iter().chain(self.virtual_rows.iter().map(|(parameter, _)| parameter));
-        let squared_length = |parameter: &Parameter| parameter.gradient()?.f_square()?.f_sum(Kind::Double);
-        // The gradient's length counts the network's own parameters, without virtual rows.
-        let squares = self.parameters.iter().map(squared_length).collect::<Result<Vec<_>, TchError>>()?;
-        let length = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_double_value(&[])?.sqrt();
-        if !length.is_finite() || losses.iter().any(|loss| !loss.is_finite()) {
-            for parameter in every_parameter() {
-                let _ = parameter.gradient()?.f_zero_()?;
-            }
-            let step = self.step + 1;
-            let cause = divergence::explain_losses(&self.download()?.net, batches, &losses);
-            return Err(TrainError::NotFinite { step, cause, learning_rate });
-        }
-        self.step += 1;
-        let adam = self.model.adam(learning_rate, self.step, || length);
-        let synchronise = self.step.is_multiple_of(SYNC_PERIOD);
-        tch::no_grad(|| {
-            let virtual_rows = self.virtual_rows.iter_mut().map(|(parameter, _)| parameter);
-            let mut all = self.parameters.iter_mut().chain(virtual_rows);
-            all.try_for_each(|parameter| parameter.update(adam, synchronise))?;
-            let own = &self.parameters[0];
-            match own.rule.rows {
-                // Of a sum with virtual rows, the sum is clamped.
-                Some(rows) if self.virtual_rows.is_none() => rows.clamp_narrow_tensor(&own.value),
-                _ => Ok(()),
-            }
-        })?;
         Ok(all_sums)
     }
 
-    /// See [`Model::evaluate`].
-    ///
-    /// # Errors
-    /// See [`Model`].
-    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
-        threads::use_one_thread();
-        tch::no_grad(|| {
-            let ForwardPass { sums, losses, activations } = self.forward(batch)?;
-            let shape = &self.model.net.shape;
-            let width = shape.activation.outputs(shape.l1);
-            let saturation = accumulators::saturation(shape.activation, self.model.scheme());
-            with_values(&activations, |values| activity.count(values.chunks_exact(2 * width), width, saturation))?;
-            Ok((sums, losses.copied()?))
-        })
+    /// The gradient's length. It counts the network's own parameters, without virtual rows.
+    fn gradient_length(&self) -> Result<f64, TchError> {
+        let mut squares = Vec::with_capacity(self.parameters.len());
+        for parameter in &self.parameters {
+            squares.push(parameter.gradient()?.f_square()?.f_sum(Kind::Double)?);
+        }
+        Ok(Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_double_value(&[])?.sqrt())
     }
 
-    #[must_use]
-    pub fn step(&self) -> u64 {
-        self.step
+    fn clear_gradients(&self) -> Result<(), TchError> {
+        for parameter in self.parameters.iter().chain(self.virtual_rows.iter().map(|(parameter, _)| parameter)) {
+            let _ = parameter.gradient()?.f_zero_()?;
+        }
+        Ok(())
     }
 
-    /// The model, with its state copied from the device.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn download(&mut self) -> Result<&Model, TrainError> {
-        threads::use_one_thread();
+    fn update(&mut self, adam: Adam, synchronise: bool) -> Result<(), TchError> {
+        for parameter in &mut self.parameters {
+            parameter.update(adam, synchronise)?;
+        }
+        if let Some((parameter, _)) = &mut self.virtual_rows {
+            return parameter.update(adam, synchronise);
+        }
+        // Of a sum with virtual rows, the sum is clamped.
+        self.parameters[0].clamp_narrow(&self.parameters[0].value)
+    }
+
+    /// Copies the state from the device.
+    fn download(&mut self) -> Result<&TrainingState, TchError> {
         let merged = self.merged_rows()?;
-        let model = &mut self.model;
-        model.step = self.step;
-        let arrays = model.net.tensors_mut().into_iter().zip(model.first_moments.tensors_mut());
+        let state = &mut self.state;
+        state.step = self.step;
+        let arrays = state.net.tensors_mut().into_iter().zip(state.first_moments.tensors_mut());
         for ((parameter, (values, first)), second) in
-            self.parameters.iter().zip(arrays).zip(model.second_moments.tensors_mut())
+            self.parameters.iter().zip(arrays).zip(state.second_moments.tensors_mut())
         {
             copy_values(&parameter.value, values)?;
             copy_values(&parameter.first_moment, first)?;
             copy_values(&parameter.second_moment, second)?;
         }
-        copy_values(&merged, &mut model.net.ft_weights)?;
-        if let (Some(factored), Some((parameter, _))) = (&mut model.factored, &self.virtual_rows) {
+        copy_values(&merged, &mut state.net.ft_weights)?;
+        if let (Some(factored), Some((parameter, _))) = (&mut state.factored, &self.virtual_rows) {
             copy_values(&self.parameters[0].value, &mut factored.own)?;
             copy_values(&parameter.value, &mut factored.virtual_rows)?;
             copy_values(&parameter.first_moment, &mut factored.first_moments)?;
             copy_values(&parameter.second_moment, &mut factored.second_moments)?;
         }
-        if let Some(lookahead) = &mut model.lookahead {
+        if let Some(lookahead) = &mut state.lookahead {
             for (parameter, values) in self.parameters.iter().zip(lookahead.net.tensors_mut()) {
                 parameter.slow.as_ref().map(|slow| copy_values(slow, values)).transpose()?;
             }
@@ -223,7 +197,7 @@ impl DeviceModel {
                 copy_values(rows, &mut lookahead.virtual_rows)?;
             }
         }
-        Ok(&self.model)
+        Ok(&self.state)
     }
 
     /// The feature transformer's rows, factors merged.
@@ -237,7 +211,7 @@ impl DeviceModel {
                 let limit = own.rule.limit;
                 let excess = tch::no_grad(|| {
                     let clamped = sums.f_clamp(-limit, limit)?;
-                    own.rule.rows.map_or(Ok(()), |rows| rows.clamp_narrow_tensor(&clamped))?;
+                    own.clamp_narrow(&clamped)?;
                     clamped.f_sub(&sums)
                 })?;
                 sums.f_add(&excess)
@@ -245,16 +219,17 @@ impl DeviceModel {
         }
     }
 
-    fn forward(&self, batch: &Batch<'_>) -> Result<ForwardPass, TrainError> {
-        let (shape, scheme) = (&self.model.net.shape, self.model.scheme());
+    fn forward(&self, batch: &Batch<'_>) -> Result<ForwardPass, TchError> {
+        let shape = &self.state.net.shape;
+        let scheme = &self.rules.scheme;
         let l1 = shape.l1 as i64;
-        let order = BucketOrder::new(batch, &(0..batch.samples), shape.buckets);
+        let order = BucketOrder::new(batch, shape.buckets);
         let table = self.merged_rows()?;
         let mut sides = Vec::with_capacity(2);
         for active in batch.active {
             sides.push(IndexLists::of_features(active, self.device)?.sum_rows(&table)?);
         }
-        let activated = |side: &Tensor| -> Result<Tensor, TchError> {
+        let activated = |side: &Tensor| {
             let neurons = side.f_narrow(1, 0, l1)?.f_add(&self.parameters[1].value)?;
             activate(shape.activation, &neurons, scheme.accumulator_product_scale())
         };
@@ -292,28 +267,77 @@ impl DeviceModel {
             Ok((rounded, pair[1].value.shallow_clone()))
         });
         let layers = layers.collect::<Result<Vec<_>, TchError>>()?;
-        let dense = DenseLayers::from_tensors(&self.model.net, layers, scheme);
+        let dense = DenseLayers::from_tensors(&self.state.net, layers, scheme);
         let out =
             dense.forward(&DenseInput { activations: &activations, psqt: psqt.as_ref(), counts: &order.counts })?;
-        let (sums, losses) = losses(self.model.loss(), &order.restore(out)?, batch.labels, batch.samples)?;
-        Ok(ForwardPass { sums, losses, activations })
+        let losses = losses_of(&self.rules.loss, &order.restore(out)?, batch.labels)?;
+        Ok(ForwardPass { losses, activations })
+    }
+}
+
+impl Trainer for TchTrainer {
+    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
+        let sums = self.backward(batches).map_err(torch_error)?;
+        let losses: Vec<f64> = sums.iter().map(Sums::mean_loss).collect();
+        let length = self.gradient_length().map_err(torch_error)?;
+        if !length.is_finite() || losses.iter().any(|loss| !loss.is_finite()) {
+            self.clear_gradients().map_err(torch_error)?;
+            let step = self.step + 1;
+            let cause = explain_losses(&self.state()?.net, batches, &losses);
+            return Err(TrainError::NotFinite { step, cause, learning_rate });
+        }
+        self.step += 1;
+        let adam = self.rules.adam(learning_rate, self.step, || length);
+        let synchronise = self.step.is_multiple_of(SYNC_PERIOD);
+        tch::no_grad(|| self.update(adam, synchronise)).map_err(torch_error)?;
+        Ok(sums)
+    }
+
+    fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
+        let shape = &self.state.net.shape;
+        let width = shape.activation.outputs(shape.l1);
+        let saturation = saturation(shape.activation, &self.rules.scheme);
+        let evaluate = || {
+            let ForwardPass { losses, activations } = self.forward(batch)?;
+            with_values(&activations, |values| activity.count(values.chunks_exact(2 * width), width, saturation))?;
+            Ok((loss::sums(&losses)?, losses.copied()?))
+        };
+        tch::no_grad(evaluate).map_err(torch_error)
+    }
+
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn state(&mut self) -> Result<&TrainingState, TrainError> {
+        self.download().map_err(torch_error)
     }
 }
 
 impl Parameter {
+    /// Clamps the neurons' weights of narrow rows; `rows` are this parameter's, or sums of them: [features, columns].
+    fn clamp_narrow(&self, rows: &Tensor) -> Result<(), TchError> {
+        if let Some(limits) = self.rule.rows.filter(|limits| limits.narrow_rows > 0) {
+            let limit = f64::from(limits.narrow);
+            let narrow = rows.f_narrow(0, 0, limits.narrow_rows as i64)?;
+            let _ = narrow.f_narrow(1, 0, limits.neurons as i64)?.f_clamp_(-limit, limit)?;
+        }
+        Ok(())
+    }
+
     /// The gradient; zero before the first one, as for the layers of a bucket without positions.
     fn gradient(&self) -> Result<Tensor, TchError> {
         let gradient = self.value.f_grad()?;
         if gradient.defined() { Ok(gradient) } else { self.value.f_detach()?.f_zeros_like() }
     }
 
-    /// See [`Adam::update`]. Clears the gradient; `synchronise` says whether Lookahead's weights meet.
+    /// See [`adam::update`]. Clears the gradient; `synchronise` says whether Lookahead's weights meet.
     fn update(&mut self, adam: Adam, synchronise: bool) -> Result<(), TchError> {
         let adam = if self.rule.decays { adam } else { adam.without_decay() };
         let mut gradient = self.gradient()?;
         let Parameter { value, first_moment, second_moment, .. } = self;
         let slice = TensorParameters { parameters: value, first: first_moment, second: second_moment };
-        adam.update_tensors(slice, &gradient, self.rule.limit)?;
+        adam::update(adam, slice, &gradient, self.rule.limit)?;
         let _ = gradient.f_zero_()?;
         if let Some(slow) = self.slow.as_mut().filter(|_| synchronise) {
             let _ = slow.f_lerp_(&self.value, f64::from(ALPHA))?;
@@ -322,6 +346,3 @@ impl Parameter {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,95 @@
+//! `fsbench-tch`: trains with libtorch, on the CPU or a GPU. `fsbench` starts it (`fsbench train --trainer tch`); what the
+//! two say to each other is in `src/train/tch_program`. Only the modules of this program name libtorch.
+
+mod adam;
+mod bucket_order;
+mod cuda;
+mod dense;
+mod device;
+mod loss;
+mod tensor_values;
+mod trainer;
+
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fsbench::VERSION;
+use fsbench::train::tch_program::{NAME, answer};
+use fsbench::train::trainer::{MakeTrainer, TrainerSetup};
+use fsbench::train::{TrainConfig, TrainError};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use tch::{Device, TchError};
+
+use trainer::TchTrainer;
+
+const HELP: &str = "Trains a network with libtorch. `fsbench train --trainer tch` and `--device cuda` start it.\n\n\
+    Standard input: the run as one line of JSON; its end stops the run.\n\
+    Standard output: the run's events, a line of JSON each.";
+
+/// The exit status of a run that was stopped, as after SIGINT.
+const STOPPED: u8 = 130;
+
+fn main() -> ExitCode {
+    let text = match std::env::args().nth(1).as_deref() {
+        None if !io::stdin().is_terminal() => return run(),
+        Some("--version" | "-V") => format!("{NAME} {VERSION}"),
+        _ => format!("{NAME} {VERSION}\n{HELP}"),
+    };
+    match writeln!(io::stdout(), "{text}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run() -> ExitCode {
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Err(error) = stop_on_signals(&stop) {
+        let _ = writeln!(io::stderr(), "{NAME}: cannot handle signals: {error}");
+    }
+    let input = BufReader::new(io::stdin());
+    match answer(input, &mut io::stdout(), &stop, &mut choose_trainer) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(TrainError::Interrupted { .. } | TrainError::Stopped) => ExitCode::from(STOPPED),
+        Err(error) if error.is_request() => ExitCode::from(2),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The first signal stops the run, a second one ends the process.
+fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(stop))?;
+        flag::register(signal, Arc::clone(stop))?;
+    }
+    Ok(())
+}
+
+fn choose_trainer(config: &TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> {
+    let device = device::choose(config.settings.device)?;
+    Ok(Box::new(move |setup: TrainerSetup<'_>| {
+        if device == Device::Cpu {
+            use_threads(setup.threads);
+        }
+        Ok(Box::new(TchTrainer::new(setup.state, setup.rules, device)?))
+    }))
+}
+
+/// Sets the number of threads that libtorch's calls of this thread use.
+fn use_threads(threads: usize) {
+    // The first query initialises a thread's setting from the process's; it must not happen later.
+    let _ = tch::get_num_threads();
+    tch::set_num_threads(threads as i32);
+}
+
+/// libtorch's error as a run's.
+#[allow(clippy::needless_pass_by_value, reason = "an argument of map_err")]
+fn torch_error(error: TchError) -> TrainError {
+    TrainError::Device { library: "libtorch", why: error.to_string() }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, clippy::panic, reason = "tests")]
+mod tests;

@@ -1,0 +1,70 @@
+//! Both trainers on the same batches: the first step's loss and gradients, and the losses of two hundred steps.
+
+use super::*;
+use fsbench::net::{Activation, OutputBuckets};
+
+const STEPS: u64 = 200;
+const RATE: f64 = 1e-3;
+
+/// Bounds of the relative difference of two trainers.
+const FIRST_STEP: f64 = 1e-5;
+const EVERY_STEP: f64 = 1e-3;
+
+fn check(method: Method, shape: &Shape) {
+    let optimisation = Optimisation::default();
+    let mut ours = kernels(spread(shape), None, optimisation);
+    let mut theirs = tensors(spread(shape), None, optimisation);
+    for number in 0..STEPS {
+        let samples = RandomSamples::new(method, 512, number);
+        let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
+        let a = ours.train(&batches, RATE).expect("a step")[0].mean_loss();
+        let b = theirs.train(&batches, RATE).expect("a step")[0].mean_loss();
+        let bound = if number == 0 { FIRST_STEP } else { EVERY_STEP };
+        assert!((a - b).abs() <= bound * a, "{method:?} {shape}, step {number}: {a} {b}");
+        if number == 0 {
+            compare_gradients(&mut ours, &mut theirs, &format!("{method:?} {shape}"));
+        }
+    }
+}
+
+/// After a first step Adam's first moment is a tenth of the gradient.
+fn compare_gradients(ours: &mut CpuTrainer, theirs: &mut TchTrainer, what: &str) {
+    let ours = Trainer::state(ours).expect("in memory");
+    let theirs = theirs.state().expect("copied");
+    let names = ours.net.shape.tensors().into_iter().map(|(name, _)| name);
+    let pairs = ours.first_moments.tensors().into_iter().zip(theirs.first_moments.tensors());
+    for (name, (a, b)) in names.zip(pairs) {
+        let off = distance(a, b);
+        assert!(length(a) > 0.0, "{what}: {name} has no gradient");
+        assert!(off <= FIRST_STEP * length(a), "{what}: {name} is {off} off of {}", length(a));
+    }
+}
+
+#[test]
+fn a_plain_shape() {
+    let shape = Shape::plain(FEATURES, 16, vec![8, 4]);
+    check(Method::Eval, &shape);
+    check(Method::Pqr, &shape);
+}
+
+#[test]
+fn a_shape_without_hidden_layers() {
+    let shape = Shape { activation: Activation::Screlu, ..Shape::plain(FEATURES, 24, vec![]) };
+    check(Method::Eval, &shape);
+    check(Method::Pqr, &shape);
+}
+
+#[test]
+fn a_shape_with_every_option() {
+    let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
+    let shape = Shape {
+        activation: Activation::Pairwise,
+        hidden_activation: Activation::Dual,
+        skip: true,
+        psqt: true,
+        buckets,
+        ..Shape::plain(FEATURES, 32, vec![8, 4])
+    };
+    check(Method::Eval, &shape);
+    check(Method::Pqr, &shape);
+}

@@ -1,0 +1,133 @@
+//! The program `fsbench-tch`, which trains with libtorch: how it is found and what it and `fsbench` say to each other.
+//!
+//! `fsbench` starts it with pipes as standard input and output, and reads events from its output, one JSON document a line
+//! ([`Event`]). The first says which version answers. Then `fsbench` writes one JSON document, the [`Request`], on one
+//! line, and leaves the input open. Its end means that the run shall stop: the program saves a checkpoint and says so. It
+//! runs the same loop as `fsbench` ([`TrainingRun::train_with`](super::TrainingRun::train_with)) and reads the same
+//! batches from a samples service that it starts itself.
+
+mod answer;
+mod ask;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{EpochMetrics, RunOverview, StepMetrics, TrainConfig, TrainOutcome};
+
+pub use answer::{ChooseTrainer, answer};
+pub(super) use ask::train;
+
+/// The program's name.
+pub const NAME: &str = "fsbench-tch";
+
+/// A run to be done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub config: TrainConfig,
+    pub folder: PathBuf,
+    pub resume: bool,
+    pub force: bool,
+    /// The program that serves samples.
+    pub service: PathBuf,
+    /// Seconds between two checkpoints within an epoch.
+    pub checkpoint_every: f64,
+}
+
+/// What happens in a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The first event.
+    Ready {
+        version: String,
+    },
+    Note {
+        text: String,
+    },
+    Started(RunOverview),
+    Stepped(StepMetrics),
+    Validating {
+        epoch: u32,
+    },
+    FinishedEpoch(EpochMetrics),
+    /// The run is finished. The last event, as is [`Event::Failed`].
+    Finished {
+        outcome: Box<TrainOutcome>,
+    },
+    Failed {
+        cause: Cause,
+        message: String,
+    },
+}
+
+/// Why a run ended without an outcome.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Cause {
+    /// The request was wrong.
+    Request,
+    /// The work failed.
+    Work,
+    /// Stopped before there was a state worth saving.
+    Stopped,
+    /// Stopped; its state is saved.
+    Interrupted { step: u64 },
+}
+
+/// Failures of the program.
+#[derive(Debug, Error)]
+pub enum TchError {
+    #[error(
+        "tch trains by the program {NAME}, which is neither in {} nor on PATH; build it with libtorch \
+         (scripts/setup.sh, then cargo build --release --features tch), or train on the CPU with --trainer kernels",
+        folder.display()
+    )]
+    Missing { folder: PathBuf },
+    #[error("cannot start {}: {source}", program.display())]
+    Start { program: PathBuf, source: std::io::Error },
+    #[error(
+        "{} is of version {found}, this program of {own}; build both from one commit: cargo build --release --features tch",
+        program.display()
+    )]
+    Version { program: PathBuf, found: String, own: &'static str },
+    #[error("{} does not speak as {NAME} does: {why}", program.display())]
+    Foreign { program: PathBuf, why: String },
+    #[error("{} ended without a result ({status}); its messages are above. `--resume` continues the run", program.display())]
+    Died { program: PathBuf, status: ExitStatus },
+    /// As the program said it.
+    #[error("{message}")]
+    Failed { message: String, is_request: bool },
+}
+
+impl TchError {
+    /// Whether the request was wrong, as opposed to work that failed.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        match self {
+            TchError::Missing { .. } | TchError::Version { .. } | TchError::Foreign { .. } => true,
+            TchError::Start { .. } | TchError::Died { .. } => false,
+            TchError::Failed { is_request, .. } => *is_request,
+        }
+    }
+}
+
+/// The program: beside `fsbench`, else on PATH.
+///
+/// # Errors
+/// If it is in neither place.
+pub fn find(fsbench: &Path) -> Result<PathBuf, TchError> {
+    let beside = fsbench.with_file_name(NAME);
+    if beside.is_file() {
+        return Ok(beside);
+    }
+    for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
+        let program = folder.join(NAME);
+        if program.is_file() {
+            return Ok(program);
+        }
+    }
+    Err(TchError::Missing { folder: fsbench.parent().unwrap_or(Path::new(".")).to_path_buf() })
+}

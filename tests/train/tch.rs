@@ -1,0 +1,123 @@
+//! `--trainer tch`: the program `fsbench-tch` as `fsbench` finds, starts and ends it. Where it was built, real runs too.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Output;
+
+use super::fixture::{PROGRAM, Workspace, error_of};
+
+#[cfg(feature = "tch")]
+mod real;
+
+/// `fsbench` in a folder of its own, and perhaps a shell script as `fsbench-tch` on PATH.
+struct Installed {
+    workspace: Workspace,
+}
+
+impl Installed {
+    fn new(script: Option<&str>) -> Installed {
+        let workspace = Workspace::new();
+        for folder in ["alone", "on-path"] {
+            fs::create_dir(workspace.path(folder)).expect("a folder");
+        }
+        let program = workspace.path("alone/fsbench");
+        if fs::hard_link(PROGRAM, &program).is_err() {
+            fs::copy(PROGRAM, &program).expect("copied");
+        }
+        if let Some(script) = script {
+            let path = workspace.path("on-path/fsbench-tch");
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+        }
+        Installed { workspace }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.workspace.path(name)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = std::process::Command::new(self.path("alone/fsbench"));
+        command.args(arguments).current_dir(self.path("")).env("FSBENCH_CACHE", self.path("cache"));
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.path("on-path").display()));
+        command.output().expect("runs")
+    }
+
+    fn train(&self) -> Output {
+        self.run(&["train", "piece", "--trainer", "tch", "--data", "games.pgn", "--out", "run"])
+    }
+
+    /// The exit status of a training, whose message has all of `words`.
+    fn fails(&self, status: i32, words: &[&str]) {
+        let output = self.train();
+        let text = error_of(&output);
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        for word in words {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    }
+}
+
+/// A script that says which version it is and reads its run, then goes on with `rest`.
+fn ready(version: &str, rest: &str) -> String {
+    format!("echo '{{\"event\":\"ready\",\"version\":\"{version}\"}}'\nread -r run\n{rest}")
+}
+
+#[test]
+fn a_missing_program_is_named() {
+    let installed = Installed::new(None);
+    installed.fails(2, &["fsbench-tch", "neither in", "alone nor on PATH", "--features tch", "--trainer kernels"]);
+    assert!(!installed.path("run").exists());
+    // A GPU is used by the same program.
+    let output = installed.run(&["train", "piece", "--device", "cuda", "--data", "games.pgn", "--out", "run"]);
+    assert!(error_of(&output).contains("neither in"), "{}", error_of(&output));
+    let output = installed.run(&["train", "--device", "cuda", "--trainer", "kernels", "--out", "run"]);
+    assert!(error_of(&output).contains("the kernels train on the CPU"), "{}", error_of(&output));
+}
+
+#[test]
+fn a_program_of_another_commit_is_refused() {
+    let installed = Installed::new(Some(&ready("0.1.0 (another)", "touch asked")));
+    installed.fails(2, &["on-path/fsbench-tch is of version 0.1.0 (another)", fsbench::VERSION, "from one commit"]);
+    assert!(!installed.path("run").exists());
+    Installed::new(Some("echo hello")).fails(2, &["does not speak as fsbench-tch does", "`hello`"]);
+    Installed::new(Some("exit 127")).fails(1, &["ended without a result", "exit status: 127"]);
+}
+
+#[test]
+fn a_killed_program_is_named() {
+    let installed = Installed::new(Some(&ready(fsbench::VERSION, "kill -9 $$")));
+    installed.fails(1, &["on-path/fsbench-tch ended without a result", "SIGKILL", "--resume"]);
+}
+
+/// What the program says of its failure is what `fsbench` says and exits with.
+#[test]
+fn failures_are_passed_on() {
+    let check = |kind: &str, status: i32, message: &str| {
+        let event = format!("echo '{{\"event\":\"failed\",\"cause\":{{\"kind\":{kind}}},\"message\":\"no luck\"}}'");
+        Installed::new(Some(&ready(fsbench::VERSION, &event))).fails(status, &[message]);
+    };
+    check("\"request\"", 2, "error: no luck");
+    check("\"work\"", 1, "error: no luck");
+    check("\"interrupted\",\"step\":7", 1, "interrupted at step 7");
+}
+
+/// A row of an experiment that wants the program where it is missing is refused before anything runs.
+#[test]
+fn an_experiment_needs_its_trainers() {
+    let installed = Installed::new(None);
+    let text = "name = \"two\"\ndata = \"games.pgn\"\nseeds = [1]\n[train]\nl1 = 8\nhidden = []\nbatch_size = 64\n\
+        epochs = 1\nlearning_rate = 0.001\ndecay = 1.0\nvalidation = 0.2\n\
+        [[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
+        [[runs]]\nmethod = \"eval\"\nlabel = \"compact by tch\"\nsets = [\"compact\"]\ntrain = { trainer = \"tch\" }\n";
+    fs::write(installed.path("two.toml"), text).expect("written");
+    let output = installed.run(&["run", "two.toml", "--out", "results"]);
+    let text = error_of(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("the row compact by tch cannot be trained") && text.contains("neither in"), "{text}");
+    assert!(!installed.path("results").exists() && !installed.path("cache").exists());
+    // The other row alone can be done.
+    let output = installed.run(&["run", "two.toml", "--out", "results", "--only", "piece"]);
+    assert!(output.status.success(), "{}", error_of(&output));
+}

@@ -1,0 +1,75 @@
+//! Runs by libtorch on the CPU.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use fsbench::data::Method;
+use fsbench::net::load_float;
+use fsbench::train::{Silent, TrainerChoice, run_dir};
+
+use super::super::common;
+use super::super::fixture::{PROGRAM, Workspace, error_of, same_results, with};
+
+/// Batches, validation and files are the kernels'; losses are, up to rounding.
+#[test]
+fn a_run_is_the_kernels_run_up_to_rounding() {
+    let workspace = Workspace::new();
+    for method in [Method::Eval, Method::Pqr] {
+        let config = workspace.config(method);
+        let by_tch = with(&config, |settings| settings.trainer = Some(TrainerChoice::Tch));
+        let ours = workspace.run(&config, &format!("kernels {}", method.name()), false, &mut Silent).expect("trained");
+        let theirs = workspace.run(&by_tch, &format!("tch {}", method.name()), false, &mut Silent).expect("trained");
+        assert_eq!(
+            (ours.training_samples, ours.validation_samples),
+            (theirs.training_samples, theirs.validation_samples)
+        );
+        assert_eq!((ours.baseline_loss, ours.epochs.len()), (theirs.baseline_loss, theirs.epochs.len()));
+        for (ours, theirs) in ours.epochs.iter().zip(&theirs.epochs) {
+            let near = |a: f64, b: f64| (a - b).abs() < 1e-2 * a;
+            assert!(near(ours.train_loss, theirs.train_loss), "{ours:?} {theirs:?}");
+            assert!(near(ours.validation_loss, theirs.validation_loss), "{ours:?} {theirs:?}");
+        }
+    }
+}
+
+/// A signal saves the state, and the run goes on with it; another trainer may not go on.
+#[test]
+fn an_interrupted_run_goes_on() {
+    let workspace = Workspace::new();
+    let options = ["--trainer", "tch", "--epochs", "30"];
+    let whole = workspace.command("whole", &options).output().expect("runs");
+    assert!(whole.status.success(), "{}", error_of(&whole));
+    let child = common::with_default_signals(&workspace.command("cut", &options), &[]).spawn().expect("runs");
+    let metrics = workspace.path("cut").join(run_dir::METRICS);
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while std::fs::read_to_string(&metrics).unwrap_or_default().lines().count() < 2 {
+        assert!(Instant::now() < deadline, "no epoch ended");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let cut = child.wait_with_output().expect("ends");
+    assert_eq!(cut.status.code(), Some(130), "{}", error_of(&cut));
+    assert!(error_of(&cut).contains("interrupted at step"), "{}", error_of(&cut));
+    let other = workspace.command("cut", &["--epochs", "30", "--resume"]).output().expect("runs");
+    assert_eq!(other.status.code(), Some(2));
+    let text = error_of(&other);
+    assert!(text.contains("trainer is \"tch\" there and \"kernels\" was asked for"), "{text}");
+    let output = workspace.command("cut", &[&options[..], &["--resume"]].concat()).output().expect("runs");
+    assert!(output.status.success(), "{}", error_of(&output));
+    same_results(&workspace, "whole", "cut");
+    load_float(&workspace.path("cut").join(run_dir::CHECKPOINT)).expect("the kernels' format");
+}
+
+/// The program itself needs no libtorch.
+#[cfg(target_os = "linux")]
+#[test]
+fn fsbench_does_not_load_libtorch() {
+    let libraries = |program: &str| {
+        let output = Command::new("ldd").arg(program).output().expect("ldd runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let ours = libraries(PROGRAM);
+    assert!(ours.contains("libc") && !ours.contains("torch"), "{ours}");
+    assert!(libraries(env!("CARGO_BIN_EXE_fsbench-tch")).contains("torch"));
+}
