@@ -5,8 +5,8 @@
 #   scripts/gpu_check.sh PROGRAM DATA [OPTION…]    PROGRAM is fsbench, with fsbench-tch beside it; DATA a binpack or .fsd
 #                                                  file for eval and pqr; options: scripts/gpu_check.py --help
 #
-# The programs may come from another machine: fsbench-tch runs with the libtorch of the PyTorch 2.11 that `python3` imports, or with
-# the one whose folder of libraries FSBENCH_LIBTORCH_CUDA names.
+# The programs may come from another machine: fsbench-tch runs with the libtorch of the PyTorch 2.11 that `python3`
+# imports, or with the one whose folder of libraries FSBENCH_LIBTORCH_CUDA names.
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 
