@@ -24,7 +24,7 @@ const PAGES: [&str; 6] = [
 /// Commands that are not run: a part of their text, and why.
 const LEFT_OUT: [(&str, &str); 13] = [
     ("cargo install", "builds the program again"),
-    ("scripts/quickstart.sh", "fetches and builds; CI compares what it makes with results/quickstart"),
+    ("scripts/quickstart.sh", "fetches and builds; tests/quickstart.rs compares results"),
     ("--engine stockfish", "another program, for minutes; tests of labels and generated games run it"),
     ("uci:stockfish", "another program; tests of matches play against it"),
     ("nn-ad9b42354671.nnue", "a network of another program; tests/openings.rs runs the command"),
@@ -288,4 +288,20 @@ fn links_lead_somewhere() {
         }
     }
     assert!(checked > 20, "{checked}");
+}
+
+/// The files that the map of the code names exist.
+#[test]
+fn the_map_names_existing_files() {
+    let map = fs::read_to_string(root().join("src/README.md")).unwrap();
+    let mut checked = 0;
+    for name in map.split('`').skip(1).step_by(2) {
+        let is_file = name.contains('/') && (name.ends_with(".rs") || name.ends_with(".md"));
+        if is_file {
+            let exists = root().join("src").join(name).is_file() || root().join(name).is_file();
+            assert!(exists, "src/README.md names {name}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "{checked}");
 }
