@@ -29,6 +29,12 @@ impl Activity {
         }
     }
 
+    /// Adds counts by neuron over so many accumulators.
+    pub fn add_counts(&mut self, accumulators: u64, positive: &[i32], saturated: &[i32]) {
+        let counts = |counts: &[i32]| counts.iter().map(|count| u64::from(count.cast_unsigned())).collect();
+        self.add(&Activity { accumulators, positive: counts(positive), saturated: counts(saturated) });
+    }
+
     pub fn add(&mut self, other: &Activity) {
         self.accumulators += other.accumulators;
         for (sums, more) in [(&mut self.positive, &other.positive), (&mut self.saturated, &other.saturated)] {

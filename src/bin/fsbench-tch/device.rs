@@ -8,7 +8,7 @@ use tch::{Cuda, Device};
 use crate::cuda;
 
 /// Environment variable with the folder of `libtorch_cuda.so`, if the loader does not find it.
-const CUDA_FOLDER: &str = "FSBENCH_LIBTORCH_CUDA";
+pub const CUDA_FOLDER: &str = "FSBENCH_LIBTORCH_CUDA";
 
 /// The device for a choice.
 ///

@@ -6,6 +6,8 @@ mod bucket_order;
 mod cuda;
 mod dense;
 mod device;
+mod kernel_trainer;
+mod kernels;
 mod loss;
 mod tensor_values;
 mod trainer;
@@ -23,6 +25,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tch::{Device, TchError};
 
+use kernel_trainer::KernelTrainer;
+use kernels::cuda::CudaKernels;
 use trainer::TchTrainer;
 
 const HELP: &str = "Trains a network with libtorch. `fsbench train --trainer tch` and `--device cuda` start it.\n\n\
@@ -70,10 +74,13 @@ fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
 fn choose_trainer(config: &TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> {
     let device = device::choose(config.settings.device)?;
     Ok(Box::new(move |setup: TrainerSetup<'_>| {
-        if device == Device::Cpu {
-            use_threads(setup.threads);
+        let TrainerSetup { state, rules, threads, .. } = setup;
+        if let Device::Cuda(number) = device {
+            let kernels = CudaKernels::new(&state.net.shape, &rules.scheme, number)?;
+            return Ok(Box::new(KernelTrainer::new(state, rules, Box::new(kernels), device)?));
         }
-        Ok(Box::new(TchTrainer::new(setup.state, setup.rules, device)?))
+        use_threads(threads);
+        Ok(Box::new(TchTrainer::new(state, rules, device)?))
     }))
 }
 

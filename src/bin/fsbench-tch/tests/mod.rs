@@ -13,11 +13,15 @@ use fsbench::service::Csr;
 use fsbench::train::trainer::{
     ActiveFeatures, Batch, Labels, Loss, Trainer, TrainingRules, TrainingState, WeightedBatch, random_network,
 };
-use fsbench::train::{CpuTrainer, EvalLoss, Optimisation, PqrLoss};
+use fsbench::train::{CpuTrainer, DeviceChoice, EvalLoss, Optimisation, PqrLoss};
 use fsbench::units::Seed;
 use rand::RngExt;
 use tch::Device;
 
+use crate::device;
+use crate::kernel_trainer::KernelTrainer;
+use crate::kernels::cuda::CudaKernels;
+use crate::kernels::emulated::EmulatedKernels;
 use crate::trainer::TchTrainer;
 use random_samples::{FEATURES, RandomSamples, factors, rules};
 
@@ -46,6 +50,39 @@ fn kernels(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) 
 fn tensors(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -> TchTrainer {
     let state = TrainingState::new(net, factors, optimisation.optimiser);
     TchTrainer::new(state, rules(optimisation), Device::Cpu).expect("tensors")
+}
+
+/// The GPU's trainer of a network, its kernels emulated.
+fn emulated(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -> KernelTrainer {
+    let rules = rules(optimisation);
+    let kernels = Box::new(EmulatedKernels::new(&net.shape, &rules.scheme));
+    let state = TrainingState::new(net, factors, optimisation.optimiser);
+    KernelTrainer::new(state, rules, kernels, Device::Cpu).expect("tensors")
+}
+
+/// The GPU's trainer of a network, if there is a GPU.
+fn on_gpu(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -> Option<KernelTrainer> {
+    let device = device::choose(DeviceChoice::Auto).expect("the CPU at least");
+    let Device::Cuda(number) = device else { return None };
+    let rules = rules(optimisation);
+    let kernels = Box::new(CudaKernels::new(&net.shape, &rules.scheme, number).expect("kernels"));
+    let state = TrainingState::new(net, factors, optimisation.optimiser);
+    Some(KernelTrainer::new(state, rules, kernels, device).expect("memory"))
+}
+
+/// All trainers of this program. The GPU's emulated by either way to the table's gradient, and on the GPU if there is one.
+fn trainers(net: &FloatNet, factors: Option<&Factors>, optimisation: Optimisation) -> Vec<Box<dyn Trainer>> {
+    let mut trainers: Vec<Box<dyn Trainer>> = vec![
+        Box::new(tensors(net.clone(), factors.cloned(), optimisation)),
+        Box::new(emulated(net.clone(), factors.cloned(), optimisation)),
+        Box::new(emulated(net.clone(), factors.cloned(), optimisation).by_feature()),
+    ];
+    for by_feature in [false, true] {
+        if let Some(trainer) = on_gpu(net.clone(), factors.cloned(), optimisation) {
+            trainers.push(Box::new(if by_feature { trainer.by_feature() } else { trainer }));
+        }
+    }
+    trainers
 }
 
 /// √Σ (a − b)²

@@ -11,24 +11,25 @@ const FIRST_STEP: f64 = 1e-5;
 const EVERY_STEP: f64 = 1e-3;
 
 fn check(method: Method, shape: &Shape) {
-    let optimisation = Optimisation::default();
-    let mut ours = kernels(spread(shape), None, optimisation);
-    let mut theirs = tensors(spread(shape), None, optimisation);
+    let mut ours = kernels(spread(shape), None, Optimisation::default());
+    let mut others = trainers(&spread(shape), None, Optimisation::default());
     for number in 0..STEPS {
         let samples = RandomSamples::new(method, 512, number);
         let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
         let a = ours.train(&batches, RATE).expect("a step")[0].mean_loss();
-        let b = theirs.train(&batches, RATE).expect("a step")[0].mean_loss();
         let bound = if number == 0 { FIRST_STEP } else { EVERY_STEP };
-        assert!((a - b).abs() <= bound * a, "{method:?} {shape}, step {number}: {a} {b}");
-        if number == 0 {
-            compare_gradients(&mut ours, &mut theirs, &format!("{method:?} {shape}"));
+        for (trainer, theirs) in others.iter_mut().enumerate() {
+            let b = theirs.train(&batches, RATE).expect("a step")[0].mean_loss();
+            assert!((a - b).abs() <= bound * a, "{method:?} {shape}, trainer {trainer}, step {number}: {a} {b}");
+            if number == 0 {
+                compare_gradients(&mut ours, &mut **theirs, &format!("{method:?} {shape}, trainer {trainer}"));
+            }
         }
     }
 }
 
 /// After a first step Adam's first moment is a tenth of the gradient.
-fn compare_gradients(ours: &mut CpuTrainer, theirs: &mut TchTrainer, what: &str) {
+fn compare_gradients(ours: &mut CpuTrainer, theirs: &mut dyn Trainer, what: &str) {
     let ours = Trainer::state(ours).expect("in memory");
     let theirs = theirs.state().expect("copied");
     let names = ours.net.shape.tensors().into_iter().map(|(name, _)| name);

@@ -7,9 +7,15 @@ use fsbench::train::trainer::Activity;
 
 /// Nine steps by eval, by pqr and by both: the same losses, weights and moments up to rounding.
 fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, rate: f64) {
-    let mut begin = kernels(network(shape), factors.cloned(), optimisation);
-    let mut ours = kernels(network(shape), factors.cloned(), optimisation);
-    let mut theirs = tensors(network(shape), factors.cloned(), optimisation);
+    for mut theirs in trainers(&network(shape), factors, optimisation) {
+        let mut begin = kernels(network(shape), factors.cloned(), optimisation);
+        let ours = kernels(network(shape), factors.cloned(), optimisation);
+        compare(shape, &mut begin, ours, &mut *theirs, rate);
+    }
+}
+
+/// As [`check`], of one trainer; `begin` and `ours` are the same.
+fn compare(shape: &Shape, begin: &mut CpuTrainer, mut ours: CpuTrainer, theirs: &mut dyn Trainer, rate: f64) {
     for number in 0..9 {
         let (eval, pqr) = (RandomSamples::new(Method::Eval, 300, number), RandomSamples::new(Method::Pqr, 100, number));
         let batches =
@@ -35,7 +41,7 @@ fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, r
     assert!((a - b).abs() < 2e-4 * a, "{shape}: {a} {b}");
     let shares = |activity: &Activity| activity.shares().expect("positions").positive;
     assert!((shares(&our_activity) - shares(&their_activity)).abs() < 0.01);
-    let begin = Trainer::state(&mut begin).expect("in memory");
+    let begin = Trainer::state(begin).expect("in memory");
     let ours = Trainer::state(&mut ours).expect("in memory");
     let theirs = theirs.state().expect("copied");
     assert_eq!(theirs.step, ours.step);
@@ -103,13 +109,14 @@ fn buckets_without_positions_do_not_change() {
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let shape = Shape { buckets, psqt: true, ..Shape::plain(FEATURES, 16, vec![8]) };
     let before = network(&shape);
-    let mut trainer = tensors(before.clone(), None, Optimisation::default());
-    let mut samples = RandomSamples::new(Method::Eval, 100, 0);
-    samples.piece_counts.fill(9);
-    trainer.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect("a step");
-    let after = &trainer.state().expect("copied").net;
-    for bucket in 0..8 {
-        assert_eq!(after.stacks[bucket] != before.stacks[bucket], bucket == 2, "bucket {bucket}");
+    for mut trainer in trainers(&before, None, Optimisation::default()) {
+        let mut samples = RandomSamples::new(Method::Eval, 100, 0);
+        samples.piece_counts.fill(9);
+        trainer.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect("a step");
+        let after = &trainer.state().expect("copied").net;
+        for bucket in 0..8 {
+            assert_eq!(after.stacks[bucket] != before.stacks[bucket], bucket == 2, "bucket {bucket}");
+        }
     }
 }
 
@@ -119,10 +126,12 @@ fn a_diverged_step_is_explained_and_not_taken() {
     let mut broken = network(&shape);
     broken.stacks[0][0].biases[3] = f32::NAN;
     let before = broken.ft_weights.clone();
-    let mut trainer = tensors(broken, None, Optimisation::default());
-    let samples = RandomSamples::new(Method::Eval, 50, 0);
-    let error = trainer.train(&[WeightedBatch { batch: samples.batch(), weight: 1.0 }], 1e-3).expect_err("diverged");
-    assert!(error.to_string().contains("layers.0.bias[3] is NaN"), "{error}");
-    assert_eq!(trainer.step(), 0);
-    assert!(trainer.state().expect("copied").net.ft_weights == before);
+    for mut trainer in trainers(&broken, None, Optimisation::default()) {
+        let samples = RandomSamples::new(Method::Eval, 50, 0);
+        let batch = WeightedBatch { batch: samples.batch(), weight: 1.0 };
+        let error = trainer.train(&[batch], 1e-3).expect_err("diverged");
+        assert!(error.to_string().contains("layers.0.bias[3] is NaN"), "{error}");
+        assert_eq!(trainer.step(), 0);
+        assert!(trainer.state().expect("copied").net.ft_weights == before);
+    }
 }
