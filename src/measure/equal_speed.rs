@@ -224,11 +224,7 @@ const REPEATS: usize = 3;
 ///
 /// # Errors
 /// The ratio, if it is noisy to the end.
-fn median_ratio(
-    rounds: usize,
-    tolerated: f64,
-    mut round: impl FnMut(usize) -> f64,
-) -> Result<SpeedRatio, SpeedRatio> {
+fn median_ratio(rounds: usize, tolerated: f64, mut round: impl FnMut(usize) -> f64) -> Result<SpeedRatio, SpeedRatio> {
     let mut ratios = Vec::new();
     let mut found = SpeedRatio { ratio: 1.0, low: 0.0, high: f64::INFINITY };
     for _ in 0..=REPEATS {

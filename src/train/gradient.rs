@@ -292,7 +292,7 @@ mod tests {
             for (threads, back_end) in
                 [1, 3].into_iter().flat_map(|n| BackEnd::available().into_iter().map(move |b| (n, b)))
             {
-                let pool = crate::train::threads::pool(threads).expect("threads");
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
                 let mut gradients = FtGradients::new(features, width, back_end);
                 assert_eq!(gradients.shards_sum_rows(), by_shards);
                 // Twice, so that memory is used again.
