@@ -29,8 +29,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// What the searches of a benchmark took.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     nodes: u64,
     nps: u64,
     /// The node count, as text.

@@ -33,8 +33,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// What a move changes, by perspective.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     white: PerspectiveDelta,
     black: PerspectiveDelta,
     /// Descriptions by index, with `--explain`.
@@ -42,10 +43,14 @@ struct Document {
     features: Option<BTreeMap<u32, FeatureText>>,
 }
 
+/// A perspective's changes.
 #[derive(Serialize)]
 struct PerspectiveDelta {
+    /// Indices of features.
     added: Vec<u32>,
+    /// Indices of features.
     removed: Vec<u32>,
+    /// Whether the context changes, so that an engine computes all features again.
     refresh: bool,
 }
 

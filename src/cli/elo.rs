@@ -22,8 +22,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// Elo from pairs of games.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     pairs: Pairs,
     #[serde(flatten)]
     estimate: Estimate,

@@ -30,8 +30,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// The active features of a position, ascending, by perspective.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     white: Vec<u32>,
     black: Vec<u32>,
     /// Descriptions by index, with `--explain`.

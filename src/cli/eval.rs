@@ -56,8 +56,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// A network's score of a position.
 #[derive(Serialize)]
-struct ScoredPosition<'a> {
+pub struct ScoredPosition<'a> {
     fen: &'a str,
     #[serde(flatten)]
     evaluation: &'a Evaluation,

@@ -22,9 +22,12 @@ pub struct Arguments {
     format: Format,
 }
 
+/// Features in words.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
+    /// The set's name.
     name: &'a str,
+    /// By index.
     features: BTreeMap<u32, FeatureText>,
 }
 

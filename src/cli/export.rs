@@ -57,8 +57,9 @@ enum LanguageName {
     C,
 }
 
+/// A definition or a network as source code.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     name: &'a str,
     identity: String,
     language: Language,

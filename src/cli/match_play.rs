@@ -22,7 +22,7 @@ use crate::play::{
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
     are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{keep_first_json, machine, read_json, write_json};
+use crate::record::{keep_first_json, read_checked_json, write_json};
 use crate::search::{TranspositionTable, search_digest};
 use crate::service::Shard;
 use crate::units::Seed;
@@ -101,9 +101,9 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The document of `--format json` and `match.json`.
+/// A match and its results, also in `match.json`.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     players: Vec<PlayerDocument>,
     limit: String,
     openings: OpeningsDocument,
@@ -269,30 +269,23 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
     // Its own file for every request, so that a mistaken one does not replace what a match began with. Shards of a match on
     // several machines share it.
     let request = json!([network.hash, other.hash, nodes, hash, search_digest()]);
-    // Earlier versions kept one per CPU.
-    let measured_on = (machine::cpu(), machine::back_end(), search_digest());
-    let earlier = json!([network.hash, other.hash, nodes, hash, measured_on]);
-    let [path, earlier] = [request, earlier].map(|key| {
-        let name = &blake3::hash(key.to_string().as_bytes()).to_hex()[..16];
-        folder.join(format!("cost-{name}.json"))
-    });
-    let kept = [&path, &earlier].into_iter().find(|path| path.exists());
-    let ratio = match kept {
-        Some(kept) => read_json(kept).map_err(Failure::work)?,
-        None => {
-            interrupt::on_exit_say(|| {
-                "interrupted while measuring the cost of a node: give the command again to begin the match".into()
-            });
-            let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
-            let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
-                bar.set_length(rounds as u64);
-                bar.set_position(done as u64);
-                true
-            });
-            bar.finish_and_clear();
-            // Another shard of the match may have been faster: then its cost counts.
-            keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
-        }
+    let name = &blake3::hash(request.to_string().as_bytes()).to_hex()[..16];
+    let path = folder.join(format!("cost-{name}.json"));
+    let ratio = if path.exists() {
+        read_checked_json(&path).map_err(Failure::work)?
+    } else {
+        interrupt::on_exit_say(|| {
+            "interrupted while measuring the cost of a node: give the command again to begin the match".into()
+        });
+        let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
+        let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
+            bar.set_length(rounds as u64);
+            bar.set_position(done as u64);
+            true
+        });
+        bar.finish_and_clear();
+        // Another shard of the match may have been faster: then its cost counts.
+        keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
     };
     first.nodes = Some(nodes);
     second.nodes = Some(ratio.nodes_of_second(nodes));

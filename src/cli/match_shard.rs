@@ -9,9 +9,10 @@ use super::{Failure, Format, interrupt, print_json};
 use crate::play::{MatchError, MatchSettings, Pairs, Player, TournamentType, play_shard, shard_of};
 use crate::service::Shard;
 
-/// The document of `--format json`.
+/// A shard of a match.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
+    /// `I/N`: number I, from 0, of N shards.
     shard: String,
     /// Numbers of its pairs, from 1.
     first_pair: u64,

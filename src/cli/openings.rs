@@ -46,8 +46,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// A book of openings.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     out: &'a PathBuf,
     openings: usize,
 }

@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SET")]
     only: Option<String>,
     /// Repeat all steps, including finished ones
-    #[arg(long, alias = "fresh")]
+    #[arg(long)]
     force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]

@@ -29,8 +29,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// The runs that experiments keep.
 #[derive(Serialize)]
-struct RunList {
+pub struct RunList {
     folder: PathBuf,
     /// Runs that were not removed.
     runs: Vec<KeptRun>,

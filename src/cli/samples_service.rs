@@ -34,7 +34,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: SeveralData,
     /// auto: decode a binpack while it is served; built: build it first, which gives the same samples and can filter them
-    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
+    #[arg(long = "read", value_name = "HOW", value_enum, default_value_t)]
     read_mode: ReadMode,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]

@@ -23,7 +23,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// Read only the first N games
-    #[arg(long, value_name = "N", alias = "limit")]
+    #[arg(long, value_name = "N")]
     games: Option<u64>,
     /// The index file to write: one index per line, the most frequent first
     #[arg(long, value_name = "FILE")]
@@ -38,8 +38,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// The features that are active most often.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     set: &'a str,
     identity: String,
     num_features: u32,

@@ -1,6 +1,6 @@
 //! `fsbench show`: draws the active features of a position, or looks into a network.
 
-mod network;
+pub(super) mod network;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -47,8 +47,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// A drawing of a position's features.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     out: PathBuf,
     boards: Vec<DiagramCounts>,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(from = "Paths", into = "Paths")]
 pub struct DataFiles(Vec<PathBuf>);
 
-/// As in files.
+/// A path, or a list of paths.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Paths {

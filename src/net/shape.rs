@@ -68,7 +68,6 @@ pub enum BucketRule {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputBuckets {
     pub count: usize,
-    #[serde(default)]
     pub rule: BucketRule,
 }
 
@@ -112,7 +111,6 @@ pub struct Shape {
     /// Widths of the hidden layers, first to last, without the skip output; at most two.
     pub hidden: Vec<usize>,
     /// Between the accumulators and the first dense layer.
-    #[serde(default)]
     pub activation: Activation,
     /// After the first hidden layer. The second one has the same if this is relu or screlu or the layers are
     /// `concatenated`, else crelu.

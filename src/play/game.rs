@@ -110,7 +110,7 @@ impl GameSummary {
 }
 
 impl MatchGame {
-    /// The game's line in the journal of a match (`games.jsonl`), without the checksum that the journal adds. `moves` has
+    /// The game's line in the journal of a match (`games.journal`), without the checksum that the journal adds. `moves` has
     /// one word per move: the move in UCI notation and, where it was searched, `@score/depth/nodes/microseconds` (score
     /// from the mover's view: centipawns, or `#` and moves to mate, or `?`).
     ///

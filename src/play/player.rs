@@ -56,7 +56,7 @@ pub enum PlayerIdentity {
     Network {
         hash: String,
         features: String,
-        /// The factor of [`crate::search::EvalScale`].
+        /// Factor from the network's internal units to the search's centipawns.
         eval_scale: f64,
         nodes: Option<u64>,
     },

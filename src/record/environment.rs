@@ -46,7 +46,6 @@ pub struct StageSeconds {
     pub data: f64,
     pub training: f64,
     pub measures: f64,
-    #[serde(default)]
     pub matches: f64,
     pub total: f64,
 }
@@ -78,7 +77,6 @@ pub struct Environment {
     /// The CPU's model name.
     pub cpu: String,
     /// The widest vector instructions that the engine uses.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub back_end: String,
     /// Logical cores that the process may use.
     pub cores: usize,

@@ -35,8 +35,7 @@ pub struct LossData {
     pub games: Option<u64>,
 }
 
-/// What confidence intervals treat as independent. More than [`Cluster::MAX_GROUPS`] clusters are merged into that many
-/// groups.
+/// What confidence intervals treat as independent. More than 4,096 clusters are merged into that many groups.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cluster {
@@ -85,7 +84,6 @@ pub struct LossBreakdown {
     /// By the side to move's material minus the opponent's, in pawns (1, 3, 3, 5, 9).
     pub material: Vec<SubsetLoss>,
     /// By the score's size in centipawns; of the samples that have a score.
-    #[serde(default)]
     pub score: Vec<SubsetLoss>,
     /// By square of the side to move's king, from its own perspective.
     pub king: Vec<SubsetLoss>,

@@ -96,9 +96,8 @@ pub struct MatchOpenings {
 pub struct MatchPlayer {
     /// BLAKE3 hash of the network's file, in hexadecimal.
     pub network: String,
-    /// Factor from the network's internal units to the search's centipawns; `None` in records of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eval_scale: Option<f64>,
+    /// Factor from the network's internal units to the search's centipawns.
+    pub eval_scale: f64,
     /// Limit of nodes per move.
     pub node_limit: u64,
     /// Moves that were searched.
@@ -151,7 +150,7 @@ pub struct CostRatio {
     pub low: f64,
     pub high: f64,
     pub rounds: usize,
-    /// Where it was measured; `None` in records of earlier versions.
+    /// Where it was measured; `None` where that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }

@@ -98,6 +98,5 @@ pub struct ErrorRecord {
     pub within_tolerance: f64,
     pub tolerance: f64,
     /// Number of positions with an accumulator element outside i16, which wraps in the engine.
-    #[serde(default)]
     pub accumulator_overflows: u64,
 }

@@ -69,15 +69,13 @@ pub struct RunRecord {
     pub num_features: u32,
     /// Number of trainable parameters.
     pub parameters: u64,
-    /// Of these, all but the rows of features that no training sample has; `None` in records of earlier versions.
+    /// Of these, all but the rows of features that no training sample has; `None` where they were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained_parameters: Option<u64>,
     pub training_samples: u64,
     pub validation_samples: u64,
-    /// The best epoch, whose network was measured; `None` in records of versions that measured the last epoch's
-    /// network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best_epoch: Option<u32>,
+    /// The best epoch, whose network was measured.
+    pub best_epoch: u32,
     /// Validation loss of that epoch.
     pub validation_loss: f64,
     /// Validation loss of the best constant output.
@@ -102,7 +100,7 @@ impl RunRecord {
             identity: outcome.identity.clone(),
             num_features: outcome.num_features,
             parameters: outcome.parameters,
-            trained_parameters: outcome.trained_parameters,
+            trained_parameters: Some(outcome.trained_parameters),
             training_samples: outcome.training_samples,
             validation_samples: outcome.validation_samples,
             best_epoch: outcome.best_epoch,
@@ -121,9 +119,6 @@ impl RunRecord {
     /// The epoch whose network was measured.
     #[must_use]
     pub fn measured_epoch(&self) -> Option<&EpochRecord> {
-        match self.best_epoch {
-            Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
-            None => self.epochs.last(),
-        }
+        self.epochs.iter().find(|epoch| epoch.epoch == self.best_epoch)
     }
 }

@@ -16,17 +16,14 @@ pub struct SpeedEntry {
     pub evaluations_per_second: f64,
     /// Half-width of the 95% interval over the repetitions, in evaluations per second.
     pub interval: f64,
-    /// [`SpeedEntry::is_noisy`]; usually the machine was busy with something else.
-    #[serde(default)]
+    /// Whether the repetitions differ too much to rely on their mean; usually the machine was busy with something else.
     pub noisy: bool,
     /// Where the time of an evaluation is spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nanoseconds: Option<TimeBreakdown>,
     /// Rows of the feature transformer added or subtracted per evaluation.
-    #[serde(default)]
     pub rows: f64,
     /// Bytes per row.
-    #[serde(default)]
     pub row_bytes: usize,
 }
 

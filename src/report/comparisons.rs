@@ -15,9 +15,9 @@ use crate::text::grouped;
 pub struct Comparisons {
     /// How the comparisons are made; without pairs, why there are none. `None` for a method with one set.
     pub note: Option<String>,
-    /// Every pair of sets, or every set against the first if there are more than [`Comparisons::ALL_PAIRS`].
+    /// Every pair of sets, or every set against the first if there are more than 16.
     pub pairs: Vec<PairComparison>,
-    /// Every set against the first, over each class of samples; empty for more than [`Comparisons::ALL_PAIRS`] sets.
+    /// Every set against the first, over each class of samples; empty for more than 16 sets.
     pub parts: Vec<PartComparison>,
 }
 
@@ -278,9 +278,8 @@ fn groups<'a>(losses: &'a ValidationLosses, class: &ClassLosses) -> Option<&'a [
 }
 
 /// Why results without losses by game have no comparisons.
-const NO_LOSSES: &str = "Pairs of sets are not compared: these results have no validation losses by game, which earlier \
-    versions of fsbench did not keep. `fsbench run` with the same experiment adds them without training again, where the \
-    networks are still there.";
+const NO_LOSSES: &str = "Pairs of sets are not compared: these results have no validation losses by game. `fsbench run` \
+    with the same experiment adds them without training again, where the networks are still there.";
 
 /// How the comparisons are made and what they lack.
 fn note(

@@ -28,7 +28,7 @@ pub struct Strength {
     pub cost_noise: Option<[f64; 2]>,
     /// Nodes per second over all its matches.
     pub nps: f64,
-    /// Elo of every seed's match, in the order of [`MatchKind::ALL`].
+    /// Elo of every seed's match, at equal nodes, then at equal cost.
     #[serde(skip)]
     effects: [Vec<Effect>; 2],
 }

@@ -125,7 +125,7 @@ pub struct SummaryRow {
     pub speed_way: Option<SpeedSetup>,
     /// Half-width of the 95% interval over its repetitions, as a share of the speed; the largest of the networks'.
     pub speed_spread: Option<f64>,
-    /// Whether its repetitions differed too much to be reliable: by more than [`SpeedEntry::NOISY_SHARE`].
+    /// Whether its repetitions differed too much to be reliable: by more than a tenth.
     pub speed_noisy: bool,
     /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
     pub nanoseconds: Option<TimeBreakdown>,

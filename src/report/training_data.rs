@@ -20,7 +20,7 @@ pub struct TrainingData {
     /// Whether the runs were best in the first half of their epochs, on average, although an epoch has all samples:
     /// training on learnt by heart.
     pub best_early: bool,
-    /// Whether there are fewer than [`RunRecord::SAMPLES_PER_PARAMETER`] samples per parameter.
+    /// Whether there are fewer than 10 samples per parameter.
     pub scarce: bool,
 }
 
@@ -103,7 +103,8 @@ mod tests {
         let planned = results.study.rows[0].clone();
         results.runs.truncate(best_epochs.len());
         for (run, best) in results.runs.iter_mut().zip(best_epochs) {
-            (run.best_epoch, run.trained_parameters) = (Some(*best), Some(trained_parameters));
+            run.best_epoch = *best;
+            run.trained_parameters = Some(trained_parameters);
         }
         let runs: Vec<&RunRecord> = results.runs.iter().collect();
         TrainingData::of(&results.study, &planned, &runs).expect("runs")

@@ -133,9 +133,8 @@ pub struct Description {
     pub method: Method,
     pub identity: Identity,
     pub num_features: u32,
-    /// Unit of the data's scores; batches have them in centipawns. Missing in descriptions of older services.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score_unit: Option<ScoreUnit>,
+    /// Unit of the data's scores; batches have them in centipawns.
+    pub score_unit: ScoreUnit,
     pub arrays: Vec<Array>,
     pub header: Vec<Field>,
     pub version: u32,
@@ -150,7 +149,6 @@ pub struct Description {
     /// The number of the first batch delivered.
     pub start_batch: u64,
     /// This stream's number among several that divide the batches.
-    #[serde(default)]
     pub shard: Shard,
 }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::TrainConfig;
-use super::run_dir::CHECKPOINT;
 use crate::data::Method;
 use crate::features::Identity;
 
@@ -82,18 +81,15 @@ pub struct TrainOutcome {
     pub num_features: u32,
     /// Trainable parameters.
     pub parameters: u64,
-    /// Of these, all but the rows of features that no training sample has; absent in outcomes of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trained_parameters: Option<u64>,
+    /// Of these, all but the rows of features that no training sample has.
+    pub trained_parameters: u64,
     /// Samples per epoch.
     pub training_samples: u64,
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss. Absent in outcomes of
-    /// versions that took the last epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best_epoch: Option<u32>,
+    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss.
+    pub best_epoch: u32,
     /// Validation loss of the network.
     pub validation_loss: f64,
     /// Validation loss of the best constant output, which a network without inputs reaches.
@@ -103,28 +99,17 @@ pub struct TrainOutcome {
     /// The network's path, relative to the run's directory.
     pub network: PathBuf,
     /// The float network it was quantised from.
-    #[serde(default = "checkpoint_path")]
     pub weights: PathBuf,
-    /// The last epoch's network, quantised; absent in outcomes of versions whose [`TrainOutcome::network`] was the last
-    /// epoch's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<PathBuf>,
+    /// The last epoch's network, quantised.
+    pub last: PathBuf,
     /// The checkpoint from which the run can be continued.
     pub checkpoint: PathBuf,
-}
-
-/// In earlier versions the network was the last epoch's.
-fn checkpoint_path() -> PathBuf {
-    CHECKPOINT.into()
 }
 
 impl TrainOutcome {
     /// The metrics of the network's epoch.
     #[must_use]
     pub fn best(&self) -> Option<&EpochMetrics> {
-        match self.best_epoch {
-            Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
-            None => self.epochs.last(),
-        }
+        self.epochs.iter().find(|epoch| epoch.epoch == self.best_epoch)
     }
 }

@@ -11,7 +11,7 @@ pub enum LearningRateSchedule {
     /// Multiplied by the decay after every epoch.
     #[default]
     Exponential,
-    /// Multiplied by the decay after every [`Optimisation::step_epochs`] epochs.
+    /// Multiplied by the decay after every `step_epochs` epochs.
     Step,
     /// Half a cosine, down to the final share.
     Cosine,

@@ -61,9 +61,9 @@ impl TargetFormat {
     }
 }
 
-/// The result, as JSON.
+/// A network in another format.
 #[derive(Debug, Serialize)]
-struct Conversion {
+pub struct Conversion {
     out: PathBuf,
     /// `nnue`, `fsbench` or `bullet`.
     format: &'static str,

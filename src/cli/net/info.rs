@@ -23,8 +23,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// The contents of a network file.
 #[derive(Debug, Serialize)]
-struct NetworkInfo {
+pub struct NetworkInfo {
     /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
     format: &'static str,
     /// Only of .nnue files.

@@ -54,8 +54,9 @@ pub(super) fn is_network(argument: &str) -> bool {
     is_file || path.join("outcome.json").is_file()
 }
 
+/// Neurons and their weights.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     out: Option<&'a PathBuf>,
     neurons: &'a [NeuronWeights],
 }

@@ -89,7 +89,7 @@ pub enum UnitOrigin {
     File,
     /// The caller.
     Request,
-    /// Neither: the usual unit of the format ([`Format::default_unit`]).
+    /// Neither: the usual unit of the format.
     #[serde(rename = "nobody")]
     FormatDefault,
 }

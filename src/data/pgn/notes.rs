@@ -24,7 +24,6 @@ pub struct PgnNotes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<EvalView>,
     /// Whether the options gave the unit.
-    #[serde(default)]
     pub unit_was_given: bool,
     /// Scores with a depth after a slash, `[%eval 0.16/16]`, which were taken for the mover's view.
     pub mover_scores: u64,

@@ -31,7 +31,7 @@ pub struct Scheme {
     pub name: String,
     /// The integer of activation 1.0.
     pub one: i32,
-    /// Scale of the hidden weights; a power of two, so that [`Scheme::rescale`] is a shift.
+    /// Scale of the hidden weights; a power of two, so that sums are rescaled by a shift.
     pub hidden: i32,
     /// Scale of the second hidden layer's weights, likewise; `None` = that of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]

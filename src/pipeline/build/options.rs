@@ -86,37 +86,27 @@ pub struct BuildOptions {
     pub per_game: PerGame,
     /// Leaves out positions before this ply.
     pub min_ply: u16,
-    #[serde(default)]
     pub max_ply: Option<u16>,
     pub filter: Filter,
     /// Fewest legal moves of a position; 0 and 1 keep all.
     pub min_moves: u16,
     /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply.
-    #[serde(default)]
     pub min_moves_quantile: Option<f64>,
     /// Largest |score| in centipawns; mate scores always exceed it.
-    #[serde(default)]
     pub max_score: Option<u16>,
     /// Lowest rating of both players.
-    #[serde(default)]
     pub min_rating: Option<u16>,
     /// Speeds of the games that are read; empty = all.
-    #[serde(default)]
     pub speeds: Vec<Speed>,
     /// Keeps a sample with the probability of its game's result, given the score and the ply.
-    #[serde(default)]
     pub skip_unlikely: bool,
-    #[serde(default)]
     pub dedup: Option<Dedup>,
-    #[serde(default)]
     pub balance: Option<Balance>,
     /// At most this many samples, drawn from all.
-    #[serde(default)]
     pub samples: Option<u64>,
-    #[serde(default, rename = "part")]
+    #[serde(rename = "part")]
     pub split: Option<GameSplit>,
     /// Puts the samples into random order.
-    #[serde(default)]
     pub shuffle: bool,
 }
 

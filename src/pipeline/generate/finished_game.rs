@@ -49,7 +49,6 @@ struct JournalEntry {
 pub struct EntrySummary {
     pub number: u32,
     /// Why the game was dropped; `None` for a finished game.
-    #[serde(default)]
     pub dropped: Option<EngineFault>,
 }
 

@@ -158,7 +158,7 @@ impl SampleCounts {
             with_move: self.with_move,
             skipped: reader.skipped(),
             score_unit: reader.score_unit(),
-            unit_said_by: Some(reader.unit().origin),
+            unit_said_by: reader.unit().origin,
             notes: reader.notes(),
             results: histograms.results,
             plies: histograms.plies,
