@@ -1,6 +1,7 @@
 //! `fsbench bench`: the signature and speed of the search.
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::NetArgument;
@@ -30,7 +31,7 @@ pub struct Arguments {
 }
 
 /// What the searches of a benchmark took.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     nodes: u64,
     nps: u64,

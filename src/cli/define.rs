@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::terminal_width;
@@ -63,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The shipped sets.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct List {
     sets: Vec<ShippedSet>,
 }

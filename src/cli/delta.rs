@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -34,7 +35,7 @@ pub struct Arguments {
 }
 
 /// What a move changes, by perspective.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     white: PerspectiveDelta,
     black: PerspectiveDelta,
@@ -44,7 +45,7 @@ pub struct Document {
 }
 
 /// A perspective's changes.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PerspectiveDelta {
     /// Indices of features.
     added: Vec<u32>,

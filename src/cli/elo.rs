@@ -1,5 +1,6 @@
 //! `fsbench elo`: estimates Elo, and runs a sequential test, from a match's pair counts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::sprt::{self, SprtArguments};
@@ -23,7 +24,7 @@ pub struct Arguments {
 }
 
 /// Elo from pairs of games.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     pairs: Pairs,
     #[serde(flatten)]
@@ -32,7 +33,7 @@ pub struct Document {
     sprt: Option<SprtOutcome>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Estimate {
     score: f64,
     elo: Interval,

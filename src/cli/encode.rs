@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -31,7 +32,7 @@ pub struct Arguments {
 }
 
 /// The active features of a position, ascending, by perspective.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     white: Vec<u32>,
     black: Vec<u32>,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -57,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// A network's score of a position.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ScoredPosition<'a> {
     fen: &'a str,
     #[serde(flatten)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::encode::{descriptions, explanation_lines};
@@ -23,7 +24,7 @@ pub struct Arguments {
 }
 
 /// Features in words.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     /// The set's name.
     name: &'a str,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::{FormatHints, load};
@@ -58,7 +59,7 @@ enum LanguageName {
 }
 
 /// A definition or a network as source code.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     name: &'a str,
     identity: String,

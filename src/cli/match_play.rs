@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
@@ -102,7 +103,7 @@ pub struct Arguments {
 }
 
 /// A match and its results, also in `match.json`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     players: Vec<PlayerDocument>,
     limit: String,
@@ -128,7 +129,7 @@ pub struct Document {
     terminations: Vec<TerminationDocument>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PlayerDocument {
     name: String,
     identity: PlayerIdentity,
@@ -140,7 +141,7 @@ struct PlayerDocument {
     forfeits: BTreeMap<EngineFault, u64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OpeningsDocument {
     path: PathBuf,
     count: u64,
@@ -148,7 +149,7 @@ struct OpeningsDocument {
 }
 
 /// The results of two players' games, seen from the first.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 struct PairingDocument {
     first: usize,
     second: usize,
@@ -160,14 +161,14 @@ struct PairingDocument {
     los: f64,
 }
 
-#[derive(Copy, Clone, Serialize)]
+#[derive(Copy, Clone, Serialize, JsonSchema)]
 struct GamesDocument {
     wins: u64,
     losses: u64,
     draws: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct TerminationDocument {
     termination: Termination,
     games: u64,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::match_play::{bar, running};
@@ -10,7 +11,7 @@ use crate::play::{MatchError, MatchSettings, Pairs, Player, TournamentType, play
 use crate::service::Shard;
 
 /// A shard of a match.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     /// `I/N`: number I, from 0, of N shards.
     shard: String,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::NetArgument;
@@ -47,7 +48,7 @@ pub struct Arguments {
 }
 
 /// A book of openings.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     out: &'a PathBuf,
     openings: usize,

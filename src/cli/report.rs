@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::terminal_width;
@@ -98,7 +99,7 @@ fn width() -> usize {
 }
 
 /// The report of an experiment.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     #[serde(flatten)]
     summary: &'a Summary,

@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use indicatif::HumanBytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::table;
@@ -30,7 +31,7 @@ pub struct Arguments {
 }
 
 /// The runs that experiments keep.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct RunList {
     folder: PathBuf,
     /// Runs that were not removed.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measure::failure;
@@ -39,7 +40,7 @@ pub struct Arguments {
 }
 
 /// The features that are active most often.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     set: &'a str,
     identity: String,

@@ -5,6 +5,7 @@ pub(super) mod network;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -48,14 +49,14 @@ pub struct Arguments {
 }
 
 /// A drawing of a position's features.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document {
     out: PathBuf,
     boards: Vec<DiagramCounts>,
 }
 
 /// Counts of a block's features. A feature that several bindings yield counts once per binding.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DiagramCounts {
     perspective: &'static str,
     block: String,

@@ -33,12 +33,13 @@ pub(crate) use input::{Input, hash_file, other_file};
 pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, PgnWriter, first_ply};
 pub(crate) use record::CompactRecord;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Draws, Seed};
 
 /// The training method: learn from scores, or from the moves that players chose.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// The target is a score, a game's result, or a mixture of both.
@@ -58,7 +59,7 @@ impl Method {
 }
 
 /// Which labels a sample must have for the method `eval`.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
     /// A score.
@@ -113,7 +114,7 @@ impl Needs {
 }
 
 /// The method for which the samples of a `.fsd` file were selected.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     Eval,
@@ -143,7 +144,7 @@ impl From<Method> for Purpose {
 }
 
 /// Which games of a data set are read. The split is by game, so no game's positions are on both sides.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
     Train,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
@@ -71,7 +72,7 @@ impl UsedRuns {
 }
 
 /// A run in the work folder.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KeptRun {
     /// The run's folder.
     pub path: PathBuf,

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NetError;
 
 /// The function between two layers.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
     /// max(x, 0); not supported after hidden layers
@@ -54,7 +55,7 @@ impl Activation {
 }
 
 /// The rule that chooses a position's stack of dense layers by its number of pieces n.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BucketRule {
     /// (n − 1) / 4, as in Stockfish.
@@ -65,7 +66,7 @@ pub enum BucketRule {
 }
 
 /// The number of output buckets and the rule that chooses one.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputBuckets {
     pub count: usize,
     pub rule: BucketRule,
@@ -102,7 +103,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// assert_eq!(shape.to_string(), "(768 → 256) × 2 screlu → 1");
 /// assert_eq!(shape.layer_sizes(), [(512, 1)]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
     /// Inputs per perspective.
     pub features: u32,

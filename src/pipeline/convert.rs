@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{Manifest, SourceFile};
@@ -29,7 +30,7 @@ pub struct ConvertOptions {
 }
 
 /// The facts about a conversion, for the manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversion {
     pub from: Format,
     pub to: Format,
@@ -45,7 +46,7 @@ pub struct Conversion {
 }
 
 /// A summary of a finished conversion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConvertSummary {
     /// Samples read.
     pub read: u64,

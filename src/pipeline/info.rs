@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Manifest;
@@ -12,7 +13,7 @@ use crate::data::{
 use crate::units::Seed;
 
 /// Counts and metadata of a file of games or samples.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileInfo {
     pub format: &'static str,
     pub compression: &'static str,

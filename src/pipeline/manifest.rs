@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::build::{BuildOptions, DropReason, GameDropReason};
@@ -18,7 +19,7 @@ use crate::output::{OutputFile, SealedFile};
 use crate::text::grouped;
 
 /// A file from which the samples come.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFile {
     pub path: String,
     pub format: Format,
@@ -48,7 +49,7 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 /// The provenance of the samples of a `.fsd` file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     pub fsbench: String,
     pub command: Vec<String>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::{Color, Move, Position};
 
@@ -50,7 +51,7 @@ pub struct NetworkPlayer {
 }
 
 /// The facts that a player's moves depend on, for the journal and the result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerIdentity {
     Network {

@@ -1,5 +1,6 @@
 //! Matches between trained networks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Machine, RunKey, SpeedEntry};
@@ -140,7 +141,7 @@ pub struct ShardRecord {
 }
 
 /// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRatio {
     /// Of the first and the second network; in an experiment the reference is the first.
     pub nanoseconds_per_node: [f64; 2],
@@ -176,7 +177,7 @@ impl CostRatio {
 ///
 /// assert_eq!(Adjudication::default().resign_score, 600);
 /// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjudication {
     /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
     /// last score is at or above it.

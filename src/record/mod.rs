@@ -1,4 +1,4 @@
-//! Serialisable records of runs and measures. They are all that `report` reads; `schemas/` describes their JSON.
+//! Serialisable records of runs and measures. They are all that `report` reads.
 
 mod environment;
 mod equal_speed;

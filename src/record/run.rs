@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Method;
@@ -10,7 +11,7 @@ use crate::train::TrainOutcome;
 use crate::units::Seed;
 
 /// Identifies a run of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct RunKey {
     /// The label of the run's row.
     pub set: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::record::{
@@ -11,7 +12,7 @@ use crate::statistics::{Level, NoiseSource, Outlook, PairedDifference, PairedSet
 use crate::text::grouped;
 
 /// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if there is nothing to compare.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Comparisons {
     /// How the comparisons are made; without pairs, why there are none. `None` for a method with one set.
     pub note: Option<String>,
@@ -22,7 +23,7 @@ pub struct Comparisons {
 }
 
 /// What is compared.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparedMeasure {
     /// The validation loss; differences are in percent of the second set's.
@@ -32,7 +33,7 @@ pub enum ComparedMeasure {
 }
 
 /// The first set against the second.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Statement {
     Better,
@@ -42,7 +43,7 @@ pub enum Statement {
 }
 
 /// A difference and the bounds of its interval, corrected for the number of comparisons shown.
-#[derive(Copy, Clone, Debug, Serialize)]
+#[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     pub measure: ComparedMeasure,
     pub difference: f64,
@@ -54,7 +55,7 @@ pub struct Difference {
 }
 
 /// Two sets.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairComparison {
     pub set: String,
     pub against: String,
@@ -70,7 +71,7 @@ pub struct PairComparison {
 }
 
 /// Two sets on the samples of a class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PartComparison {
     /// `pieces left`, `ply`, …
     pub by: String,

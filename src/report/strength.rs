@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::summary::{MethodSummary, SummaryRow};
@@ -11,7 +12,7 @@ use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, rand
 use crate::text::grouped;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Strength {
     /// Random-effects means over the seeds.
     pub elo_equal_nodes: Option<Estimate>,

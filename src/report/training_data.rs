@@ -1,5 +1,6 @@
 //! How much data a set's trainings had for its parameters, and whether that was enough to judge the set by.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::numbers;
@@ -7,7 +8,7 @@ use crate::record::{PlannedRow, RunRecord, Study};
 use crate::text::grouped;
 
 /// The data of a set's trainings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrainingData {
     /// Different training samples of a run, at most; the smallest number of all seeds.
     pub samples: u64,

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
@@ -15,7 +16,7 @@ use crate::service::{ReadMode, Request};
 use crate::units::Seed;
 
 /// One training run: the same configuration, data and CPU give the same network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 pub struct TrainConfig {
     /// A name, a path or an expression.
     #[arg(skip)]
@@ -71,7 +72,7 @@ pub struct TrainConfig {
 }
 
 /// The settings that do not depend on the feature set, data, method and seed: the `[train]` table of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSettings {
     /// Accumulator width per perspective
@@ -90,6 +91,7 @@ pub struct TrainSettings {
     pub scheme: Option<String>,
     /// Do not train the factors of the set's definition
     #[arg(long = "no-factor", action = clap::ArgAction::SetFalse)]
+    #[schemars(description = "Whether the factors of the set's definition are trained")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<bool>,
     /// Leave out the rows of features that no legal position activates: no score changes, the network is smaller
@@ -149,7 +151,7 @@ fn parse_widths(text: &str) -> Result<LayerWidths, String> {
 }
 
 /// Where to train.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceChoice {
     /// On a GPU where there is one.
@@ -160,7 +162,7 @@ pub enum DeviceChoice {
 }
 
 /// A method beside the first: each step takes a batch of either and minimises first + weight · second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondMethod {
     pub method: Method,
     pub data: DataFiles,

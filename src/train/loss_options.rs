@@ -1,5 +1,6 @@
 //! Settings of the losses `eval` and `pqr`, the target that `eval` learns and the loss of a single output.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::validate::positive;
@@ -7,7 +8,7 @@ use crate::data::Needs;
 use crate::units::Wdl;
 
 /// How the distance between output and target is measured.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LossForm {
     /// |σ(out/output_scale) − t|^power with t = λ·σ(score/score_scale) + (1−λ)·result.
@@ -18,7 +19,7 @@ pub enum LossForm {
 }
 
 /// The loss of the method eval.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvalLoss {
     /// eval: power of the error
@@ -137,7 +138,7 @@ impl Default for EvalLoss {
 }
 
 /// The loss of the method pqr: −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PqrLoss {
     /// pqr: weight of the terms that make a position and the one after the chosen move equal

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TrainConfig;
@@ -9,7 +10,7 @@ use crate::data::Method;
 use crate::features::Identity;
 
 /// One line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpochMetrics {
     /// From 1.
     pub epoch: u32,
@@ -39,7 +40,7 @@ pub struct EpochMetrics {
 }
 
 /// An epoch's metrics for the second method.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondMetrics {
     pub method: Method,
     pub train_loss: f64,
@@ -49,7 +50,7 @@ pub struct SecondMetrics {
 }
 
 /// Distribution of the weights of an array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WeightHistogram {
     /// As in a checkpoint; all buckets' layers are counted together.
     pub name: String,
@@ -62,7 +63,7 @@ pub struct WeightHistogram {
 }
 
 /// Activity of the accumulators' neurons over the validation split, after the activation.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeuronActivity {
     /// Share of values above 0.
     pub positive: f64,
@@ -73,7 +74,7 @@ pub struct NeuronActivity {
 }
 
 /// The outcome of a finished run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrainOutcome {
     pub config: TrainConfig,
     pub name: String,

@@ -1,12 +1,13 @@
 //! Settings of the optimiser: its update rule, weight decay, gradient clipping, sparsity and the learning-rate
 //! schedule. The update rules themselves are in `adam.rs` and `lookahead.rs`, the schedule in `schedule.rs`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LearningRateSchedule;
 
 /// The rule that turns a gradient into a step.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimiser {
     /// Kingma and Ba 2015, arXiv:1412.6980.
@@ -20,7 +21,7 @@ pub enum Optimiser {
 }
 
 /// How steps are taken: everything except the learning rate itself and its decay.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimisation {
     /// The rule that turns a gradient into a step

@@ -1,11 +1,12 @@
 //! The learning-rate schedule: warm-up, decay by epochs, cosine and one-cycle.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Optimisation, TrainSettings};
 
 /// The course of the learning rate over a run.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearningRateSchedule {
     /// Multiplied by the decay after every epoch.

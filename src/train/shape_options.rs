@@ -1,11 +1,12 @@
 //! A network's shape, apart from the widths of its layers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::net::{Activation, BucketRule, NetError, OutputBuckets, Shape};
 
 /// Everything about a network's shape except the widths of its layers.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShapeOptions {
     /// After the accumulators: relu, crelu, screlu or pairwise

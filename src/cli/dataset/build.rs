@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::engine::EngineArguments;
@@ -256,7 +257,7 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
 }
 
 /// The `.fsd` file that a build or a merge made.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     out: &'a Path,
     /// `fsd`.
@@ -319,7 +320,7 @@ impl Document<'_> {
 }
 
 /// A shard of a build.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ShardDocument<'a> {
     /// `I/N`: number I, from 0, of N shards.
     shard: String,

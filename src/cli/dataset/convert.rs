@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Threads, failure, warn_of_scores};
@@ -61,7 +62,7 @@ enum UnknownResult {
 }
 
 /// A conversion.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     out: &'a Path,
     #[serde(flatten)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::engine::EngineArguments;
@@ -102,7 +103,7 @@ fn range(text: &str) -> Result<(u16, u16), String> {
 }
 
 /// The games that engines played.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     out: &'a Path,
     #[serde(flatten)]

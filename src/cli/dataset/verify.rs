@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Threads, failure};
@@ -32,7 +33,7 @@ pub struct Arguments {
 }
 
 /// The result of checking a file.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     file: &'a Path,
     /// Whether nothing is wrong.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FormatHints, LoadedNetwork, load};
@@ -62,7 +63,7 @@ impl TargetFormat {
 }
 
 /// A network in another format.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Conversion {
     out: PathBuf,
     /// `nnue`, `fsbench` or `bullet`.
@@ -74,7 +75,7 @@ pub struct Conversion {
 }
 
 /// Internal units per pawn.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct PawnValues {
     from: i32,
     to: i32,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FormatHints, load};
@@ -24,7 +25,7 @@ pub struct Arguments {
 }
 
 /// The contents of a network file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct NetworkInfo {
     /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
     format: &'static str,

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Arguments;
@@ -55,7 +56,7 @@ pub(super) fn is_network(argument: &str) -> bool {
 }
 
 /// Neurons and their weights.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
     out: Option<&'a PathBuf>,
     neurons: &'a [NeuronWeights],

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::str::FromStr;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Format, detect};
 use crate::data::{DataError, Eval, Header, Record};
 
 /// The unit of scores.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScoreUnit {
     Centipawns,
@@ -82,7 +83,7 @@ impl FromStr for ScoreUnit {
 }
 
 /// Where the unit of a file's scores comes from.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnitOrigin {
     /// The file: a `.fsd` file's header, PGN's evaluations in pawns.
@@ -95,7 +96,7 @@ pub enum UnitOrigin {
 }
 
 /// The unit of a file's scores and its origin.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileUnit {
     pub unit: ScoreUnit,
     pub origin: UnitOrigin,
@@ -161,7 +162,7 @@ pub(crate) fn rescale_scores(records: &mut [Record], conversion: UnitConversion)
 }
 
 /// A conversion from one unit to another.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnitConversion {
     pub from: ScoreUnit,
     pub to: ScoreUnit,

@@ -1,12 +1,13 @@
 //! How the scores of a file are read: their unit and point of view. A number with a point is in pawns. A whole number
 //! is in pawns too where any other score of the file has a point, else in centipawns.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const HEADING: &str = "Scores in PGN comments";
 
 /// What the user says of the scores in PGN comments.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::Args)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::Args, JsonSchema)]
 pub struct EvalOptions {
     /// Unit of all scores in PGN comments [default: pawns; centipawns in a file whose scores are all whole numbers]
     #[arg(long, value_enum, value_name = "UNIT", help_heading = HEADING)]
@@ -18,7 +19,7 @@ pub struct EvalOptions {
 }
 
 /// A unit of scores in PGN comments.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EvalUnit {
     /// Centipawns.
@@ -27,7 +28,7 @@ pub enum EvalUnit {
 }
 
 /// The side for which a positive `[%eval …]` is good.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EvalView {
     White,
@@ -36,7 +37,7 @@ pub enum EvalView {
 }
 
 /// How a number without a point is read.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WholeNumbers {
     /// `25` is 25 pawns, and `0,17` is no pawns at depth 17.

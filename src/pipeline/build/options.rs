@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Method, Needs, Speed, Split};
 use crate::units::Seed;
 
 /// How many samples each game gives.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PerGame {
     All,
@@ -18,7 +19,7 @@ pub enum PerGame {
 }
 
 /// Which positions are left out because a static evaluation cannot judge them.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
     None,
@@ -27,7 +28,7 @@ pub enum Filter {
 }
 
 /// Which samples count as equal, so that only the first is kept.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dedup {
     /// Board, side to move, castling rights and en passant square are equal.
@@ -37,7 +38,7 @@ pub enum Dedup {
 }
 
 /// The property of a position whose distribution is balanced.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BalanceBy {
     Ply,
@@ -46,7 +47,7 @@ pub enum BalanceBy {
 }
 
 /// A target distribution that the samples are thinned to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Balance {
     pub by: BalanceBy,
     /// Relative frequencies by value; without them all values that occur are equally frequent.
@@ -54,7 +55,7 @@ pub struct Balance {
 }
 
 /// The side of the split into training and validation games that is read.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GameSplit {
     pub split: Split,
     /// Share of the games kept for validation.
@@ -76,7 +77,7 @@ impl GameSplit {
 }
 
 /// Which positions become samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildOptions {
     pub method: Method,
     /// What a sample for the method `eval` must hold.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ pub struct ShardJob<'a> {
 }
 
 /// What a shard holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShardSummary {
     /// Samples that passed the filters that look at one position or game.
     pub samples: u64,

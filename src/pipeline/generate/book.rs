@@ -6,6 +6,7 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 
@@ -15,7 +16,7 @@ use crate::data::{DataError, Input, InputPath, games};
 use crate::units::Seed;
 
 /// An opening book and how to use it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BookSpec {
     /// Not recorded: the games depend on the file's content only.
     #[serde(skip)]
@@ -26,7 +27,7 @@ pub struct BookSpec {
 }
 
 /// The order in which a book's openings are played.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BookOrder {
     /// Shuffled by the seed, in another order for each pass through the book.
@@ -36,7 +37,7 @@ pub enum BookOrder {
 }
 
 /// Facts about a book, for journals and manifests.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BookFacts {
     pub openings: u64,
     /// Skipped: broken games, and openings that end the game.

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -43,7 +44,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 /// A summary of a finished generation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GenerateSummary {
     /// The engines' names.
     pub engine: String,
@@ -80,7 +81,7 @@ pub struct GenerateSummary {
 }
 
 /// The facts that the games depend on, for journals and manifests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generation {
     pub engines: Vec<EngineIdentity>,
     pub settings: GenerateSettings,
@@ -88,7 +89,7 @@ pub struct Generation {
 }
 
 /// An engine's score against all others.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EngineScore {
     pub engine: String,
     pub wins: u32,

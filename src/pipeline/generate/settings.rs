@@ -1,5 +1,6 @@
 //! The settings that the games depend on, and the job: engines, number of games, workers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::GenerateError;
@@ -8,7 +9,7 @@ use crate::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use crate::units::Seed;
 
 /// The settings that a game depends on, besides its number and the engines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GenerateSettings {
     pub limit: SearchLimit,
     pub seed: Seed,
@@ -40,7 +41,7 @@ impl GenerateSettings {
 }
 
 /// When a game is adjudicated. Plies are counted from the game's start position.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjudication {
     /// Longer games are draws.
     pub max_plies: u16,

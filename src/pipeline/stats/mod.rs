@@ -9,6 +9,7 @@ mod logistic;
 use std::path::Path;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin};
@@ -22,7 +23,7 @@ pub use histogram::Histogram;
 pub use logistic::{LogisticFit, ResultCounts, ScoreBin};
 
 /// The statistics of a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetStats {
     pub path: String,
     pub format: Format,
