@@ -20,7 +20,8 @@ use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::pipeline::{Manifest, manifest_path};
 #[cfg(feature = "report")]
 use fsbench::record::{
-    ClassLosses, CostRatio, LossFunction, LossSums, ValidationLosses, ValidationRecord, read_json, write_checked_json,
+    ClassLosses, CostRatio, LossFunction, LossSums, ValidationLosses, ValidationRecord, read_checked_json,
+    write_checked_json,
 };
 #[cfg(feature = "report")]
 use fsbench::train::PqrLoss;
@@ -94,20 +95,6 @@ fn samples_and_their_manifest() {
     check(&manifest_path(&path), || Manifest::of(&fsd).ok());
 }
 
-/// A manifest of an earlier version has no checksum.
-#[test]
-fn a_manifest_without_a_checksum_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = samples(folder.path());
-    let fsd = Fsd::open(&path).unwrap();
-    let manifest = Manifest::of(&fsd).unwrap();
-    let text = std::fs::read_to_string(manifest_path(&path)).unwrap();
-    let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert!(document.as_object_mut().unwrap().remove("checksum").is_some());
-    std::fs::write(manifest_path(&path), serde_json::to_string_pretty(&document).unwrap() + "\n").unwrap();
-    assert_eq!(Manifest::of(&fsd).unwrap(), manifest);
-}
-
 #[test]
 fn networks_and_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,7 +128,7 @@ fn documents_of_a_run() {
     };
     let outcome = json!({
         "config": config, "name": "PIECE", "identity": FeatureSet::shipped("piece").unwrap().identity(),
-        "num_features": 768, "parameters": 24_000, "training_samples": 9000, "validation_samples": 1000,
+        "num_features": 768, "parameters": 24_000, "trained_parameters": 23_000, "training_samples": 9000, "validation_samples": 1000,
         "epochs": [epoch(1), epoch(2)], "best_epoch": 2, "validation_loss": 0.03125, "baseline_loss": 0.0625,
         "seconds": 1.5, "network": NETWORK, "weights": BEST, "last": LAST, "checkpoint": CHECKPOINT,
     });
@@ -168,7 +155,7 @@ fn the_cost_file_of_a_match() {
     });
     let cost: CostRatio = serde_json::from_value(cost).unwrap();
     write_checked_json(&path, &cost).unwrap();
-    check(&path, || read_json::<CostRatio>(&path).ok());
+    check(&path, || read_checked_json::<CostRatio>(&path).ok());
 }
 
 /// The losses of a validation, whose digest is in their record.
@@ -195,7 +182,7 @@ fn stored_results() {
     let record = json!({ "positions": 1000, "moves": 31_000, "active_mean": 22.75, "name": "piece" });
     write_checked_json(&path, &json!({ "seconds": 1.5, "record": record })).unwrap();
     check(&path, || {
-        let found: serde_json::Value = read_json(&path).ok()?;
+        let found: serde_json::Value = read_checked_json(&path).ok()?;
         Some((found["seconds"].clone(), found["record"].clone()))
     });
 }

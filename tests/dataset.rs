@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fsbench::data::{DataError, Fsd, GameResult, Method, games};
+use fsbench::output::checked::{content_of, in_envelope};
 use fsbench::pipeline::{BuildError, Manifest, manifest_path, open_or_build};
 use tempfile::TempDir;
 
@@ -292,7 +293,8 @@ fn a_manifest_of_other_samples_is_refused() {
     let manifest = manifest_path(&path);
     let hash = Fsd::open(&path).unwrap().hash();
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace(&hash, &"0".repeat(64))).unwrap();
+    let content = content_of(text.trim_end()).unwrap();
+    fs::write(&manifest, in_envelope(&content.replace(&hash, &"0".repeat(64)))).unwrap();
     assert!(matches!(Manifest::of(&Fsd::open(&path).unwrap()), Err(DataError::Manifest { .. })));
 }
 

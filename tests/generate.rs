@@ -475,8 +475,7 @@ fn samples_equal_those_built_from_the_games() {
     let fsd = Fsd::open(&path.join("x.fsd")).unwrap();
     let manifest = Manifest::of(&fsd).unwrap();
     assert_eq!((manifest.kept, manifest.positions, manifest.games), (48, 48, 6));
-    let text = fs::read_to_string(path.join("x.fsd.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let manifest = common::content(&fs::read(path.join("x.fsd.json")).unwrap());
     assert_eq!(manifest["generated"]["engines"][0]["name"], "Fake 1");
     assert_eq!(manifest["generated"]["settings"]["limit"]["nodes"], 5);
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));

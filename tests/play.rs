@@ -15,6 +15,7 @@ use engines::Script;
 use fsbench::chess::{Chess, Square};
 use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
+use fsbench::output::checked::without_line_sum;
 use fsbench::pipeline::uci::{Engine, EngineSpec, SearchLimit, UciGame};
 use serde_json::Value;
 use shakmaty::fen::Fen;
@@ -121,7 +122,7 @@ fn a_killed_match_continues_where_it_was() {
     let folder = bench();
     let arguments = "a.safetensors b.safetensors --nodes 2000 --pairs 4 --hash 1 --concurrency 2 --out";
     json(folder.path(), &format!("{arguments} whole"));
-    let journal = folder.path().join("cut/games.jsonl");
+    let journal = folder.path().join("cut/games.journal");
     let lines = || fs::read_to_string(&journal).unwrap_or_default().matches('\n').count();
     for kill in 1..=3 {
         let mut command = command(folder.path(), &format!("{arguments} cut"));
@@ -266,7 +267,7 @@ fn an_engine_that_never_works_ends_the_match() {
     let arguments = "a.safetensors uci:./bad --nodes 20 --pairs 20 --hash 1 --concurrency 1 --out games";
     Script::new("exit 3").write(&path.join("bad"));
     refused(path, arguments, 1, "it lost 8 games in a row by forfeit; these games are not kept");
-    let journal = || fs::read_to_string(path.join("games/games.jsonl")).unwrap();
+    let journal = || fs::read_to_string(path.join("games/games.journal")).unwrap();
     assert_eq!(journal().lines().count(), 1, "the head only");
     // One that makes moves is given more games.
     troubled(path, "bad", "echo bestmove");
@@ -307,7 +308,7 @@ fn an_interrupted_match_has_no_forfeits() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{text}");
         assert!(text.contains("interrupted; games keeps the finished games"), "{text}");
-        let journal = fs::read_to_string(path.join("games/games.jsonl")).unwrap();
+        let journal = fs::read_to_string(path.join("games/games.journal")).unwrap();
         assert!(!journal.contains("forfeit"), "{journal}");
     }
 }
@@ -384,8 +385,9 @@ fn shards_make_the_match_of_one_process() {
     // The journals of the shards hold every game once, each in the slice of its shard.
     let mut games = Vec::new();
     for (name, pairs) in [("pairs-1-2", 0..2), ("pairs-3-4", 2..4), ("pairs-5-7", 4..7)] {
-        let text = fs::read_to_string(folder.path().join("parts").join(name).join("games.jsonl")).unwrap();
+        let text = fs::read_to_string(folder.path().join("parts").join(name).join("games.journal")).unwrap();
         for line in text.lines().skip(1) {
+            let line = without_line_sum(line).unwrap();
             let game = serde_json::from_str::<Value>(line).unwrap()["game"].as_u64().unwrap();
             assert!(pairs.contains(&(game / 2)), "{name} has game {game}");
             games.push(game);
@@ -528,7 +530,7 @@ fn engines_that_fail_are_named_and_games_kept() {
     refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1", 1, "player dies: the engine ./dies");
     refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1", 1, "give --out FOLDER");
     refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1 --out kept", 1, "kept keeps the finished games");
-    assert!(!path.join("games.jsonl").exists());
+    assert!(!path.join("games.journal").exists());
 }
 
 #[test]

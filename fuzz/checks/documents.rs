@@ -6,7 +6,7 @@ use fsbench::experiment::Experiment;
 use fsbench::record::{
     ActivityRecord, CostRatio, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult,
     NetResult, PositionRecord, Results, RunRecord, SetResult, ShardRecord, SpeedRecord, StageSeconds, Study, Timestamp,
-    UpdatesRecord, ValidationRecord, read_json, write_checked_json,
+    UpdatesRecord, ValidationRecord, read_checked_json, write_checked_json,
 };
 use fsbench::report::{Summary, WIDTH, html, markdown, text};
 use serde::Serialize;
@@ -31,12 +31,12 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(byt
     Some(value)
 }
 
-/// Reads a value from a file that may have a checksum and, if it is one, writes and reads it again.
+/// Reads a value from a file with a checksum and, if it is one, writes and reads it again.
 fn stored_round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
     let path = file("stored.json", bytes);
-    let Ok(value) = read_json::<T>(&path) else { return };
+    let Ok(value) = read_checked_json::<T>(&path) else { return };
     write_checked_json(&path, &value).expect("room for a document");
-    assert_eq!(read_json::<T>(&path).expect("just written"), value);
+    assert_eq!(read_checked_json::<T>(&path).expect("just written"), value);
 }
 
 fn no_environment() -> Environment {
@@ -56,7 +56,7 @@ fn no_environment() -> Environment {
 
 /// The input: documents separated by zero bytes. Each is read as every record; the first of a kind joins the results of
 /// which a report is made. Those that fsbench keeps with a checksum are read from a file, too. The Parquet files of losses
-/// are not among the inputs: polars panics on damaged ones that have no checksum, and asks for memory without bound.
+/// are not among the inputs: their record has their hash, and without it polars panics, or asks for memory without bound.
 pub fn record(bytes: &[u8]) {
     let mut results: Option<Results> = None;
     for document in bytes.split(|byte| *byte == 0).take(16) {

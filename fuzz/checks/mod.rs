@@ -20,6 +20,7 @@ pub use data::{binpack, bulletformat, fsd, pgn, text};
 pub use definition::definition;
 #[cfg(feature = "report")]
 pub use documents::{experiment, record};
+use fsbench::output::checked::{in_envelope, open_envelope};
 pub use journal::journal;
 pub use network::{bullet_raw, nnue, safetensors};
 pub use service::service_client;
@@ -62,17 +63,13 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// A document that ends with a checksum, with the right one (src/output/checked.rs describes it), so that mutations
-/// before it are read; another document as it is.
+/// A document in an envelope, with the right checksum, so that mutations of it are read; another document as it is.
 fn repaired_document(bytes: &[u8]) -> Vec<u8> {
-    let key = b",\n  \"checksum\": \"";
-    let object = bytes.strip_suffix(b"\"\n}\n").and_then(|rest| {
-        let (object, _) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
-        object.strip_suffix(key)
-    });
-    let Some(object) = object else { return bytes.to_vec() };
-    let sum = blake3::hash(&[object, b"\n}"].concat()).to_hex();
-    [object, key, sum.as_bytes(), b"\"\n}\n"].concat()
+    let text = str::from_utf8(bytes).unwrap_or_default();
+    match open_envelope(text.trim_end()) {
+        Ok((content, _)) => in_envelope(content).into_bytes(),
+        Err(_) => bytes.to_vec(),
+    }
 }
 
 /// Splits an input at its first zero byte.

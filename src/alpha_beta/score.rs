@@ -1,5 +1,6 @@
 //! Scores of the search: centipawns, with distances to mate at both ends of the range.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Longest line that is searched, in plies.
@@ -18,7 +19,7 @@ pub(super) const LARGEST_EVAL: i32 = MATE_FOUND - 1;
 pub(super) const NO_EVAL: i32 = -INFINITE;
 
 /// A search's score, from the side to move's view.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Score {
     /// Centipawns.

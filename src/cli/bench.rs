@@ -1,6 +1,7 @@
 //! `fsbench bench`: the signature and speed of the search.
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::NetArgument;
@@ -29,8 +30,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document {
+/// What the searches of a benchmark took.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     nodes: u64,
     nps: u64,
     /// The node count, as text.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::terminal_width;
@@ -62,12 +63,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The shipped sets.
+#[derive(Serialize, JsonSchema)]
+pub struct List {
+    sets: Vec<ShippedSet>,
+}
+
 /// Prints the shipped sets.
 fn list(format: Format) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct List {
-        sets: Vec<ShippedSet>,
-    }
     let sets = shipped_sets().map_err(Failure::request)?;
     if format == Format::Json {
         return print_json(&List { sets });

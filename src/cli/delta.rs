@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -33,8 +34,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document {
+/// What a move changes, by perspective.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     white: PerspectiveDelta,
     black: PerspectiveDelta,
     /// Descriptions by index, with `--explain`.
@@ -42,10 +44,14 @@ struct Document {
     features: Option<BTreeMap<u32, FeatureText>>,
 }
 
-#[derive(Serialize)]
+/// A perspective's changes.
+#[derive(Serialize, JsonSchema)]
 struct PerspectiveDelta {
+    /// Indices of features.
     added: Vec<u32>,
+    /// Indices of features.
     removed: Vec<u32>,
+    /// Whether the context changes, so that an engine computes all features again.
     refresh: bool,
 }
 

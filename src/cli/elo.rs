@@ -1,5 +1,6 @@
 //! `fsbench elo`: estimates Elo, and runs a sequential test, from a match's pair counts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::sprt::{self, SprtArguments};
@@ -22,8 +23,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document {
+/// Elo from pairs of games.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     pairs: Pairs,
     #[serde(flatten)]
     estimate: Estimate,
@@ -31,7 +33,7 @@ struct Document {
     sprt: Option<SprtOutcome>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Estimate {
     score: f64,
     elo: Interval,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -30,8 +31,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document {
+/// The active features of a position, ascending, by perspective.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     white: Vec<u32>,
     black: Vec<u32>,
     /// Descriptions by index, with `--explain`.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -56,8 +57,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-#[derive(Serialize)]
-struct ScoredPosition<'a> {
+/// A network's score of a position.
+#[derive(Serialize, JsonSchema)]
+pub struct ScoredPosition<'a> {
     fen: &'a str,
     #[serde(flatten)]
     evaluation: &'a Evaluation,

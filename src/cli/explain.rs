@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::encode::{descriptions, explanation_lines};
@@ -22,9 +23,12 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// Features in words.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// The set's name.
     name: &'a str,
+    /// By index.
     features: BTreeMap<u32, FeatureText>,
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::{FormatHints, load};
@@ -57,8 +58,9 @@ enum LanguageName {
     C,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// A definition or a network as source code.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
     name: &'a str,
     identity: String,
     language: Language,

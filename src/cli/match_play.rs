@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clap::ValueHint;
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
@@ -24,7 +25,7 @@ use crate::play::{
     PairingResult, Pairs, PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination,
     TournamentType, are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{keep_first_json, machine, read_json, write_json};
+use crate::record::{keep_first_json, read_checked_json, write_json};
 use crate::service::Shard;
 
 /// A heading of the help.
@@ -83,9 +84,9 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The document of `--format json` and `match.json`.
-#[derive(Serialize)]
-struct Document {
+/// A match and its results, also in `match.json`.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     players: Vec<PlayerDocument>,
     limit: String,
     openings: OpeningsDocument,
@@ -110,7 +111,7 @@ struct Document {
     terminations: Vec<TerminationDocument>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PlayerDocument {
     name: String,
     identity: PlayerIdentity,
@@ -122,7 +123,7 @@ struct PlayerDocument {
     forfeits: BTreeMap<EngineFault, u64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OpeningsDocument {
     path: PathBuf,
     count: u64,
@@ -130,7 +131,7 @@ struct OpeningsDocument {
 }
 
 /// The results of two players' games, seen from the first.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 struct PairingDocument {
     first: usize,
     second: usize,
@@ -142,14 +143,14 @@ struct PairingDocument {
     los: f64,
 }
 
-#[derive(Copy, Clone, Serialize)]
+#[derive(Copy, Clone, Serialize, JsonSchema)]
 struct GamesDocument {
     wins: u64,
     losses: u64,
     draws: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct TerminationDocument {
     termination: Termination,
     games: u64,
@@ -253,30 +254,23 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
     // Its own file for every request, so that a mistaken one does not replace what a match began with. Shards of a match on
     // several machines share it.
     let request = json!([network.hash, other.hash, nodes, hash, search_digest()]);
-    // Earlier versions kept one per CPU.
-    let measured_on = (machine::cpu(), machine::back_end(), search_digest());
-    let earlier = json!([network.hash, other.hash, nodes, hash, measured_on]);
-    let [path, earlier] = [request, earlier].map(|key| {
-        let name = &blake3::hash(key.to_string().as_bytes()).to_hex()[..16];
-        folder.join(format!("cost-{name}.json"))
-    });
-    let kept = [&path, &earlier].into_iter().find(|path| path.exists());
-    let ratio = match kept {
-        Some(kept) => read_json(kept).map_err(Failure::work)?,
-        None => {
-            interrupt::on_exit_say(|| {
-                "interrupted while measuring the cost of a node: give the command again to begin the match".into()
-            });
-            let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
-            let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
-                bar.set_length(rounds as u64);
-                bar.set_position(done as u64);
-                true
-            });
-            bar.finish_and_clear();
-            // Another shard of the match may have been faster: then its cost counts.
-            keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
-        }
+    let name = &blake3::hash(request.to_string().as_bytes()).to_hex()[..16];
+    let path = folder.join(format!("cost-{name}.json"));
+    let ratio = if path.exists() {
+        read_checked_json(&path).map_err(Failure::work)?
+    } else {
+        interrupt::on_exit_say(|| {
+            "interrupted while measuring the cost of a node: give the command again to begin the match".into()
+        });
+        let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
+        let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
+            bar.set_length(rounds as u64);
+            bar.set_position(done as u64);
+            true
+        });
+        bar.finish_and_clear();
+        // Another shard of the match may have been faster: then its cost counts.
+        keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
     };
     first.nodes = Some(nodes);
     second.nodes = Some(ratio.nodes_of_second(nodes));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::match_play::{bar, running};
@@ -9,9 +10,10 @@ use super::{Failure, Format, interrupt, print_json};
 use crate::play::{MatchSettings, Pairs, PlayError, Player, TournamentType, play_shard, shard_of};
 use crate::service::Shard;
 
-/// The document of `--format json`.
-#[derive(Serialize)]
-struct Document {
+/// A shard of a match.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
+    /// `I/N`: number I, from 0, of N shards.
     shard: String,
     /// Numbers of its pairs, from 1.
     first_pair: u64,

@@ -33,6 +33,7 @@ mod run_slurm;
 mod runs;
 mod sample;
 mod samples_service;
+mod schema;
 mod score_unit;
 mod select;
 mod show;
@@ -114,6 +115,7 @@ enum Command {
     Run(run::Arguments),
     Runs(runs::Arguments),
     SamplesService(samples_service::Arguments),
+    Schema(schema::Arguments),
     Select(select::Arguments),
     Show(show::Arguments),
     Train(Box<train::Arguments>),
@@ -144,6 +146,7 @@ impl Command {
             Command::Run(arguments) => run::run(arguments),
             Command::Runs(arguments) => runs::run(arguments),
             Command::SamplesService(arguments) => samples_service::run(arguments),
+            Command::Schema(arguments) => schema::run(arguments),
             Command::Select(arguments) => select::run(arguments),
             Command::Show(arguments) => show::run(arguments),
             Command::Train(arguments) => train::run(arguments),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::NetArgument;
@@ -46,8 +47,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// A book of openings.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
     out: &'a PathBuf,
     openings: usize,
 }

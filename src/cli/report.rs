@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::print::terminal_width;
 use super::{Failure, Format, print_json, print_text};
 use crate::experiment::TrainedRun;
@@ -95,6 +98,18 @@ fn width() -> usize {
     terminal_width().unwrap_or(report::WIDTH)
 }
 
+/// The report of an experiment.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// The files written.
+    files: Vec<PathBuf>,
+    /// The trained networks; only of `fsbench run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    networks: Option<&'a [TrainedRun]>,
+}
+
 /// Writes the report's files and prints its tables. The JSON document lists `networks`, which an experiment that has
 /// just ended passes.
 pub(super) fn write_and_print(
@@ -110,14 +125,7 @@ pub(super) fn write_and_print(
             print_text(&report::text(&summary, width()))?;
             note!("wrote {} files to {}; open {}", files.len(), out.display(), out.join("report.html").display());
         }
-        Format::Json => {
-            let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
-            document["files"] = files.iter().map(|path| path.display().to_string()).collect();
-            if let Some(networks) = networks {
-                document["networks"] = serde_json::to_value(networks).map_err(Failure::work)?;
-            }
-            print_json(&document)?;
-        }
+        Format::Json => print_json(&Document { summary: &summary, files, networks })?,
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LABEL", conflicts_with = "on")]
     without: Option<String>,
     /// Repeat all steps, including finished ones
-    #[arg(long, alias = "fresh")]
+    #[arg(long)]
     force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]

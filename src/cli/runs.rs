@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use indicatif::HumanBytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::table;
@@ -29,8 +30,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct RunList {
+/// The runs that experiments keep.
+#[derive(Serialize, JsonSchema)]
+pub struct RunList {
     folder: PathBuf,
     /// Runs that were not removed.
     runs: Vec<KeptRun>,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measure::failure;
@@ -23,7 +24,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// Read only the first N games
-    #[arg(long, value_name = "N", alias = "limit")]
+    #[arg(long, value_name = "N")]
     games: Option<u64>,
     /// The index file to write: one index per line, the most frequent first
     #[arg(long, value_name = "FILE")]
@@ -38,8 +39,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// The features that are active most often.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
     set: &'a str,
     identity: String,
     num_features: u32,

@@ -1,10 +1,11 @@
 //! `fsbench show`: draws the active features of a position, or looks into a network.
 
-mod network;
+pub(super) mod network;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
 
@@ -47,14 +48,15 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document {
+/// A drawing of a position's features.
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     out: PathBuf,
     boards: Vec<DiagramCounts>,
 }
 
 /// Counts of a block's features. A feature that several bindings yield counts once per binding.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DiagramCounts {
     perspective: &'static str,
     block: String,

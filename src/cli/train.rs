@@ -222,8 +222,8 @@ fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> 
     let (epochs, path) = (outcome.epochs.len(), |name: &Path| folder.join(name).display().to_string());
     let number = best.map_or(0, |epoch| epoch.epoch);
     outln!("{:.1} s; network of epoch {number} of {epochs}, the best, in {}", outcome.seconds, path(&outcome.network))?;
-    if let (Some(last), Some(epoch)) = (&outcome.last, outcome.epochs.last().filter(|epoch| epoch.epoch != number)) {
-        outln!("the last epoch's, validation loss {:.6}, in {}", epoch.validation_loss, path(last))?;
+    if let Some(epoch) = outcome.epochs.last().filter(|epoch| epoch.epoch != number) {
+        outln!("the last epoch's, validation loss {:.6}, in {}", epoch.validation_loss, path(&outcome.last))?;
     }
     Ok(())
 }

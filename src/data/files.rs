@@ -3,15 +3,16 @@
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The files of a data set, in the order of their samples; at least one. Written as a path, or a list of paths.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Paths", into = "Paths")]
 pub struct DataFiles(Vec<PathBuf>);
 
-/// As in files.
-#[derive(Serialize, Deserialize)]
+/// A path, or a list of paths.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Paths {
     One(PathBuf),

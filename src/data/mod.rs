@@ -114,7 +114,7 @@ impl Needs {
 }
 
 /// The method for which the samples of a `.fsd` file were selected.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     Eval,

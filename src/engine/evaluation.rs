@@ -1,12 +1,13 @@
 //! The scores of a position as users see them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::net::{RawScore, Scheme};
 use crate::units::Centipawn;
 
 /// The scores of a position, from the side to move's view.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Evaluation {
     /// The raw output in internal score units, truncated toward zero.
     pub score_internal: i32,
@@ -18,7 +19,7 @@ pub struct Evaluation {
 }
 
 /// The two summands of a bucket's score in internal units, each truncated toward zero.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BucketScore {
     pub psqt: i32,
     pub positional: i32,

@@ -37,7 +37,6 @@ struct Holder {
     /// When the process began, in the kernel's ticks: another process may get the same number later.
     began: String,
     /// Its user's number. Processes of other users may be hidden.
-    #[serde(default)]
     user: u32,
     /// Tells this claim from all others.
     claim: String,

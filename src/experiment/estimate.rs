@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ExperimentError;
@@ -20,7 +21,7 @@ use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunEstimate {
     pub steps: usize,
     /// Steps whose results are not stored yet.
@@ -36,7 +37,7 @@ pub struct RunEstimate {
     pub warnings: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StageEstimate {
     pub stage: &'static str,
     pub steps: usize,
@@ -44,7 +45,7 @@ pub struct StageEstimate {
 }
 
 /// A row whose training was rehearsed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RowEstimate {
     pub set: String,
     pub method: &'static str,

@@ -12,7 +12,7 @@ use super::runner::Runner;
 use super::runner_options::{Purpose, Stage};
 use crate::data::DataFiles;
 use crate::record::{
-    NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
+    NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_checked_json, write_atomically,
 };
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{SecondMethod, TrainConfig, TrainOutcome};
@@ -57,15 +57,16 @@ impl Runner<'_> {
 
     /// A run is finished if its folder has the outcome of the same configuration.
     fn load_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
-        let Ok(outcome) = read_json::<TrainOutcome>(&self.run_folder(run).join(OUTCOME)) else { return Ok(false) };
-        // Paths may differ: the folder's name contains hashes of what they lead to. An outcome without a best epoch is
-        // of an older version, which kept the last epoch's network.
+        let Ok(outcome) = read_checked_json::<TrainOutcome>(&self.run_folder(run).join(OUTCOME)) else {
+            return Ok(false);
+        };
+        // Paths may differ: the folder's name contains hashes of what they lead to.
         let without_paths = |config: TrainConfig| {
             let second = config.second.map(|second| SecondMethod { data: DataFiles::default(), ..second });
             TrainConfig { data: DataFiles::default(), set: String::new(), start: None, second, ..config }
         };
         let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run));
-        if !is_same || outcome.best_epoch.is_none() {
+        if !is_same {
             return Ok(false);
         }
         let key = self.key(PlanStep::Train(run));

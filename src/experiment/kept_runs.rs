@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
 use crate::data::Method;
 use crate::output::folder_lock::hostname;
-use crate::record::{RecordFileError, read_json, write_checked_json};
+use crate::record::{RecordFileError, read_checked_json, write_checked_json};
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};
 use crate::units::Seed;
@@ -22,8 +23,7 @@ pub(super) struct UsedRuns {
     pub(super) results: PathBuf,
     /// Names of run folders.
     pub(super) runs: BTreeSet<String>,
-    /// The machine that wrote the note; empty in notes of earlier versions.
-    #[serde(default)]
+    /// The machine that wrote the note.
     pub(super) host: String,
 }
 
@@ -43,7 +43,7 @@ impl UsedRuns {
 
     /// With the runs of the note that it replaces.
     pub(super) fn with_noted(mut self, work: &Path) -> UsedRuns {
-        if let Ok(noted) = read_json::<UsedRuns>(&self.path(work)) {
+        if let Ok(noted) = read_checked_json::<UsedRuns>(&self.path(work)) {
             self.runs.extend(noted.runs);
         }
         self
@@ -52,7 +52,7 @@ impl UsedRuns {
     /// Whether the results folder is there, or is out of sight: of another machine, at a place that this one does not have.
     fn counts(&self) -> bool {
         let has_place = self.results.parent().is_some_and(Path::is_dir);
-        let is_elsewhere = !self.host.is_empty() && self.host != hostname() && !has_place;
+        let is_elsewhere = self.host != hostname() && !has_place;
         self.results.is_dir() || is_elsewhere
     }
 
@@ -63,7 +63,7 @@ impl UsedRuns {
         for path in paths(&work.join(NOTE_FOLDER))? {
             // A write that was cut off leaves its hidden part.
             if path.extension().is_some_and(|extension| extension == "json") {
-                let note: UsedRuns = read_json(&path).map_err(|_| ExperimentError::UsedRuns(path))?;
+                let note: UsedRuns = read_checked_json(&path).map_err(|_| ExperimentError::UsedRuns(path))?;
                 notes.extend(Some(note).filter(UsedRuns::counts));
             }
         }
@@ -72,7 +72,7 @@ impl UsedRuns {
 }
 
 /// A run in the work folder.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KeptRun {
     /// The run's folder.
     pub path: PathBuf,
@@ -96,7 +96,7 @@ pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
     let mut runs = Vec::new();
     for path in paths(work)? {
         // Only folders with a trainer's configuration are runs.
-        let Ok(config) = read_json::<TrainConfig>(&path.join(CONFIG)) else { continue };
+        let Ok(config) = read_checked_json::<TrainConfig>(&path.join(CONFIG)) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let users = notes.iter().filter(|note| note.runs.contains(&name));
         runs.push(KeptRun {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ExperimentError;
@@ -15,7 +16,7 @@ use super::spec::Experiment;
 use crate::record::{MatchKind, Results, machine};
 
 /// A step of an experiment, for programs that decide where it runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ListedStep {
     /// What `fsbench run EXPERIMENT --step` takes. It changes with whatever the step's result depends on.
     pub key: String,

@@ -18,7 +18,7 @@ use crate::play::{
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,
-    read_json, write_checked_json,
+    read_checked_json, write_checked_json,
 };
 
 /// Reads the book of a match.
@@ -129,7 +129,7 @@ fn cost(
         return Ok(Some(measured.clone()));
     }
     let path = request.folder.join("cost.json");
-    if let Ok(measured) = read_json(&path) {
+    if let Ok(measured) = read_checked_json(&path) {
         return Ok(Some(measured));
     }
     let [player, reference] = players;
@@ -176,8 +176,9 @@ fn record(
     let side = |index: usize| {
         let PlayerWork { moves, nodes: searched, seconds, .. } = result.work[index];
         let eval_scale = match result.identities[index] {
-            PlayerIdentity::Network { eval_scale, .. } => Some(eval_scale),
-            PlayerIdentity::Engine { .. } => None,
+            PlayerIdentity::Network { eval_scale, .. } => eval_scale,
+            // Engines give centipawns.
+            PlayerIdentity::Engine { .. } => 1.0,
         };
         let (network, node_limit) = (networks[index].clone(), nodes[index]);
         MatchPlayer { network, eval_scale, node_limit, moves, nodes: searched, seconds }

@@ -14,7 +14,7 @@ use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Stage};
 use super::spec::Experiment;
 use crate::play::MatchProgress;
-use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_json};
+use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_checked_json};
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::Seed;
@@ -86,7 +86,7 @@ impl<'a> Runner<'a> {
     /// The quantised network of a finished run.
     pub(super) fn network(&self, run: usize) -> Result<PathBuf, ExperimentError> {
         let folder = self.run_folder(run);
-        let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
+        let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         Ok(folder.join(outcome.network))
     }
 

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::record::RunKey;
 
 /// A finished run of an experiment, and where its network is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrainedRun {
     #[serde(flatten)]
     pub key: RunKey,

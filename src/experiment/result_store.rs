@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{RecordFileError, Timestamp, read_json, write_checked_json};
+use crate::record::{RecordFileError, Timestamp, read_checked_json, write_checked_json};
 
 /// Hash of everything that determines a result, including the version of fsbench.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -51,7 +51,7 @@ impl ResultStore {
 
     /// The stored result; `None` if it is missing, unreadable or damaged.
     pub(super) fn get<T: DeserializeOwned>(&self, kind: &str, key: &ResultKey) -> Option<StoredResult<T>> {
-        read_json(&self.path(kind, key)).ok()
+        read_checked_json(&self.path(kind, key)).ok()
     }
 
     pub(super) fn put<T: Serialize>(

@@ -24,7 +24,7 @@ use super::spec::Experiment;
 use super::step_times::StepTimes;
 use super::work_lock::{lock, lock_shared};
 use crate::pipeline::WeightedInput;
-use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_json};
+use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_checked_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
 
@@ -430,7 +430,7 @@ impl<'a> Runner<'a> {
     /// A finished run, with a link to its network in the results folder.
     fn trained_run(&self, run: usize) -> Result<TrainedRun, ExperimentError> {
         let (key, folder) = (self.plan.runs[run].key.clone(), absolute(&self.run_folder(run)));
-        let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
+        let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         let network = folder.join(outcome.network);
         let link = network_links::link(&self.options.out, &key, &network);
         Ok(TrainedRun { key, folder, network, link })
@@ -447,7 +447,7 @@ impl<'a> Runner<'a> {
 
     fn net_request(&self, run: usize, games: Option<u64>) -> Result<NetRequest, ExperimentError> {
         let folder = self.run_folder(run);
-        let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
+        let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),

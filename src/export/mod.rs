@@ -13,6 +13,7 @@ mod readme;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -24,7 +25,7 @@ pub use files::ExportFile;
 pub use golden::{GoldenEval, GoldenEvaluator};
 
 /// A language that exports are written in.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// Edition 2021, without `std`.

@@ -19,7 +19,7 @@ pub struct ExplainedFeature {
 }
 
 /// The meaning of an index.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct FeatureText {
     /// The block's name.
     pub block: String,

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{BlockSpec, DROPPED, Multiplicity};
@@ -9,7 +10,7 @@ use crate::chess::{BlackOrientation, Mirror, Orientation};
 
 /// Hash (BLAKE3) of a set's canonical expansion: expression, orientation, multiplicity, buckets and selection; not its
 /// name, description or factor. Sets of equal identity number the same features the same way. 64 hex digits.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Identity(String);
 

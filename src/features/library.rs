@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::definition;
@@ -163,7 +164,7 @@ pub fn available_names() -> Vec<String> {
 }
 
 /// A set in the list of `define --list`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ShippedSet {
     /// The name to request it by.
     pub name: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::analysis::{ActiveCounts, Analysis, Budget, Lossless, Tally};
@@ -12,7 +13,7 @@ use super::set::{Block, FeatureSet};
 use super::spec::FactorSpec;
 
 /// Sizes, contexts, dead features, losslessness and cost of a set.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SetSummary<'a> {
     pub name: &'a str,
     pub about: Option<&'a str>,
@@ -46,7 +47,7 @@ pub struct SetSummary<'a> {
 }
 
 /// Active features per perspective. Mean and maximum are `None` if encoding takes too long.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActiveFeatures {
     pub mean: Option<f64>,
     pub max: Option<usize>,
@@ -57,7 +58,7 @@ pub struct ActiveFeatures {
 }
 
 /// One block of a set.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockSummary<'a> {
     pub name: &'a str,
     /// Lowest index.
@@ -75,7 +76,7 @@ pub struct BlockSummary<'a> {
 }
 
 /// One axis of a block.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AxisSummary<'a> {
     pub name: &'a str,
     pub size: u32,

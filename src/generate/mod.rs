@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;
@@ -40,7 +41,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 /// A summary of a finished generation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GenerateSummary {
     /// The engines' names.
     pub engine: String,
@@ -77,7 +78,7 @@ pub struct GenerateSummary {
 }
 
 /// An engine's score against all others.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EngineScore {
     pub engine: String,
     pub wins: u32,

@@ -1,7 +1,6 @@
 //! The container of network files and checkpoints: safetensors with one metadata entry, written atomically.
 //!
-//! The entry's JSON ends with `"checksum"`: blake3 of the JSON without it and of all tensors. Files of earlier versions
-//! have none.
+//! The entry is the header as JSON in an envelope ([`envelope`]) with the BLAKE3 hash of that JSON and of all tensors.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,6 +16,7 @@ use super::file::Origin;
 use super::other_kind::other_kind;
 use super::{NetError, Scheme, Shape};
 use crate::output::OutputFile;
+use crate::output::checked::{envelope, open_envelope};
 
 const KEY: &str = "fsbench";
 pub(super) const VERSION: u32 = 1;
@@ -102,8 +102,7 @@ pub(super) fn matrix<T: Copy, const N: usize>(
 pub(super) fn write(path: &Path, header: &Header, tensors: &[(String, TensorBytes)]) -> Result<(), NetError> {
     let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
     let sum = checksum(&json, tensors.iter().map(|(name, tensor)| (&name[..], tensor)));
-    let json = format!("{}{CHECKSUM}{sum}\"}}", json.strip_suffix('}').unwrap_or(&json));
-    let metadata = HashMap::from([(KEY.to_owned(), json)]);
+    let metadata = HashMap::from([(KEY.to_owned(), envelope(&json, sum))]);
     let container = |reason| NetError::Container { path: path.into(), reason };
     let tensors = tensors.iter().map(|(name, tensor)| (name, tensor));
     let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(container)?;
@@ -112,12 +111,8 @@ pub(super) fn write(path: &Path, header: &Header, tensors: &[(String, TensorByte
     Ok(file.finish()?)
 }
 
-/// What precedes the checksum at the end of the header's JSON.
-const CHECKSUM: &str = ",\"checksum\":\"";
-const CHECKSUM_DIGITS: usize = 64;
-
-/// blake3 of a header without its checksum, and of the tensors by name, in hexadecimal.
-fn checksum<'a, V: View + 'a>(json: &str, tensors: impl Iterator<Item = (&'a str, V)>) -> String {
+/// BLAKE3 of a header's JSON, and of the tensors by name.
+fn checksum<'a, V: View + 'a>(json: &str, tensors: impl Iterator<Item = (&'a str, V)>) -> blake3::Hash {
     let mut tensors: Vec<(&str, V)> = tensors.collect();
     tensors.sort_by_key(|(name, _)| *name);
     let mut hasher = blake3::Hasher::new();
@@ -126,13 +121,7 @@ fn checksum<'a, V: View + 'a>(json: &str, tensors: impl Iterator<Item = (&'a str
         hasher.update(format!("\n{name} {:?} {:?}\n", tensor.dtype(), tensor.shape()).as_bytes());
         hasher.update(&tensor.data());
     }
-    hasher.finalize().to_hex().to_string()
-}
-
-/// The JSON as it was before its checksum was added, and the checksum; `None` without one.
-fn without_checksum(json: &str) -> Option<(String, &str)> {
-    let (rest, sum) = json.strip_suffix("\"}")?.split_at_checked(json.len().checked_sub(CHECKSUM_DIGITS + 2)?)?;
-    Some((format!("{}}}", rest.strip_suffix(CHECKSUM)?), sum))
+    hasher.finalize()
 }
 
 /// Bytes of the number that a safetensors file begins with: the length of its header.
@@ -176,7 +165,9 @@ impl<'a> Container<'a> {
         let unreadable = |reason| other_kind(path, bytes).unwrap_or_else(|| container(reason));
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
         let foreign = || NetError::Foreign { path: path.into(), key: KEY, kind: kind.name() };
-        let json = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(foreign)?;
+        let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(foreign)?;
+        let damaged = || NetError::Damaged { path: path.into() };
+        let (json, stored) = open_envelope(entry).map_err(|_| damaged())?;
         let header: Header =
             serde_json::from_str(json).map_err(|reason| NetError::Header { path: path.into(), reason })?;
         if header.version != VERSION {
@@ -186,10 +177,8 @@ impl<'a> Container<'a> {
             return Err(foreign());
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
-        if let Some((json, stored)) = without_checksum(json)
-            && checksum(&json, tensors.iter()) != stored
-        {
-            return Err(NetError::Damaged { path: path.into() });
+        if checksum(json, tensors.iter()).to_hex().as_str() != stored {
+            return Err(damaged());
         }
         let file = Container { path, tensors, header };
         file.header.shape.validate().map_err(|error| file.content(error))?;

@@ -96,7 +96,7 @@ pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, 
         Err(NetError::Foreign { .. }) => return Err(foreign),
         result => result?,
     };
-    let scheme = scheme.cloned().or_else(|| scheme_of_checkpoint(&training)).or_else(|| scheme_of_run(path));
+    let scheme = scheme.cloned().or_else(|| scheme_of_checkpoint(&training));
     let scheme = scheme.unwrap_or_else(|| first_admitting(&net.shape));
     scheme.admits(&net.shape)?;
     Ok((NetFile { origin, net: quantise(&net, &scheme)? }, StoredPrecision::Float))
@@ -106,13 +106,6 @@ pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, 
 fn scheme_of_checkpoint(training: &serde_json::Value) -> Option<Scheme> {
     let name = training["scheme"].as_str().or_else(|| training["config"]["scheme"].as_str());
     name.and_then(Scheme::named)
-}
-
-/// The scheme in the run's configuration beside the file: earlier versions did not store it with weights alone.
-fn scheme_of_run(path: &Path) -> Option<Scheme> {
-    let text = std::fs::read(path.with_file_name("config.json")).ok()?;
-    let config: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    config["scheme"].as_str().and_then(Scheme::named)
 }
 
 fn first_admitting(shape: &Shape) -> Scheme {

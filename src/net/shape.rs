@@ -66,10 +66,9 @@ pub enum BucketRule {
 }
 
 /// The number of output buckets and the rule that chooses one.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputBuckets {
     pub count: usize,
-    #[serde(default)]
     pub rule: BucketRule,
 }
 
@@ -104,7 +103,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// assert_eq!(shape.to_string(), "(768 → 256) × 2 screlu → 1");
 /// assert_eq!(shape.layer_sizes(), [(512, 1)]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
     /// Inputs per perspective.
     pub features: u32,
@@ -113,7 +112,6 @@ pub struct Shape {
     /// Widths of the hidden layers, first to last, without the skip output; at most two.
     pub hidden: Vec<usize>,
     /// Between the accumulators and the first dense layer.
-    #[serde(default)]
     pub activation: Activation,
     /// After the first hidden layer. The second one has the same if this is relu or screlu or the layers are
     /// `concatenated`, else crelu.

@@ -1,127 +1,101 @@
-//! Checksums in text files: of a JSON document as its last key, of a line as its last word. Files of earlier versions have
-//! none and stay readable.
-
-use std::borrow::Cow;
+//! Checksums of text files that fsbench alone reads. A JSON document stands in an envelope, which other programs read as
+//! JSON: `{"checksum":"…","content":…}`, the content's BLAKE3 hash in hexadecimal before the content. A line of a journal
+//! ends with its CRC-32.
 
 use thiserror::Error;
 
-/// A checksum does not match: the file was changed after fsbench wrote it.
+/// A checksum is missing or does not match.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
 #[error("its checksum does not match: it is damaged or was edited")]
 pub struct Damaged;
 
-/// What precedes the checksum in an indented document.
-const DOCUMENT_KEY: &str = ",\n  \"checksum\": \"";
-const DOCUMENT_DIGITS: usize = 64;
+const BEFORE_CHECKSUM: &str = "{\"checksum\":\"";
+const BEFORE_CONTENT: &str = "\",\"content\":";
 
-/// An indented JSON document as it is stored: an object gets the key `checksum`, blake3 of the document without it. Any
-/// other document gets none.
+/// A JSON document in its envelope.
 #[must_use]
-pub fn with_checksum(json: &str) -> String {
-    match json.strip_suffix("\n}") {
-        Some(object) => format!("{object}{DOCUMENT_KEY}{}\"\n}}\n", blake3::hash(json.as_bytes()).to_hex()),
-        None => format!("{json}\n"),
-    }
+pub fn in_envelope(content: &str) -> String {
+    envelope(content, blake3::hash(content.as_bytes()))
 }
 
-/// The document before its checksum was added; as stored if it has none.
+/// The document in an envelope.
 ///
 /// # Errors
-/// When the checksum does not match.
-pub fn without_checksum(stored: &str) -> Result<Cow<'_, str>, Damaged> {
-    let split = |rest: &str| -> Option<(String, String)> {
-        let (object, sum) = rest.split_at_checked(rest.len().checked_sub(DOCUMENT_DIGITS)?)?;
-        Some((format!("{}\n}}", object.strip_suffix(DOCUMENT_KEY)?), sum.to_owned()))
-    };
-    let Some((json, sum)) = stored.strip_suffix("\"\n}\n").and_then(split) else { return Ok(stored.into()) };
-    let is_whole = blake3::hash(json.as_bytes()).to_hex().as_str() == sum;
-    if is_whole { Ok(json.into()) } else { Err(Damaged) }
+/// When there is no envelope, or its checksum does not match.
+pub fn content_of(envelope: &str) -> Result<&str, Damaged> {
+    let (content, checksum) = open_envelope(envelope)?;
+    if blake3::hash(content.as_bytes()).to_hex().as_str() == checksum { Ok(content) } else { Err(Damaged) }
 }
 
-/// What precedes the checksum in a line that is a JSON object.
-const LINE_KEY: &str = ",\"crc32\":\"";
+/// A JSON document in an envelope with the checksum of more than the document.
+#[must_use]
+pub fn envelope(content: &str, checksum: blake3::Hash) -> String {
+    format!("{BEFORE_CHECKSUM}{}{BEFORE_CONTENT}{content}}}", checksum.to_hex())
+}
+
+/// The document in an envelope, and its checksum, which is not compared.
+///
+/// # Errors
+/// When there is no envelope.
+pub fn open_envelope(envelope: &str) -> Result<(&str, &str), Damaged> {
+    let inside = envelope.strip_prefix(BEFORE_CHECKSUM).and_then(|rest| rest.strip_suffix('}')).ok_or(Damaged)?;
+    let (checksum, content) = inside.split_once(BEFORE_CONTENT).ok_or(Damaged)?;
+    Ok((content, checksum))
+}
+
+/// Hexadecimal digits of a line's checksum.
 const LINE_DIGITS: usize = 8;
 
-/// A line as it is stored: a JSON object gets the key `crc32`, another line one more word.
+/// A line as it is stored: with its CRC-32 as its last word.
 #[must_use]
 pub fn with_line_sum(line: &str) -> String {
-    let sum = crc32fast::hash(line.as_bytes());
-    match line.strip_suffix('}') {
-        Some(object) => format!("{object}{LINE_KEY}{sum:08x}\"}}"),
-        None => format!("{line} {sum:08x}"),
-    }
+    format!("{line} {:08x}", crc32fast::hash(line.as_bytes()))
 }
 
-/// The line before its checksum was added; `None` where there is none that matches.
-#[must_use]
-pub fn without_line_sum(stored: &str) -> Option<String> {
-    let (rest, object) = stored.strip_suffix("\"}").map_or((stored, false), |rest| (rest, true));
-    let (rest, sum) = rest.split_at_checked(rest.len().checked_sub(LINE_DIGITS)?)?;
-    let line = match object {
-        true => format!("{}}}", rest.strip_suffix(LINE_KEY)?),
-        false => rest.strip_suffix(' ')?.to_owned(),
-    };
-    (format!("{:08x}", crc32fast::hash(line.as_bytes())) == sum).then_some(line)
-}
-
-/// A line that is a JSON object, before its checksum was added; as stored if it has none.
+/// The line before its checksum was added.
 ///
 /// # Errors
-/// When the checksum does not match.
-pub fn object_without_sum(stored: &str) -> Result<Cow<'_, str>, Damaged> {
-    match without_line_sum(stored) {
-        Some(line) => Ok(line.into()),
-        None if stored.contains(LINE_KEY) => Err(Damaged),
-        None => Ok(stored.into()),
-    }
+/// When it has no checksum that matches.
+pub fn without_line_sum(stored: &str) -> Result<&str, Damaged> {
+    let end = stored.len().checked_sub(LINE_DIGITS).ok_or(Damaged)?;
+    let (rest, sum) = stored.split_at_checked(end).ok_or(Damaged)?;
+    let line = rest.strip_suffix(' ').ok_or(Damaged)?;
+    if format!("{:08x}", crc32fast::hash(line.as_bytes())) == sum { Ok(line) } else { Err(Damaged) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_document_with_a_flipped_bit_is_refused_or_equal() {
-        let json = serde_json::to_string_pretty(&serde_json::json!({ "seconds": 1.5, "record": [1, { "a": "b" }] }));
-        let json = json.expect("JSON");
-        let stored = with_checksum(&json);
-        assert_eq!(without_checksum(&stored).as_deref(), Ok(&json[..]));
-        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-        for bit in 0..8 * stored.len() {
-            let mut bytes = stored.clone().into_bytes();
+    /// Every text with one bit of `stored` flipped, as far as it is UTF-8.
+    fn flipped(stored: &str) -> impl Iterator<Item = String> {
+        (0..8 * stored.len()).filter_map(|bit| {
+            let mut bytes = stored.as_bytes().to_vec();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let Ok(text) = String::from_utf8(bytes) else { continue };
-            let Ok(found) = without_checksum(&text) else { continue };
-            let Ok(mut found) = serde_json::from_str::<serde_json::Value>(&found) else { continue };
-            // A damaged key of the checksum is one key more, which readers ignore or refuse.
-            if let Some(object) = found.as_object_mut() {
-                object.retain(|key, _| value.get(key).is_some());
-            }
-            assert_eq!(found, value, "bit {bit}");
-        }
+            String::from_utf8(bytes).ok()
+        })
     }
 
     #[test]
-    fn an_object_with_a_flipped_bit_is_refused_or_equal() {
-        let line = "{\"epoch\":1,\"loss\":0.5}";
-        let stored = with_line_sum(line);
-        assert_eq!(object_without_sum(&stored).as_deref(), Ok(line));
-        assert_eq!(object_without_sum(line).as_deref(), Ok(line));
-        for bit in 0..8 * stored.len() {
-            let mut bytes = stored.clone().into_bytes();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let Ok(text) = String::from_utf8(bytes) else { continue };
-            let Ok(found) = object_without_sum(&text) else { continue };
-            let Ok(found) = serde_json::from_str::<serde_json::Value>(&found) else { continue };
-            assert_eq!((&found["epoch"], &found["loss"]), (&1.into(), &0.5.into()), "bit {bit}");
+    fn a_document_with_a_flipped_bit_is_refused() {
+        let json = serde_json::json!({ "seconds": 1.5, "record": [1, { "a": "b" }] });
+        for content in [&*serde_json::to_string_pretty(&json).expect("JSON"), "[]", "\"\",\"content\":\""] {
+            let stored = in_envelope(content);
+            assert_eq!(content_of(&stored), Ok(content));
+            assert!(flipped(&stored).all(|text| content_of(&text).is_err()), "{stored}");
+            assert_eq!(content_of(content), Err(Damaged));
         }
+        let read: serde_json::Value = serde_json::from_str(&in_envelope(&json.to_string())).expect("JSON");
+        assert_eq!(read["content"], json);
     }
 
     #[test]
-    fn documents_without_a_checksum_are_read() {
-        for text in ["{}\n", "[\n  1\n]\n", "{\n  \"a\": 1\n}\n", ""] {
-            assert_eq!(without_checksum(text).as_deref(), Ok(text));
+    fn a_line_with_a_flipped_bit_is_refused() {
+        for line in ["{\"epoch\":1,\"loss\":0.5}", "7 -31 e2e4", ""] {
+            let stored = with_line_sum(line);
+            assert_eq!(without_line_sum(&stored), Ok(line));
+            assert!(flipped(&stored).all(|text| without_line_sum(&text).is_err()), "{stored}");
+            assert_eq!(without_line_sum(line), Err(Damaged));
         }
-        assert_eq!(with_checksum("[]"), "[]\n");
     }
 }

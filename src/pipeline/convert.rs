@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{Manifest, SourceFile};
@@ -29,14 +30,13 @@ pub struct ConvertOptions {
 }
 
 /// The facts about a conversion, for the manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversion {
     pub from: Format,
     pub to: Format,
     pub score_units: UnitConversion,
-    /// Where the unit of the source's scores comes from; `None` in files of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit_said_by: Option<UnitOrigin>,
+    /// Where the unit of the source's scores comes from.
+    pub unit_said_by: UnitOrigin,
     #[serde(flatten)]
     pub omissions: Omissions,
     pub skipped: SkippedSamples,
@@ -46,7 +46,7 @@ pub struct Conversion {
 }
 
 /// A summary of a finished conversion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConvertSummary {
     /// Samples read.
     pub read: u64,
@@ -143,7 +143,7 @@ fn convert_samples(
         from: reader.format(),
         to,
         score_units: units,
-        unit_said_by: Some(origin),
+        unit_said_by: origin,
         omissions,
         skipped: reader.skipped(),
         notes: reader.notes(),
@@ -164,7 +164,7 @@ fn convert_samples(
     let (file, written) = writer.seal(provenance)?;
     let source = SourceFile {
         path: reader.path().display().to_string(),
-        format: Some(reader.format()),
+        format: reader.format(),
         bytes,
         blake3: source_hash.to_hex().to_string(),
         games,
@@ -172,7 +172,7 @@ fn convert_samples(
         skipped_samples: conversion.skipped.clone(),
         notes: conversion.notes.clone(),
         weight: 1.0,
-        score_unit: Some(reader.unit()),
+        score_unit: reader.unit(),
         scores_cut: clamped,
     };
     let summary = ConvertSummary { read, samples: written.samples, games, hash: written.hash, conversion };

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::uci::{EngineIdentity, SearchLimit};
 use crate::units::Seed;
 
 /// The facts that the games depend on, for journals and manifests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generation {
     pub engines: Vec<EngineIdentity>,
     pub settings: GenerateSettings,
@@ -16,7 +17,7 @@ pub struct Generation {
 }
 
 /// The settings that a game depends on, besides its number and the engines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[command(next_help_heading = "Games")]
 pub struct GenerateSettings {
     #[arg(skip = SearchLimit::Nodes(0))]
@@ -61,7 +62,7 @@ impl GenerateSettings {
 }
 
 /// When a game is adjudicated. Plies are counted from the game's start position.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[command(next_help_heading = "Adjudication")]
 pub struct GenerateAdjudication {
     /// Adjudicate a draw after this many plies
@@ -98,7 +99,7 @@ impl Default for GenerateAdjudication {
 }
 
 /// An opening book and how to use it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args, JsonSchema)]
 pub struct BookSpec {
     /// Openings: an EPD, FEN or PGN file, plain or compressed [default: the initial position]
     // Not recorded: the games depend on the file's content only.
@@ -114,7 +115,7 @@ pub struct BookSpec {
 }
 
 /// The order in which a book's openings are played.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BookOrder {
     /// Shuffled by the seed, in another order for each pass through the book.
@@ -125,7 +126,7 @@ pub enum BookOrder {
 }
 
 /// Facts about a book, for journals and manifests.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BookFacts {
     pub openings: u64,
     /// Skipped: broken games, and openings that end the game.

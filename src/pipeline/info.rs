@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
-use crate::data::{DataError, EvalOptions, Fsd, GameSet, Header, InputPath, PgnNotes, Record, ScoreUnit, SkippedGames};
+use crate::data::{
+    DataError, EvalOptions, Fsd, GameSet, InputPath, PgnNotes, Purpose, Record, ScoreUnit, SkippedGames,
+};
+use crate::units::Seed;
 
 /// Counts and metadata of a file of games or samples.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileInfo {
     pub format: &'static str,
     pub compression: &'static str,
@@ -34,8 +38,12 @@ pub struct FileInfo {
     /// What was unusual in the games of PGN.
     #[serde(skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
-    #[serde(skip)]
-    pub header: Option<Header>,
+    /// The method for which a `.fsd` file's samples were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Purpose>,
+    /// The seed with which a `.fsd` file's samples were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Seed>,
     /// The manifest beside a `.fsd` file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Manifest>,
@@ -66,7 +74,8 @@ pub fn file_info(
         skipped: None,
         skipped_samples: None,
         notes: PgnNotes::default(),
-        header: None,
+        method: None,
+        seed: None,
         manifest: None,
     };
     match format {
@@ -98,7 +107,8 @@ fn read_fsd(path: &Path, info: &mut FileInfo) -> Result<(), DataError> {
     })?;
     info.games = games.count();
     info.hash = fsd.hash();
-    info.header = Some(*fsd.header());
+    info.method = Some(fsd.header().purpose);
+    info.seed = Some(fsd.header().seed);
     info.manifest = match Manifest::of(&fsd) {
         Ok(manifest) => Some(manifest),
         Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,

@@ -2,7 +2,7 @@
 //! each finished item, appended when it is finished. A process killed at any moment loses at most the line it was
 //! writing.
 //!
-//! Each line ends with its CRC-32 ([`with_line_sum`]). In journals of earlier versions no line has one.
+//! Each line ends with its CRC-32 ([`with_line_sum`]).
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -106,21 +106,15 @@ impl Journal {
     ) -> Result<u64, JournalError> {
         let mut reader = BufReader::with_capacity(1 << 16, &self.file);
         let (mut line, mut number, mut length) = (Vec::new(), 0, 0);
-        let mut has_sums = false;
         while self.next_line(&mut reader, &mut line)? {
             number += 1;
             let stored = std::str::from_utf8(&line).map_err(|error| self.damaged(number, error.to_string()))?;
             let text = without_line_sum(stored);
             if number == 1 {
-                has_sums = text.is_some();
-                self.check_head(text.as_deref().unwrap_or(stored), head, &mut reader)?;
+                self.check_head(text.unwrap_or_default(), head, &mut reader)?;
             } else {
-                let text = match text {
-                    Some(text) => text,
-                    None if has_sums => return Err(self.damaged(number, "its checksum does not match".into())),
-                    None => stored.into(),
-                };
-                visit(length, &text).map_err(|reason| self.damaged(number, reason))?;
+                let text = text.map_err(|error| self.damaged(number, error.to_string()))?;
+                visit(length, text).map_err(|reason| self.damaged(number, reason))?;
             }
             length += line.len() as u64 + 1;
         }
@@ -191,7 +185,7 @@ impl Journal {
         let mut line = Vec::new();
         self.next_line(&mut BufReader::new(file), &mut line)?;
         let stored = String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))?;
-        Ok(without_line_sum(&stored).unwrap_or(stored))
+        without_line_sum(&stored).map(str::to_owned).map_err(|error| self.unusable()(io::Error::other(error)))
     }
 
     /// Waits until all lines are on the disk.
@@ -348,20 +342,6 @@ mod tests {
         }
     }
 
-    /// Earlier versions wrote no checksums.
-    #[test]
-    fn lines_without_checksums_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("j");
-        fs::write(&path, format!("{}\none\n{{\"two\":2}}\n", head(1))).unwrap();
-        let (mut journal, lines) = open(&path, 1).unwrap();
-        assert_eq!(lines.iter().map(|(_, line)| &line[..]).collect::<Vec<_>>(), ["one", "{\"two\":2}"]);
-        let offset = journal.append("three").unwrap();
-        assert_eq!(journal.line_at(offset).unwrap(), "three");
-        drop(journal);
-        assert_eq!(open(&path, 1).unwrap().1.len(), 3);
-    }
-
     #[test]
     fn other_journals_are_refused_and_kept() {
         let folder = tempfile::tempdir().unwrap();
@@ -374,12 +354,13 @@ mod tests {
         };
         let other = head(1);
         check(
-            &format!("{other}\none\ntw"),
+            &format!("{}\none\ntw", with_line_sum(&other.to_string())),
             "holds 1 numbers of an interrupted run with other settings (settings.seed was 1, is now 2)",
         );
         check("my notes", "is not a journal (it ends within its first line)");
         check("[Event \"x\"]\n", "is not a journal (it does not begin as one of \"tests\" version 1)");
-        check(&format!("{}\none\nbad\n", head(2)), "line 3 of the journal");
+        let lines = [&head(2).to_string(), "one", "bad"].map(|line| with_line_sum(line) + "\n");
+        check(&lines.concat(), "line 3 of the journal");
         fs::remove_file(&path).unwrap();
         let locked = open(&path, 2).unwrap();
         assert!(open(&path, 2).map(drop).unwrap_err().contains("another process is writing"));

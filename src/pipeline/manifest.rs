@@ -1,9 +1,10 @@
-//! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples. Its last key is its checksum,
-//! which manifests of earlier versions lack.
+//! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples, in an envelope with its
+//! checksum ([`in_envelope`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::build::{BuildOptions, DropReason, GameDropReason};
@@ -13,17 +14,15 @@ use super::label::Labelling;
 use super::uci::EngineFault;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
 use crate::data::{DataError, Fsd, PgnNotes, Purpose, ScoreUnit, SkippedGames};
-use crate::output::checked::{with_checksum, without_checksum};
+use crate::output::checked::{content_of, in_envelope};
 use crate::output::{OutputFile, SealedFile};
 use crate::text::grouped;
 
 /// A file from which the samples come.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFile {
     pub path: String,
-    /// `None` in manifests of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
+    pub format: Format,
     pub bytes: u64,
     /// blake3 of the file as stored, in hexadecimal.
     pub blake3: String,
@@ -31,17 +30,14 @@ pub struct SourceFile {
     /// Broken games, of PGN.
     pub skipped: SkippedGames,
     /// Unreadable samples, of other formats.
-    #[serde(default)]
     pub skipped_samples: SkippedSamples,
     /// What was unusual in the games of PGN.
     #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
     /// How often each game is taken.
-    #[serde(default = "once")]
     pub weight: f64,
-    /// The assumed or recorded unit of its scores; `None` in manifests of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score_unit: Option<FileUnit>,
+    /// The assumed or recorded unit of its scores.
+    pub score_unit: FileUnit,
     /// Scores cut to the range of another unit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scores_cut: u64,
@@ -52,12 +48,8 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-const fn once() -> f64 {
-    1.0
-}
-
 /// The provenance of the samples of a `.fsd` file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     pub fsbench: String,
     pub command: Vec<String>,
@@ -85,7 +77,6 @@ pub struct Manifest {
     pub kept: u64,
     pub dropped: BTreeMap<DropReason, u64>,
     /// Valid games that gave no samples.
-    #[serde(default)]
     pub dropped_games: BTreeMap<GameDropReason, u64>,
     /// blake3 of the samples, in hexadecimal.
     pub samples_hash: String,
@@ -139,7 +130,7 @@ impl Manifest {
 
     /// Sources whose format records neither ply nor game ([`Format::has_ply`]).
     pub fn without_plies(&self) -> impl Iterator<Item = &SourceFile> {
-        self.sources.iter().filter(|source| source.format.is_some_and(|format| !format.has_ply()))
+        self.sources.iter().filter(|source| !source.format.has_ply())
     }
 
     /// Reads the manifest beside `fsd`.
@@ -150,8 +141,8 @@ impl Manifest {
         let (path, hash) = (manifest_path(fsd.path()), fsd.hash());
         let text = std::fs::read_to_string(&path).map_err(DataError::read(&path))?;
         let invalid = |reason: String| DataError::Manifest { path: path.clone(), reason };
-        let json = without_checksum(&text).map_err(|damaged| invalid(damaged.to_string()))?;
-        let manifest: Manifest = serde_json::from_str(&json).map_err(|error| invalid(error.to_string()))?;
+        let json = content_of(text.trim_end()).map_err(|damaged| invalid(damaged.to_string()))?;
+        let manifest: Manifest = serde_json::from_str(json).map_err(|error| invalid(error.to_string()))?;
         if manifest.samples_hash == hash {
             Ok(manifest)
         } else {
@@ -168,7 +159,7 @@ impl Manifest {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;
         let mut file = OutputFile::create(&path)?;
-        file.put(with_checksum(&text).as_bytes())?;
+        file.put((in_envelope(&text) + "\n").as_bytes())?;
         Ok(file.seal()?)
     }
 }

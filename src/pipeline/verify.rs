@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Manifest;
@@ -10,7 +11,7 @@ use crate::data::formats::{Format, SampleReader, detect};
 use crate::data::{DataError, EvalOptions, Fsd, PgnNotes, Record, RecordError};
 
 /// The result of a verification.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerifyReport {
     pub format: Format,
     /// Readable samples.
@@ -30,7 +31,7 @@ pub struct VerifyReport {
 }
 
 /// A problem and its place in the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
     pub place: String,
     #[serde(rename = "what")]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 
@@ -28,7 +29,7 @@ pub struct PlayedGame {
 }
 
 /// What an engine did to lose a game by forfeit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forfeit {
     pub reason: EngineFault,
     /// What happened, on one line: "answered …", "ended …".
@@ -63,7 +64,7 @@ pub struct SearchInfo {
 }
 
 /// Why a game ended.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// Mate, stalemate, repetition, fifty moves, insufficient material.

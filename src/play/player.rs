@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::Model;
@@ -41,7 +42,7 @@ pub struct NetworkPlayer {
 }
 
 /// The facts that a player's moves depend on, for the journal and the result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerIdentity {
     Network {

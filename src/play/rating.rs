@@ -7,6 +7,7 @@
 //! differences. Of simulated ratings of 3 to 10 players, 94% or more of the intervals hold the truth from one pair each
 //! on; with the degrees of Satterthwaite, 27 to 95% (`scripts/coverage.sh`).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pentanomial::{Interval, Pairs};
@@ -21,7 +22,7 @@ pub struct PairingResult {
 }
 
 /// A player's rating.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Rating {
     pub player: usize,
     /// Elo above the first player, which has 0 by definition, without an error.

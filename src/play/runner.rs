@@ -41,7 +41,7 @@ pub struct MatchOutcome {
     pub resumed: u64,
 }
 
-/// Plays a match, or continues it, with the games that its shards have played. `folder` gets the journal (`games.jsonl`)
+/// Plays a match, or continues it, with the games that its shards have played. `folder` gets the journal (`games.journal`)
 /// and the counted games (`games.pgn`).
 ///
 /// # Errors

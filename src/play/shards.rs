@@ -16,7 +16,7 @@ use crate::output::OutputError;
 use crate::pipeline::Journal;
 
 /// The journal in a folder of a match or of its shards.
-pub(super) const JOURNAL: &str = "games.jsonl";
+pub(super) const JOURNAL: &str = "games.journal";
 /// What the names of the shards' folders begin with.
 const PREFIX: &str = "pairs-";
 

@@ -6,6 +6,7 @@
 
 use std::f64::consts::SQRT_2;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -15,7 +16,7 @@ use super::pentanomial::{Distribution, NORMALISED_ELO_SCALE, Pairs, SCORES, mome
 const PSEUDOCOUNT: f64 = 1e-3;
 
 /// Unit of the hypotheses.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EloModel {
     /// Normalised Elo: distance of the mean score from ½ in standard deviations of a pair's score.
@@ -48,7 +49,7 @@ pub struct Sprt {
 }
 
 /// State of a test after some pairs.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SprtOutcome {
     /// Log-likelihood ratio of elo1 to elo0.
     pub llr: f64,
@@ -65,7 +66,7 @@ pub struct SprtOutcome {
 }
 
 /// Decision of a test.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SprtState {
     /// More pairs are needed.

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A time in UTC, in whole seconds. It is serialised as `2026-01-31T23:59:59Z`, so text order is chronological order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Timestamp(String);
 
@@ -41,12 +42,11 @@ impl fmt::Display for Timestamp {
 }
 
 /// Wall-clock seconds of an experiment's stages, summed over interruptions.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageSeconds {
     pub data: f64,
     pub training: f64,
     pub measures: f64,
-    #[serde(default)]
     pub matches: f64,
     pub total: f64,
 }
@@ -66,7 +66,7 @@ impl StageSeconds {
 }
 
 /// The machine, the program and the time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// When the newest result was recorded.
     pub recorded: Timestamp,
@@ -78,7 +78,6 @@ pub struct Environment {
     /// The CPU's model name.
     pub cpu: String,
     /// The widest vector instructions that the engine uses.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub back_end: String,
     /// Logical cores that the process may use.
     pub cores: usize,

@@ -1,5 +1,6 @@
 //! The width at which a set's networks are as fast as a reference network.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Machine, SpeedEntry, SpeedSetup};
@@ -44,7 +45,7 @@ pub struct WidthSpeed {
 
 /// Evaluations per second of one network divided by those of another: the median over rounds in which both took turns,
 /// and its 95% interval.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedRatio {
     pub ratio: f64,
     pub low: f64,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::output::checked::{with_checksum, without_checksum};
+use crate::output::checked::{content_of, in_envelope};
 use crate::output::{self, OutputError, OutputFile};
 
 /// Errors of reading and writing records.
@@ -50,21 +50,21 @@ pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), R
     write_atomically(path, (indented(path, value)? + "\n").as_bytes())
 }
 
-/// As [`write_json`], with a checksum as the last key ([`with_checksum`]): for files that fsbench alone reads.
+/// As [`write_json`], in an envelope with a checksum ([`in_envelope`]): for files that fsbench alone reads.
 ///
 /// # Errors
 /// As [`write_json`].
 pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
-    write_atomically(path, with_checksum(&indented(path, value)?).as_bytes())
+    write_atomically(path, checked(path, value)?.as_bytes())
 }
 
 /// Writes a value as [`write_checked_json`] does, into a folder that exists, unless there is a file of this path: then
 /// that file's value is returned, and this one is not kept.
 ///
 /// # Errors
-/// As [`write_json`] and [`read_json`].
+/// As [`write_json`] and [`read_checked_json`].
 pub fn keep_first_json<T: Serialize + DeserializeOwned>(path: &Path, value: T) -> Result<T, RecordFileError> {
-    let text = with_checksum(&indented(path, &value)?);
+    let text = checked(path, &value)?;
     let keep = || {
         let mut file = OutputFile::create(path)?;
         file.put(text.as_bytes())?;
@@ -72,9 +72,13 @@ pub fn keep_first_json<T: Serialize + DeserializeOwned>(path: &Path, value: T) -
     };
     match keep() {
         Ok(true) => Ok(value),
-        Ok(false) => read_json(path),
+        Ok(false) => read_checked_json(path),
         Err(OutputError { cause, .. }) => Err(RecordFileError::Write { path: path.to_path_buf(), source: cause }),
     }
+}
+
+fn checked<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordFileError> {
+    Ok(in_envelope(&indented(path, value)?) + "\n")
 }
 
 fn indented<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordFileError> {
@@ -82,15 +86,30 @@ fn indented<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, Rec
         .map_err(|source| RecordFileError::Serialise { path: path.to_path_buf(), source })
 }
 
-/// Reads a value from a JSON file and checks the checksum if it has one.
+/// Reads a value from a JSON file.
 ///
 /// # Errors
-/// When the file cannot be read, is damaged, or is not the JSON of a `T`; then the error names line and column.
+/// When the file cannot be read, or is not the JSON of a `T`; then the error names line and column.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })?;
-    let json = without_checksum(&text).map_err(|_| RecordFileError::Damaged(path.to_path_buf()))?;
-    serde_json::from_str(&json).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
+    parse(path, &read_text(path)?)
+}
+
+/// Reads a value that [`write_checked_json`] wrote.
+///
+/// # Errors
+/// As [`read_json`], and when the file is damaged.
+pub fn read_checked_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError> {
+    let text = read_text(path)?;
+    let content = content_of(text.trim_end()).map_err(|_| RecordFileError::Damaged(path.to_path_buf()))?;
+    parse(path, content)
+}
+
+fn read_text(path: &Path) -> Result<String, RecordFileError> {
+    std::fs::read_to_string(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, json: &str) -> Result<T, RecordFileError> {
+    serde_json::from_str(json).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
 }
 
 #[cfg(test)]
@@ -104,7 +123,7 @@ mod tests {
         let kept = ["first", "second"].map(|value| keep_first_json(&path, value.to_owned()).expect("written or read"));
         assert_eq!(kept, ["first", "first"]);
         std::fs::write(&path, "{").expect("written");
-        assert!(matches!(keep_first_json(&path, 1), Err(RecordFileError::Parse { .. })));
+        assert!(matches!(keep_first_json(&path, 1), Err(RecordFileError::Damaged(_))));
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 }

@@ -1,5 +1,6 @@
 //! Results of `fsbench measure importance`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cluster, LossData};
@@ -7,7 +8,7 @@ use crate::features::Identity;
 use crate::train::EvalLoss;
 
 /// What a network loses when rows of its feature transformer lose their differences.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportanceRecord {
     /// Name of the feature set.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct ImportanceRecord {
 }
 
 /// A block and its axes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockImportance {
     pub block: String,
     /// All rows of the block.
@@ -34,14 +35,14 @@ pub struct BlockImportance {
 }
 
 /// An axis and the rows of each of its values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AxisImportance {
     pub axis: String,
     pub values: Vec<RowGroup>,
 }
 
 /// Some rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RowGroup {
     /// The axis's value; empty for a whole block.
     pub value: String,
@@ -57,7 +58,7 @@ pub struct RowGroup {
 }
 
 /// A rise of the mean loss.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rise {
     pub mean: f64,
     /// Half of the 95% interval; `None` with one cluster.
@@ -65,7 +66,7 @@ pub struct Rise {
 }
 
 /// How many rows the data can do without.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RowCounts {
     pub total: u32,
     /// Never active in the data.

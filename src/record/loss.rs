@@ -1,5 +1,6 @@
 //! Results of `fsbench measure loss`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::ScoreUnit;
@@ -7,7 +8,7 @@ use crate::features::Identity;
 use crate::train::EvalLoss;
 
 /// Losses of several networks on the same samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossRecord {
     pub data: LossData,
     /// The loss function.
@@ -21,7 +22,7 @@ pub struct LossRecord {
 }
 
 /// The samples that the losses are computed on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossData {
     pub path: String,
     /// `pgn`, `fsd`, `binpack`, `bullet` or `text`.
@@ -35,9 +36,8 @@ pub struct LossData {
     pub games: Option<u64>,
 }
 
-/// What confidence intervals treat as independent. More than [`Cluster::MAX_GROUPS`] clusters are merged into that many
-/// groups.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What confidence intervals treat as independent. More than 4,096 clusters are merged into that many groups.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Cluster {
     /// Games, because the positions of a game are correlated.
@@ -51,7 +51,7 @@ impl Cluster {
 }
 
 /// A network's loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkLoss {
     /// The file, as named on the command line.
     pub network: String,
@@ -66,7 +66,7 @@ pub struct NetworkLoss {
 }
 
 /// The arithmetic of a network.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arithmetic {
     /// Integers, as in an engine.
@@ -76,7 +76,7 @@ pub enum Arithmetic {
 }
 
 /// Losses, or differences of losses, on subsets of the samples. Empty subsets are left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossBreakdown {
     /// By number of pieces on the board, kings included.
     pub pieces: Vec<SubsetLoss>,
@@ -85,7 +85,6 @@ pub struct LossBreakdown {
     /// By the side to move's material minus the opponent's, in pawns (1, 3, 3, 5, 9).
     pub material: Vec<SubsetLoss>,
     /// By the score's size in centipawns; of the samples that have a score.
-    #[serde(default)]
     pub score: Vec<SubsetLoss>,
     /// By square of the side to move's king, from its own perspective.
     pub king: Vec<SubsetLoss>,
@@ -109,7 +108,7 @@ impl LossBreakdown {
 }
 
 /// The loss on a subset of the samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubsetLoss {
     #[serde(rename = "part")]
     pub subset: String,
@@ -120,7 +119,7 @@ pub struct SubsetLoss {
 }
 
 /// The loss of one network minus that of another, on the same samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossPair {
     /// Indices into `networks`.
     pub first: usize,

@@ -1,12 +1,13 @@
 //! The machine and the program that produced results.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Timestamp;
 use crate::engine::BackEnd;
 
 /// Everything besides the network that a measured time depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The CPU's model name.
     pub cpu: String,

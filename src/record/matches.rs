@@ -1,5 +1,6 @@
 //! Matches between trained networks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Machine, RunKey, SpeedEntry};
@@ -96,9 +97,8 @@ pub struct MatchOpenings {
 pub struct MatchPlayer {
     /// BLAKE3 hash of the network's file, in hexadecimal.
     pub network: String,
-    /// Factor from the network's internal units to the search's centipawns; `None` in records of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eval_scale: Option<f64>,
+    /// Factor from the network's internal units to the search's centipawns.
+    pub eval_scale: f64,
     /// Limit of nodes per move.
     pub node_limit: u64,
     /// Moves that were searched.
@@ -141,7 +141,7 @@ pub struct ShardRecord {
 }
 
 /// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRatio {
     /// Of the first and the second network; in an experiment the reference is the first.
     pub nanoseconds_per_node: [f64; 2],
@@ -151,7 +151,7 @@ pub struct CostRatio {
     pub low: f64,
     pub high: f64,
     pub rounds: usize,
-    /// Where it was measured; `None` in records of earlier versions.
+    /// Where it was measured; `None` where that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
@@ -177,7 +177,7 @@ impl CostRatio {
 ///
 /// assert_eq!(Adjudication::default().resign_score, 600);
 /// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjudication {
     /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
     /// last score is at or above it.

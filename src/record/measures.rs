@@ -1,11 +1,12 @@
 //! Results of `fsbench measure`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::Identity;
 
 /// Means per move for one perspective (the mover's, the other's, or their mean).
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MoveCounts {
     pub added: f64,
     pub removed: f64,
@@ -20,7 +21,7 @@ pub struct MoveCounts {
 }
 
 /// Result of `measure updates`: means over the played moves, and over all legal moves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UpdatesRecord {
     pub name: String,
     pub identity: Identity,
@@ -42,7 +43,7 @@ pub struct UpdatesRecord {
 }
 
 /// Means over all legal moves.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegalCounts {
     pub moves: u64,
     pub mover: MoveCounts,
@@ -51,7 +52,7 @@ pub struct LegalCounts {
 }
 
 /// One layer's activity over a data set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerActivity {
     /// `l1` (both perspectives' accumulators after activation), `l2`, …
     pub layer: String,
@@ -65,7 +66,7 @@ pub struct LayerActivity {
 }
 
 /// Result of `measure activity`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivityRecord {
     pub name: String,
     pub identity: Identity,
@@ -77,7 +78,7 @@ pub struct ActivityRecord {
 }
 
 /// Activity on the positions of one output bucket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BucketActivity {
     pub bucket: usize,
     pub positions: u64,
@@ -85,7 +86,7 @@ pub struct BucketActivity {
 }
 
 /// Result of `measure error`: |WDL(float) − WDL(integer)| over a data set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorRecord {
     pub name: String,
     pub identity: Identity,
@@ -98,6 +99,5 @@ pub struct ErrorRecord {
     pub within_tolerance: f64,
     pub tolerance: f64,
     /// Number of positions with an accumulator element outside i16, which wraps in the engine.
-    #[serde(default)]
     pub accumulator_overflows: u64,
 }

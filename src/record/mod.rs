@@ -1,4 +1,4 @@
-//! Serialisable records of runs and measures. They are all that `report` reads; `schemas/` describes their JSON.
+//! Serialisable records of runs and measures. They are all that `report` reads.
 
 mod environment;
 mod equal_speed;
@@ -19,7 +19,9 @@ pub use crate::data::Method;
 pub use crate::pipeline::stats::{DatasetStats, Histogram, LegalMovesAtPly, LogisticFit, RoleMobility, ScoreBin};
 pub use environment::{Environment, StageSeconds, Timestamp};
 pub use equal_speed::{EQUAL_SPEED, EqualSpeedRecord, SpeedRatio, WidthSpeed};
-pub use file::{RecordFileError, keep_first_json, read_json, write_atomically, write_checked_json, write_json};
+pub use file::{
+    RecordFileError, keep_first_json, read_checked_json, read_json, write_atomically, write_checked_json, write_json,
+};
 pub use importance::{AxisImportance, BlockImportance, ImportanceRecord, Rise, RowCounts, RowGroup};
 pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecord, NetworkLoss, SubsetLoss};
 pub use machine::Machine;

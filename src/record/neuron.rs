@@ -1,9 +1,10 @@
 //! What `fsbench show` draws and prints of a network.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The weights of one neuron of the feature transformer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeuronWeights {
     /// Index of the neuron, from 0.
     pub neuron: usize,
@@ -19,7 +20,7 @@ pub struct NeuronWeights {
 }
 
 /// Weights in rows and columns, such as those of a piece on each square.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WeightPanel {
     /// The block and the values of the axes that are not drawn.
     pub title: String,
@@ -31,7 +32,7 @@ pub struct WeightPanel {
 
 /// What the features and the pieces of a position contribute to its score. A contribution is the score minus the score
 /// without the feature or piece. Contributions do not add up to the score.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionRecord {
     pub fen: String,
     /// In centipawns, from the side to move's view, like all contributions.
@@ -42,7 +43,7 @@ pub struct PositionRecord {
 }
 
 /// An active feature.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureContribution {
     /// `white` or `black`.
     pub perspective: String,
@@ -53,7 +54,7 @@ pub struct FeatureContribution {
 }
 
 /// A piece on the board.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PieceContribution {
     /// FEN letter.
     pub piece: char,

@@ -14,7 +14,7 @@ use super::{
 use crate::units::Seed;
 
 /// The planned experiment: enough to say which part of it is done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
     pub name: String,
     pub about: String,
@@ -44,7 +44,7 @@ pub struct Published {
 }
 
 /// A row of the comparison: one feature set trained by one method, once per seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedRow {
     /// The row's label; without a label, the set as written.
     pub set: String,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Method;
@@ -10,7 +11,7 @@ use crate::train::TrainOutcome;
 use crate::units::Seed;
 
 /// Identifies a run of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct RunKey {
     /// The label of the run's row.
     pub set: String,
@@ -69,15 +70,13 @@ pub struct RunRecord {
     pub num_features: u32,
     /// Number of trainable parameters.
     pub parameters: u64,
-    /// Of these, all but the rows of features that no training sample has; `None` in records of earlier versions.
+    /// Of these, all but the rows of features that no training sample has; `None` where they were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained_parameters: Option<u64>,
     pub training_samples: u64,
     pub validation_samples: u64,
-    /// The best epoch, whose network was measured; `None` in records of versions that measured the last epoch's
-    /// network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best_epoch: Option<u32>,
+    /// The best epoch, whose network was measured.
+    pub best_epoch: u32,
     /// Validation loss of that epoch.
     pub validation_loss: f64,
     /// Validation loss of the best constant output.
@@ -102,7 +101,7 @@ impl RunRecord {
             identity: outcome.identity.clone(),
             num_features: outcome.num_features,
             parameters: outcome.parameters,
-            trained_parameters: outcome.trained_parameters,
+            trained_parameters: Some(outcome.trained_parameters),
             training_samples: outcome.training_samples,
             validation_samples: outcome.validation_samples,
             best_epoch: outcome.best_epoch,
@@ -121,9 +120,6 @@ impl RunRecord {
     /// The epoch whose network was measured.
     #[must_use]
     pub fn measured_epoch(&self) -> Option<&EpochRecord> {
-        match self.best_epoch {
-            Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
-            None => self.epochs.last(),
-        }
+        self.epochs.iter().find(|epoch| epoch.epoch == self.best_epoch)
     }
 }

@@ -1,12 +1,13 @@
 //! Results of `fsbench measure speed`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Machine;
 use crate::features::Identity;
 
 /// The speed of one evaluation strategy on one back end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedEntry {
     /// `refresh`, or an incremental strategy: `eager` or `lazy`, with or without a refresh cache. `known line` for lines
     /// whose moves are known beforehand.
@@ -16,17 +17,14 @@ pub struct SpeedEntry {
     pub evaluations_per_second: f64,
     /// Half-width of the 95% interval over the repetitions, in evaluations per second.
     pub interval: f64,
-    /// [`SpeedEntry::is_noisy`]; usually the machine was busy with something else.
-    #[serde(default)]
+    /// Whether the repetitions differ too much to rely on their mean; usually the machine was busy with something else.
     pub noisy: bool,
     /// Where the time of an evaluation is spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nanoseconds: Option<TimeBreakdown>,
     /// Rows of the feature transformer added or subtracted per evaluation.
-    #[serde(default)]
     pub rows: f64,
     /// Bytes per row.
-    #[serde(default)]
     pub row_bytes: usize,
 }
 
@@ -48,7 +46,7 @@ impl SpeedEntry {
 }
 
 /// Nanoseconds per evaluation, by task. They add up to the whole time of an evaluation.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeBreakdown {
     /// Making the move and finding the features it adds and removes, for both perspectives.
     pub features: f64,
@@ -66,14 +64,14 @@ impl TimeBreakdown {
 }
 
 /// An evaluation strategy on a back end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedSetup {
     pub strategy: String,
     pub back_end: String,
 }
 
 /// Result of `measure speed`: one thread plays through games and evaluates every position.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedRecord {
     /// Name of the feature set.
     pub name: String,
@@ -102,7 +100,7 @@ pub struct SpeedRecord {
 
 /// The speed of a network whose FT neurons were permuted so that more chunks of inputs are zero; its scores are the
 /// same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FtPermutedSpeed {
     /// Number of positions that the permutation was found on, from other games than those evaluated.
     pub positions: u64,

@@ -1,12 +1,8 @@
 //! The losses of a network's validation by game and by class of sample, as comparisons between networks need them, and
 //! their Parquet file.
-//!
-//! The file has a checksum ([`CHECKSUM_MARK`], then BLAKE3 of the file without mark and hash) before its footer, where
-//! readers of Parquet look at nothing. It is checked before polars sees the file, because polars panics on many damaged
-//! ones, and on some asks for more memory than there is. Files of earlier versions have none.
+//! The record of a validation has the file's hash, which is compared before polars sees the file.
 
 use std::io::{self, Cursor};
-use std::panic::catch_unwind;
 use std::path::Path;
 
 use polars::prelude::{
@@ -31,7 +27,7 @@ pub struct ValidationRecord {
     pub accuracy: Option<f64>,
     /// Losses by different functions cannot be compared.
     pub function: LossFunction,
-    /// BLAKE3 hash of `losses`, in hexadecimal.
+    /// BLAKE3 hash of the Parquet file with the losses, in hexadecimal.
     pub digest: String,
     /// In a file of their own.
     #[serde(skip)]
@@ -97,7 +93,7 @@ impl ValidationRecord {
             loss: share(loss),
             accuracy: losses.has_preferred.then(|| share(preferred as f64)),
             function,
-            digest: losses.digest(),
+            digest: blake3::hash(&losses.to_parquet()).to_hex().to_string(),
             losses,
         }
     }
@@ -105,29 +101,20 @@ impl ValidationRecord {
     /// The record with the losses from its file.
     ///
     /// # Errors
-    /// When the file cannot be read or holds other losses.
+    /// When the file cannot be read or is not the one that the record describes.
     pub fn with_losses_of(self, path: &Path) -> Result<ValidationRecord, RecordFileError> {
-        let losses = ValidationLosses::read(path)?;
-        match losses.digest() == self.digest {
-            true => Ok(ValidationRecord { losses, ..self }),
-            false => Err(RecordFileError::Digest(path.to_path_buf())),
+        let failed = |source| RecordFileError::Read { path: path.into(), source };
+        let bytes = std::fs::read(path).map_err(failed)?;
+        // Before it is parsed: polars panics on some damaged files, and on some asks for more memory than there is.
+        if blake3::hash(&bytes).to_hex().as_str() != self.digest {
+            return Err(RecordFileError::Digest(path.to_path_buf()));
         }
+        let losses = ValidationLosses::of_parquet(&bytes).map_err(|error| failed(io::Error::other(error)))?;
+        Ok(ValidationRecord { losses, ..self })
     }
 }
 
 impl ValidationLosses {
-    fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for (by, part, sums) in self.tables() {
-            hasher.update(format!("{by}\n{part}\n{}\n", sums.len()).as_bytes());
-            for LossSums { game, samples, loss, preferred } in sums {
-                let numbers = [*game, *samples, loss.to_bits(), *preferred];
-                hasher.update(numbers.map(u32::to_le_bytes).as_flattened());
-            }
-        }
-        hasher.finalize().to_hex().to_string()
-    }
-
     /// The games, and the groups of each class.
     fn tables(&self) -> impl Iterator<Item = (&str, &str, &[LossSums])> {
         let classes = self.classes.iter().map(|class| (&class.by[..], &class.part[..], &class.groups[..]));
@@ -140,12 +127,15 @@ impl ValidationLosses {
     /// # Errors
     /// When the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), RecordFileError> {
-        let failed = |error: PolarsError| RecordFileError::Write { path: path.into(), source: io::Error::other(error) };
-        let mut frame = self.frame().map_err(failed)?;
+        write_atomically(path, &self.to_parquet())
+    }
+
+    fn to_parquet(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let writer = ParquetWriter::new(&mut bytes).with_compression(ParquetCompression::Zstd(None));
-        writer.finish(&mut frame).map_err(failed)?;
-        write_atomically(path, &with_checksum(&bytes))
+        let written = self.frame().and_then(|mut frame| writer.finish(&mut frame));
+        written.expect("columns of one length fit into memory");
+        bytes
     }
 
     fn frame(&self) -> PolarsResult<DataFrame> {
@@ -166,22 +156,8 @@ impl ValidationLosses {
         DataFrame::new(rows().count(), columns)
     }
 
-    /// Reads what [`ValidationLosses::write`] wrote. A damaged file may read as other losses, which
-    /// [`ValidationRecord::with_losses_of`] refuses.
-    ///
-    /// # Errors
-    /// When the file is missing, damaged, or not such a file.
-    pub fn read(path: &Path) -> Result<ValidationLosses, RecordFileError> {
-        let failed = |source| RecordFileError::Read { path: path.into(), source };
-        let damaged = || RecordFileError::Damaged(path.into());
-        let parquet = without_checksum(std::fs::read(path).map_err(failed)?).ok_or_else(damaged)?;
-        let read = || {
-            let frame = ParquetReader::new(Cursor::new(parquet)).set_rechunk(true).finish()?;
-            ValidationLosses::of_frame(&frame)
-        };
-        // A panic of polars: the file has no checksum and is damaged.
-        let losses = catch_unwind(read).map_err(|_| damaged())?;
-        losses.map_err(|error| failed(io::Error::other(error)))
+    fn of_parquet(bytes: &[u8]) -> PolarsResult<ValidationLosses> {
+        ValidationLosses::of_frame(&ParquetReader::new(Cursor::new(bytes)).set_rechunk(true).finish()?)
     }
 
     fn of_frame(frame: &DataFrame) -> PolarsResult<ValidationLosses> {
@@ -213,27 +189,6 @@ impl ValidationLosses {
     }
 }
 
-/// What precedes the checksum of a Parquet file.
-const CHECKSUM_MARK: &[u8; 8] = b"FSBPSUM1";
-
-/// A Parquet file with its checksum.
-fn with_checksum(parquet: &[u8]) -> Vec<u8> {
-    // The file ends with the footer, the footer's length (32 bits) and `PAR1`.
-    let rest = parquet.len().saturating_sub(8);
-    let footer = parquet[rest..].first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
-    let (pages, end) = parquet.split_at(rest.saturating_sub(footer));
-    [pages, CHECKSUM_MARK, blake3::hash(parquet).as_bytes(), end].concat()
-}
-
-/// The Parquet file before its checksum was added; as stored if it has none. `None` if the checksum does not match.
-fn without_checksum(mut stored: Vec<u8>) -> Option<Vec<u8>> {
-    let Some(at) = memchr::memmem::rfind(&stored, CHECKSUM_MARK) else { return Some(stored) };
-    let end = at + CHECKSUM_MARK.len() + blake3::OUT_LEN;
-    let sum = stored.get(at + CHECKSUM_MARK.len()..end)?.to_vec();
-    stored.drain(at..end);
-    (*blake3::hash(&stored).as_bytes() == *sum).then_some(stored)
-}
-
 /// In the column `by`: the row is a game.
 const GAME: &str = "game";
 
@@ -261,7 +216,6 @@ mod tests {
         for has_preferred in [false, true] {
             let losses = losses(has_preferred);
             losses.write(&path).expect("written");
-            assert_eq!(ValidationLosses::read(&path).expect("read"), losses);
             let record = ValidationRecord::new(LossFunction::Eval(EvalLoss::default()), losses.clone());
             assert_eq!((record.games, record.accuracy.is_some()), (100, has_preferred));
             let samples: u32 = losses.games.iter().map(|game| game.samples).sum();
@@ -275,37 +229,23 @@ mod tests {
             let error = read.with_losses_of(&path).expect_err("other losses").to_string();
             assert!(error.contains("not what its record describes"), "{error}");
         }
-        std::fs::write(&path, "PAR1").expect("written");
-        assert!(matches!(ValidationLosses::read(&path), Err(RecordFileError::Read { .. })));
     }
 
     #[test]
-    fn files_of_losses_have_checksums() {
+    fn a_damaged_file_of_losses_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("losses.parquet");
-        losses(true).write(&path).expect("written");
+        let record = ValidationRecord::new(LossFunction::Eval(EvalLoss::default()), losses(true));
+        record.losses.write(&path).expect("written");
         let stored = std::fs::read(&path).expect("written");
-        let read = |bytes: &[u8]| {
+        let refused = |bytes: &[u8]| {
             std::fs::write(&path, bytes).expect("written");
-            ValidationLosses::read(&path)
+            matches!(record.clone().with_losses_of(&path), Err(RecordFileError::Digest(_)))
         };
-        // Other readers take no notice of it, and files of earlier versions have none.
-        let frame = ParquetReader::new(Cursor::new(&stored[..])).finish().expect("a Parquet file");
-        assert_eq!(ValidationLosses::of_frame(&frame).expect("losses"), losses(true));
-        let without = without_checksum(stored.clone()).expect("whole");
-        assert_eq!(without.len(), stored.len() - CHECKSUM_MARK.len() - blake3::OUT_LEN);
-        assert_eq!(read(&without).expect("whole"), losses(true));
         for at in 0..stored.len() {
             let mut bytes = stored.clone();
             bytes[at] ^= 4;
-            match read(&bytes) {
-                Err(RecordFileError::Damaged(_)) => {}
-                // Without its mark it is a file without a checksum.
-                found => assert_eq!(found.expect("whole"), losses(true), "byte {at}"),
-            }
-            if at % 7 == 0 {
-                assert!(read(&stored[..at]).is_err(), "cut at {at}");
-            }
+            assert!(refused(&bytes) && refused(&stored[..at]), "byte {at}");
         }
     }
 

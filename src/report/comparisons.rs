@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::record::{
@@ -11,18 +12,18 @@ use crate::statistics::{Level, NoiseSource, Outlook, PairedDifference, PairedSet
 use crate::text::grouped;
 
 /// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if there is nothing to compare.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Comparisons {
     /// How the comparisons are made; without pairs, why there are none. `None` for a method with one set.
     pub note: Option<String>,
-    /// Every pair of sets, or every set against the first if there are more than [`Comparisons::ALL_PAIRS`].
+    /// Every pair of sets, or every set against the first if there are more than 16.
     pub pairs: Vec<PairComparison>,
-    /// Every set against the first, over each class of samples; empty for more than [`Comparisons::ALL_PAIRS`] sets.
+    /// Every set against the first, over each class of samples; empty for more than 16 sets.
     pub parts: Vec<PartComparison>,
 }
 
 /// What is compared.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparedMeasure {
     /// The validation loss; differences are in percent of the second set's.
@@ -32,7 +33,7 @@ pub enum ComparedMeasure {
 }
 
 /// The first set against the second.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Statement {
     Better,
@@ -42,7 +43,7 @@ pub enum Statement {
 }
 
 /// A difference and the bounds of its interval, corrected for the number of comparisons shown.
-#[derive(Copy, Clone, Debug, Serialize)]
+#[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     pub measure: ComparedMeasure,
     pub difference: f64,
@@ -54,7 +55,7 @@ pub struct Difference {
 }
 
 /// Two sets.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairComparison {
     pub set: String,
     pub against: String,
@@ -70,7 +71,7 @@ pub struct PairComparison {
 }
 
 /// Two sets on the samples of a class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PartComparison {
     /// `pieces left`, `ply`, …
     pub by: String,
@@ -278,9 +279,8 @@ fn groups<'a>(losses: &'a ValidationLosses, class: &ClassLosses) -> Option<&'a [
 }
 
 /// Why results without losses by game have no comparisons.
-const NO_LOSSES: &str = "Pairs of sets are not compared: these results have no validation losses by game, which earlier \
-    versions of fsbench did not keep. `fsbench run` with the same experiment adds them without training again, where the \
-    networks are still there.";
+const NO_LOSSES: &str = "Pairs of sets are not compared: these results have no validation losses by game. `fsbench run` \
+    with the same experiment adds them without training again, where the networks are still there.";
 
 /// How the comparisons are made and what they lack.
 fn note(

@@ -218,7 +218,7 @@ fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
     columns.count("parameters", |run| Some(run.parameters));
     columns.count("trained_parameters", |run| run.trained_parameters);
     columns.count("training_samples", |run| Some(run.training_samples));
-    columns.count("best_epoch", |run| run.best_epoch.map(u64::from));
+    columns.count("best_epoch", |run| Some(u64::from(run.best_epoch)));
     columns.count("validation_samples", |run| Some(run.validation_samples));
     columns.number("validation_loss", |run| Some(run.validation_loss));
     columns.number("baseline_loss", |run| Some(run.baseline_loss));

@@ -1,11 +1,12 @@
 //! The widths at which the sets of an experiment are as fast as the reference.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, RunKey, SpeedRatio};
 
 /// The rows of a comparison at equal speed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EqualSpeed {
     /// How far from 1 a ratio may be to count as equal, as a share.
     pub tolerance: f64,
@@ -15,7 +16,7 @@ pub struct EqualSpeed {
 }
 
 /// A set at its width of equal speed. Speeds are relative to the reference's.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EqualSpeedRow {
     pub set: String,
     pub l1: usize,

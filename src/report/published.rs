@@ -1,5 +1,6 @@
 //! An experiment's own results beside published ones, pair by pair.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, Statement};
@@ -9,7 +10,7 @@ use crate::statistics::Estimate;
 
 /// How the losses and Elo of sets that others measured compare with the experiment's own. At another scale only the
 /// order can be compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PublishedComparison {
     pub source: String,
     /// Every compared pair whose losses were published.
@@ -19,7 +20,7 @@ pub struct PublishedComparison {
 }
 
 /// A pair of sets.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PublishedLoss {
     pub set: String,
     pub against: String,
@@ -33,7 +34,7 @@ pub struct PublishedLoss {
 }
 
 /// A set's Elo.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PublishedElo {
     pub set: String,
     /// Value and half of the 95% interval.
@@ -44,7 +45,7 @@ pub struct PublishedElo {
 }
 
 /// Whether two measurements of a pair have the same order.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
     SameOrder,

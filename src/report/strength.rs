@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::summary::{MethodSummary, SummaryRow};
@@ -11,7 +12,7 @@ use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, rand
 use crate::text::grouped;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Strength {
     /// Random-effects means over the seeds.
     pub elo_equal_nodes: Option<Estimate>,
@@ -28,7 +29,7 @@ pub struct Strength {
     pub cost_noise: Option<[f64; 2]>,
     /// Nodes per second over all its matches.
     pub nps: f64,
-    /// Elo of every seed's match, in the order of [`MatchKind::ALL`].
+    /// Elo of every seed's match, at equal nodes, then at equal cost.
     #[serde(skip)]
     effects: [Vec<Effect>; 2],
 }

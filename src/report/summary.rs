@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparisons::Comparisons;
@@ -19,7 +20,7 @@ use crate::statistics::{Estimate, differences_to_first};
 use crate::units::Seed;
 
 /// All numbers of a report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
     pub study: Study,
     pub environment: Environment,
@@ -29,7 +30,7 @@ pub struct Summary {
 }
 
 /// The comparison of feature sets by one method, in a sweep with one value of each swept setting.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MethodSummary {
     pub method: Method,
     /// The swept settings, as in `l1 128`; absent without a sweep.
@@ -55,7 +56,7 @@ pub struct MethodSummary {
 }
 
 /// Validation loss by epoch.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Curve {
     /// The set's name within its comparison.
     pub set: String,
@@ -63,7 +64,7 @@ pub struct Curve {
 }
 
 /// An epoch's mean over the seeds.
-#[derive(Copy, Clone, Debug, Serialize)]
+#[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
 pub struct CurvePoint {
     pub epoch: u32,
     /// Samples seen since the run began.
@@ -72,7 +73,7 @@ pub struct CurvePoint {
 }
 
 /// One feature set trained by one method. Values that were not measured are `None`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryRow {
     pub set: String,
     /// `set` without the swept settings, which are the comparison's.
@@ -125,7 +126,7 @@ pub struct SummaryRow {
     pub speed_way: Option<SpeedSetup>,
     /// Half-width of the 95% interval over its repetitions, as a share of the speed; the largest of the networks'.
     pub speed_spread: Option<f64>,
-    /// Whether its repetitions differed too much to be reliable: by more than [`SpeedEntry::NOISY_SHARE`].
+    /// Whether its repetitions differed too much to be reliable: by more than a tenth.
     pub speed_noisy: bool,
     /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
     pub nanoseconds: Option<TimeBreakdown>,

@@ -100,7 +100,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
     };
     let player = |name: &str, node_limit: u64, nps: f64| MatchPlayer {
         network: name.repeat(3),
-        eval_scale: Some(0.25),
+        eval_scale: 0.25,
         node_limit,
         moves: 4_000,
         nodes: 4_000 * node_limit,
@@ -207,7 +207,7 @@ fn run(key: &RunKey, &(_, features, .., loss): &SetFacts) -> RunRecord {
         trained_parameters: Some(u64::from(features * 3 / 4) * 64 + dense),
         training_samples: 400_000,
         validation_samples: 20_000,
-        best_epoch: Some(best),
+        best_epoch: best,
         validation_loss: last,
         baseline_loss: scale * 0.05,
         epochs: epochs.collect(),

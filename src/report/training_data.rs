@@ -1,5 +1,6 @@
 //! How much data a set's trainings had for its parameters, and whether that was enough to judge the set by.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::numbers;
@@ -7,7 +8,7 @@ use crate::record::{PlannedRow, RunRecord, Study};
 use crate::text::grouped;
 
 /// The data of a set's trainings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrainingData {
     /// Different training samples of a run, at most; the smallest number of all seeds.
     pub samples: u64,
@@ -20,7 +21,7 @@ pub struct TrainingData {
     /// Whether the runs were best in the first half of their epochs, on average, although an epoch has all samples:
     /// training on learnt by heart.
     pub best_early: bool,
-    /// Whether there are fewer than [`RunRecord::SAMPLES_PER_PARAMETER`] samples per parameter.
+    /// Whether there are fewer than 10 samples per parameter.
     pub scarce: bool,
 }
 
@@ -103,7 +104,8 @@ mod tests {
         let planned = results.study.rows[0].clone();
         results.runs.truncate(best_epochs.len());
         for (run, best) in results.runs.iter_mut().zip(best_epochs) {
-            (run.best_epoch, run.trained_parameters) = (Some(*best), Some(trained_parameters));
+            run.best_epoch = *best;
+            run.trained_parameters = Some(trained_parameters);
         }
         let runs: Vec<&RunRecord> = results.runs.iter().collect();
         TrainingData::of(&results.study, &planned, &runs).expect("runs")

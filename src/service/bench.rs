@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::control::{Announcement, StreamControl, StreamEnd};
@@ -11,7 +12,7 @@ use super::shared_memory::SharedMemory;
 use super::{Array, Header, PreparedStream, ServiceError};
 
 /// How fast batches are made for a consumer that takes no time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchReport {
     pub positions_per_second: f64,
     pub samples_per_second: f64,

@@ -130,7 +130,7 @@ impl PreparedStream {
             method: request.method,
             identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
-            score_unit: Some(self.score_unit),
+            score_unit: self.score_unit,
             arrays: self.layout.arrays.clone(),
             header: Header::fields(),
             version: Description::VERSION,

@@ -1,6 +1,7 @@
 //! The contract of the two sides: the JSON line, a slot's header and the layout of its arrays.
 
 use bytemuck::{Pod, Zeroable};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_BITSET_SLOT, Request, ServiceError, Shard};
@@ -8,7 +9,7 @@ use crate::data::{Method, ScoreUnit};
 use crate::features::{FeatureSet, Identity, Multiplicity};
 
 /// How the active features of a batch are stored.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Offsets and indices, as `embedding_bag` takes them.
@@ -19,7 +20,7 @@ pub enum Layout {
 }
 
 /// Element type of an array; little-endian.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
     U8,
@@ -43,7 +44,7 @@ impl Dtype {
 }
 
 /// Description of an array in a slot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Array {
     pub name: String,
     pub dtype: Dtype,
@@ -56,7 +57,7 @@ pub struct Array {
 }
 
 /// Description of a number in a slot's header.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Field {
     pub name: String,
     pub dtype: Dtype,
@@ -120,7 +121,7 @@ impl Header {
 }
 
 /// The JSON line that a service writes first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Description {
     /// A path to open and map while the service runs.
     pub shm: String,
@@ -133,9 +134,8 @@ pub struct Description {
     pub method: Method,
     pub identity: Identity,
     pub num_features: u32,
-    /// Unit of the data's scores; batches have them in centipawns. Missing in descriptions of older services.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score_unit: Option<ScoreUnit>,
+    /// Unit of the data's scores; batches have them in centipawns.
+    pub score_unit: ScoreUnit,
     pub arrays: Vec<Array>,
     pub header: Vec<Field>,
     pub version: u32,
@@ -150,7 +150,6 @@ pub struct Description {
     /// The number of the first batch delivered.
     pub start_batch: u64,
     /// This stream's number among several that divide the batches.
-    #[serde(default)]
     pub shard: Shard,
 }
 

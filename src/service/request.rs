@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Schedule;
@@ -12,7 +13,7 @@ use crate::pipeline::build::Filter;
 use crate::units::Seed;
 
 /// How samples are read from files that are not `.fsd`.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadMode {
     /// A binpack is decoded while it is served, with every sample that the method can use; other files are built, with

@@ -1,9 +1,10 @@
 //! Means over few repetitions, with 95% confidence intervals.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A mean over repetitions with its 95% confidence interval.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     pub mean: f64,
     /// Half-width of the interval; `None` with fewer than two repetitions.

@@ -1,12 +1,13 @@
 //! What would tell more: further seeds or further games; and what so many seeds can tell before any is trained.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::distributions::t_quantile;
 use super::{Level, together};
 
 /// A source of the noise that an interval holds.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NoiseSource {
     /// Trainings with different seeds.

@@ -19,6 +19,7 @@
 use std::f64::consts::{LN_10, SQRT_2};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -45,7 +46,7 @@ const SWEEP_ERROR: f64 = 0.005;
 /// assert_eq!(format!("{:.2}", estimate.elo.value), "55.58");
 /// # Ok::<(), fsbench::play::PairsError>(())
 /// ```
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairs {
     /// Two losses: 0 points of 2.
     pub ll: u64,
@@ -206,7 +207,7 @@ impl Pairs {
 }
 
 /// A value and the bounds of its 95% interval. Without a pair, the bounds are infinite.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     pub value: f64,
     pub low: f64,

@@ -10,7 +10,6 @@ use super::lookahead::Lookahead;
 use super::trainer::{Sums, TrainingState};
 use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
-use crate::data::formats::{UnitOrigin, score_unit};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
@@ -37,9 +36,8 @@ pub struct RunProgress {
     /// Hash of the factors that are trained; a feature set's identity does not include them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factors: Option<String>,
-    /// Units of the data's scores, of the first method and the second; absent in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score_units: Option<Vec<ScoreUnit>>,
+    /// Units of the data's scores, of the first method and the second.
+    pub score_units: Vec<ScoreUnit>,
 }
 
 /// Progress of the second method, which takes as many steps as the first.
@@ -80,12 +78,11 @@ impl RunProgress {
     /// # Errors
     /// The difference, as text.
     pub fn check_same_data(&self, now: &RunProgress) -> Result<(), String> {
-        if let (Some(before), Some(now)) = (&self.score_units, &now.score_units)
-            && before != now
-        {
+        if self.score_units != now.score_units {
             let describe =
                 |units: &[ScoreUnit]| units.iter().map(|unit| unit.describe()).collect::<Vec<_>>().join(" and ");
-            return Err(format!("its scores were {}, those of the data now are {}", describe(before), describe(now)));
+            let (before, now) = (describe(&self.score_units), describe(&now.score_units));
+            return Err(format!("its scores were {before}, the scores of the data now are {now}"));
         }
         let samples = |progress: &RunProgress| {
             (progress.samples_per_epoch, progress.second.map_or(0, |second| second.samples_per_epoch))
@@ -221,7 +218,7 @@ pub fn load(
 pub enum DataMatch {
     Same,
     Changed,
-    /// The run began before this was recorded; the paths decide.
+    /// There is nothing to compare: a new run, or a network to start from that is gone. The paths decide.
     Unknown,
 }
 
@@ -245,10 +242,10 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
         let mut config = TrainConfig { set: String::new(), ..config.effective() };
         config.settings = TrainSettings { epochs, threads: None, device: DeviceChoice::default(), ..config.settings };
         config.read_mode = read_mode_in_effect(config.read_mode, &config.data);
-        config.from_unit = recorded_unit(config.method, &config.data, config.from_unit);
+        config.from_unit = unit_in_effect(config.method, config.from_unit);
         if let Some(second) = &mut config.second {
             second.read_mode = read_mode_in_effect(second.read_mode, &second.data);
-            second.from_unit = recorded_unit(second.method, &second.data, second.from_unit);
+            second.from_unit = unit_in_effect(second.method, second.from_unit);
         }
         config.start_hash = None;
         if start != DataMatch::Unknown {
@@ -278,12 +275,10 @@ fn read_mode_in_effect(mode: ReadMode, data: &DataFiles) -> ReadMode {
     mode.in_effect(data).unwrap_or(mode)
 }
 
-/// The unit of a run's scores if the data do not state it: centipawns before there was a choice.
-fn recorded_unit(method: Method, data: &DataFiles, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
-    let is_default = |file| score_unit(file, None, None).is_ok_and(|known| known.origin == UnitOrigin::FormatDefault);
-    let unstated = || data.iter().any(is_default);
+/// pqr reads no scores.
+fn unit_in_effect(method: Method, unit: Option<ScoreUnit>) -> Option<ScoreUnit> {
     match method {
-        Method::Eval => recorded.or_else(|| unstated().then_some(ScoreUnit::Centipawns)),
+        Method::Eval => unit,
         Method::Pqr => None,
     }
 }

@@ -24,7 +24,7 @@ const TRAINING: &str = "Training";
 const LOSS: &str = "Loss";
 
 /// One training run: the same configuration, data and CPU give the same network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 pub struct TrainConfig {
     /// A name, a path or an expression.
     #[arg(skip)]
@@ -33,8 +33,7 @@ pub struct TrainConfig {
     pub data: DataFiles,
     /// eval: unit of the scores if the data do not record it: cp, or internal:PAWN with an engine's units per pawn
     /// [default: internal:208 for a binpack, else cp]
-    // A run records the unit that it assumed. It is absent if the data recorded theirs, and in old runs, which assumed
-    // centipawns.
+    // A run records the unit that it assumed. It is absent if the data recorded theirs.
     #[arg(help_heading = DATA, long, value_name = "UNIT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
@@ -42,8 +41,8 @@ pub struct TrainConfig {
     #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
     pub evals: EvalOptions,
     /// auto: a binpack is decoded in training; built: it is built first, which gives the same samples and can filter them
-    #[arg(help_heading = DATA, long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
-    #[serde(rename = "source", default = "built")]
+    #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
+    #[serde(rename = "source")]
     pub read_mode: ReadMode,
     /// The method to learn by
     #[arg(help_heading = DATA, long, value_enum, default_value = "eval")]
@@ -71,12 +70,12 @@ pub struct TrainConfig {
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
-    /// Hash of the contents of `start`, set when the run begins; absent in runs of earlier versions.
+    /// Hash of the contents of `start`, set when the run begins.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_hash: Option<String>,
     #[command(flatten)]
-    #[serde(flatten, deserialize_with = "recorded")]
+    #[serde(flatten)]
     pub settings: TrainSettings,
 }
 
@@ -119,7 +118,7 @@ pub struct TrainSettings {
     #[arg(help_heading = TRAINING, long, value_name = "N", default_value_t = TrainSettings::default().batch_size)]
     pub batch_size: usize,
     /// Learning rate of the first epoch
-    #[arg(help_heading = TRAINING, long, value_name = "RATE", alias = "lr", default_value_t = TrainSettings::default().learning_rate)]
+    #[arg(help_heading = TRAINING, long, value_name = "RATE", default_value_t = TrainSettings::default().learning_rate)]
     pub learning_rate: f64,
     /// Factor on the learning rate after every epoch
     #[arg(help_heading = TRAINING, long, default_value_t = TrainSettings::default().decay)]
@@ -214,11 +213,11 @@ pub enum DeviceChoice {
 }
 
 /// A method beside the first: each step takes a batch of either and minimises first + weight · second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondMethod {
     pub method: Method,
     pub data: DataFiles,
-    /// As [`TrainConfig::from_unit`].
+    /// Unit of the scores if the data do not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
     #[serde(rename = "source")]
@@ -328,7 +327,7 @@ impl TrainConfig {
             data: data.into(),
             from_unit: None,
             evals: EvalOptions::default(),
-            read_mode: built(),
+            read_mode: ReadMode::Built,
             method,
             min_ply: None,
             filter: None,
@@ -406,17 +405,6 @@ impl TrainConfig {
     }
 }
 
-/// Settings as a run recorded them. Versions before factors did not record `factor`.
-fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TrainSettings, D::Error> {
-    let settings = TrainSettings::deserialize(deserializer)?;
-    Ok(TrainSettings { factor: settings.factor.or(Some(false)), ..settings }.complete())
-}
-
-/// The read mode of runs recorded before there was a choice.
-const fn built() -> ReadMode {
-    ReadMode::Built
-}
-
 const fn default_pawn() -> i32 {
     100
 }
@@ -434,31 +422,6 @@ fn is_zero_seed(seed: &Seed) -> bool {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-
-    /// A configuration of a run before schemes, factors, shape options and schedules existed.
-    #[test]
-    fn old_configurations_load() {
-        let old = json!({
-            "set": "piece", "data": "games.fsd", "method": "eval", "seed": 3, "l1": 16, "hidden": [8], "batch_size": 64,
-            "epochs": 2, "epoch_samples": null, "learning_rate": 0.001, "decay": 1.0, "validation": 0.1, "threads": 2,
-            "eval_loss": { "power": 2.0 }, "pqr_loss": {},
-        });
-        let config: TrainConfig = serde_json::from_value(old).expect("a configuration");
-        let settings = TrainSettings {
-            l1: 16,
-            hidden: vec![8],
-            factor: Some(false),
-            epochs: 2,
-            batch_size: 64,
-            learning_rate: 1e-3,
-            decay: 1.0,
-            threads: Some(2),
-            eval_loss: EvalLoss { power: 2.0, ..EvalLoss::default() },
-            ..TrainSettings::default()
-        };
-        let expected = TrainConfig { seed: Seed(3), ..TrainConfig::new("piece", "games.fsd", Method::Eval, settings) };
-        assert_eq!(config, expected);
-    }
 
     #[test]
     fn configurations_are_written_flat_and_read_back() {

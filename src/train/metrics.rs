@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TrainConfig;
-use super::run_dir::CHECKPOINT;
 use crate::data::Method;
 use crate::features::Identity;
 
 /// One line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpochMetrics {
     /// From 1.
     pub epoch: u32,
@@ -40,7 +40,7 @@ pub struct EpochMetrics {
 }
 
 /// An epoch's metrics for the second method.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondMetrics {
     pub method: Method,
     pub train_loss: f64,
@@ -50,7 +50,7 @@ pub struct SecondMetrics {
 }
 
 /// Distribution of the weights of an array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WeightHistogram {
     /// As in a checkpoint; all buckets' layers are counted together.
     pub name: String,
@@ -63,7 +63,7 @@ pub struct WeightHistogram {
 }
 
 /// Activity of the accumulators' neurons over the validation split, after the activation.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeuronActivity {
     /// Share of values above 0.
     pub positive: f64,
@@ -74,7 +74,7 @@ pub struct NeuronActivity {
 }
 
 /// The outcome of a finished run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrainOutcome {
     pub config: TrainConfig,
     pub name: String,
@@ -82,18 +82,15 @@ pub struct TrainOutcome {
     pub num_features: u32,
     /// Trainable parameters.
     pub parameters: u64,
-    /// Of these, all but the rows of features that no training sample has; absent in outcomes of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trained_parameters: Option<u64>,
+    /// Of these, all but the rows of features that no training sample has.
+    pub trained_parameters: u64,
     /// Samples per epoch.
     pub training_samples: u64,
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss. Absent in outcomes of
-    /// versions that took the last epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best_epoch: Option<u32>,
+    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss.
+    pub best_epoch: u32,
     /// Validation loss of the network.
     pub validation_loss: f64,
     /// Validation loss of the best constant output, which a network without inputs reaches.
@@ -103,28 +100,17 @@ pub struct TrainOutcome {
     /// The network's path, relative to the run's directory.
     pub network: PathBuf,
     /// The float network it was quantised from.
-    #[serde(default = "checkpoint_path")]
     pub weights: PathBuf,
-    /// The last epoch's network, quantised; absent in outcomes of versions whose [`TrainOutcome::network`] was the last
-    /// epoch's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<PathBuf>,
+    /// The last epoch's network, quantised.
+    pub last: PathBuf,
     /// The checkpoint from which the run can be continued.
     pub checkpoint: PathBuf,
-}
-
-/// In earlier versions the network was the last epoch's.
-fn checkpoint_path() -> PathBuf {
-    CHECKPOINT.into()
 }
 
 impl TrainOutcome {
     /// The metrics of the network's epoch.
     #[must_use]
     pub fn best(&self) -> Option<&EpochMetrics> {
-        match self.best_epoch {
-            Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
-            None => self.epochs.last(),
-        }
+        self.epochs.iter().find(|epoch| epoch.epoch == self.best_epoch)
     }
 }

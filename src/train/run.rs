@@ -115,10 +115,6 @@ fn finished_outcome(
     data_match: DataMatch,
 ) -> Result<Option<TrainOutcome>, TrainError> {
     let Some(outcome) = run_dir.read_json::<TrainOutcome>(OUTCOME)? else { return Ok(None) };
-    // Earlier versions exported the last epoch's network. Such a run writes its outcome again, without training.
-    if outcome.best_epoch.is_none() {
-        return Ok(None);
-    }
     let same =
         outcome.identity == *set.identity() && checkpoint::check_same_run(&outcome.config, config, data_match).is_ok();
     // Otherwise the checkpoint decides whether the run is continued or refused.
@@ -433,17 +429,17 @@ impl<'a> Session<'a> {
             identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
             parameters,
-            trained_parameters: Some(trained_parameters),
+            trained_parameters,
             training_samples: self.progress.samples_per_epoch,
             validation_samples: validation.samples,
-            best_epoch: Some(number),
+            best_epoch: number,
             validation_loss,
             baseline_loss: validation.baseline,
             seconds: self.metrics.iter().map(|epoch| epoch.seconds).sum(),
             epochs: self.metrics,
             network: PathBuf::from(NETWORK),
             weights: PathBuf::from(BEST),
-            last: Some(PathBuf::from(LAST)),
+            last: PathBuf::from(LAST),
             checkpoint: PathBuf::from(CHECKPOINT),
         };
         self.run_dir.write_json(OUTCOME, &outcome)?;

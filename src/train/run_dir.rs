@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{EpochMetrics, TrainError};
 use crate::output;
-use crate::output::checked::{object_without_sum, with_checksum, with_line_sum, without_checksum};
+use crate::output::checked::{content_of, in_envelope};
 use crate::output::folder_lock::FolderLock;
 
 pub const CONFIG: &str = "config.json";
@@ -24,10 +24,9 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 pub const BEST: &str = "best.safetensors";
 /// The run's network: [`BEST`], quantised.
 pub const NETWORK: &str = "network.safetensors";
-/// The quantised network of the last epoch. Directories without it are unfinished, or of versions whose [`NETWORK`] was
-/// the last epoch's.
+/// The quantised network of the last epoch. It is written after [`NETWORK`].
 pub const LAST: &str = "last.safetensors";
-/// The losses of [`BEST`] on each validation sample; absent for large splits and in runs of earlier versions.
+/// The losses of [`BEST`] on each validation sample; absent for large splits.
 pub const LOSSES: &str = "validation.losses";
 /// The losses of the network's validation, by game and by class of sample; experiments write it.
 pub const VALIDATION: &str = "validation.parquet";
@@ -35,11 +34,6 @@ pub const VALIDATION: &str = "validation.parquet";
 pub const EVENTS: &str = "events.out.tfevents.fsbench";
 /// Written last: if it exists, the run has finished.
 pub const OUTCOME: &str = "outcome.json";
-
-/// Whether a killed run left this file unfinished. Earlier versions named such files `.tmp…`.
-fn is_unfinished(name: &str) -> bool {
-    output::is_part(name) || name.starts_with(".tmp")
-}
 
 /// All files of a run, in the order in which they are removed: without an outcome the run does not look finished.
 const FILES: [&str; 12] =
@@ -51,13 +45,14 @@ const FILES: [&str; 12] =
 /// # Errors
 /// If the directory holds no network.
 pub fn network(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
-    let names: &[&str] = match (folder.join(LAST).exists(), last) {
-        (true, false) => &[NETWORK],
-        (true, true) => &[LAST],
-        (false, false) => &[BEST, NETWORK],
-        (false, true) => &[NETWORK, CHECKPOINT],
+    let has_both = folder.join(LAST).exists();
+    let name = match (has_both, last) {
+        (true, false) => NETWORK,
+        (true, true) => LAST,
+        (false, false) => BEST,
+        (false, true) => CHECKPOINT,
     };
-    first_existing(folder, names)
+    existing(folder, name)
 }
 
 /// As [`network`], but the file with the float weights.
@@ -65,17 +60,18 @@ pub fn network(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
 /// # Errors
 /// As [`network`].
 pub fn weights(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
-    first_existing(folder, &[if last { CHECKPOINT } else { BEST }])
+    existing(folder, if last { CHECKPOINT } else { BEST })
 }
 
-fn first_existing(folder: &Path, names: &[&str]) -> Result<PathBuf, TrainError> {
-    let found = names.iter().map(|name| folder.join(name)).find(|path| path.exists());
-    found.ok_or_else(|| {
-        let folder = folder.display();
-        TrainError::Config(format!(
-            "{folder} holds no network: it is not a run's directory, or the run's first epoch is not done"
-        ))
-    })
+fn existing(folder: &Path, name: &str) -> Result<PathBuf, TrainError> {
+    let path = folder.join(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(TrainError::Config(format!(
+        "{} holds no network: it is not a run's directory, or the run's first epoch is not done",
+        folder.display()
+    )))
 }
 
 /// A run's directory that this process writes to. No other process does: it is locked.
@@ -113,7 +109,7 @@ impl RunDir {
     pub fn open(path: &Path) -> Result<RunDir, TrainError> {
         fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's directory", path))?;
         let folder = RunDir { root: path.into(), _lock: FolderLock::acquire(path)? };
-        for name in folder.entries()?.iter().filter(|name| is_unfinished(name)) {
+        for name in folder.entries()?.iter().filter(|name| output::is_part(name)) {
             let file = folder.path(name);
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
         }
@@ -156,13 +152,13 @@ impl RunDir {
         Ok(names)
     }
 
-    /// Writes a JSON document with its checksum, atomically.
+    /// Writes a JSON document in its envelope, atomically.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), TrainError> {
         let json = serde_json::to_string_pretty(value).map_err(|error| self.damaged(name, error.to_string()))?;
-        self.write(name, with_checksum(&json).as_bytes())
+        self.write(name, (in_envelope(&json) + "\n").as_bytes())
     }
 
     /// Writes a text, atomically.
@@ -187,11 +183,11 @@ impl RunDir {
     /// If it cannot be read, is damaged or is not a `T`.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TrainError> {
         let Some(text) = self.read(name)? else { return Ok(None) };
-        let json = without_checksum(&text).map_err(|damaged| self.damaged(name, damaged.to_string()))?;
-        serde_json::from_str(&json).map(Some).map_err(|error| self.damaged(name, error.to_string()))
+        let json = content_of(text.trim_end()).map_err(|damaged| self.damaged(name, damaged.to_string()))?;
+        serde_json::from_str(json).map(Some).map_err(|error| self.damaged(name, error.to_string()))
     }
 
-    /// Appends an epoch to the metrics.
+    /// Appends an epoch to the metrics: a line with a JSON document in its envelope.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -199,7 +195,7 @@ impl RunDir {
         let failed = || TrainError::io("cannot write", self.path(METRICS));
         let line = serde_json::to_string(metrics).map_err(|error| self.damaged(METRICS, error.to_string()))?;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(METRICS)).map_err(failed())?;
-        file.write_all((with_line_sum(&line) + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
+        file.write_all((in_envelope(&line) + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
     }
 
     /// Reads the metrics of the first `epochs` epochs and removes those that follow, which no checkpoint covers.
@@ -211,8 +207,8 @@ impl RunDir {
         let mut metrics = Vec::new();
         for (number, stored) in text.lines().take(epochs as usize).enumerate() {
             let at_line = |why: String| self.damaged(METRICS, format!("line {}: {why}", number + 1));
-            let line = object_without_sum(stored).map_err(|damaged| at_line(damaged.to_string()))?;
-            let epoch: EpochMetrics = serde_json::from_str(&line).map_err(|error| at_line(error.to_string()))?;
+            let line = content_of(stored).map_err(|damaged| at_line(damaged.to_string()))?;
+            let epoch: EpochMetrics = serde_json::from_str(line).map_err(|error| at_line(error.to_string()))?;
             metrics.push(epoch);
         }
         if metrics.len() != epochs as usize {
@@ -262,7 +258,7 @@ mod tests {
     #[test]
     fn unfinished_files_of_a_killed_run_are_removed() {
         let temporary = tempfile::tempdir().expect("a folder");
-        for name in [".tmpAbC", ".config.json.AbC.part", "kept"] {
+        for name in [".config.json.AbC.part", "kept"] {
             fs::write(temporary.path().join(name), "").expect("written");
         }
         let folder = RunDir::open(temporary.path()).expect("opened");

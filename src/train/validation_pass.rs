@@ -25,7 +25,7 @@ impl TrainingRun<'_> {
     pub fn validate_each(&self, stop: StopCheck<'_>, visit: &mut ValidationVisitor<'_>) -> Result<(), TrainError> {
         let run_dir = RunDir::open(self.folder)?;
         let outcome = run_dir.read_json::<TrainOutcome>(OUTCOME)?;
-        let kept = outcome.and_then(|outcome| KeptLosses::read(&run_dir, outcome.best_epoch?));
+        let kept = outcome.and_then(|outcome| KeptLosses::read(&run_dir, outcome.best_epoch));
         match kept {
             Some(kept) => visit(&kept.samples()),
             None => self.validate_again(&run_dir, stop, visit),

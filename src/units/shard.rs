@@ -3,11 +3,12 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Every `of`-th item of a list, from item `index` on. The shards of a list have no item in common and together hold all
 /// of it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
     /// From 0.
     pub index: u32,

@@ -13,6 +13,7 @@ use fsbench::units::{Seed, Shard};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::common::content_as;
 use super::{engines, everything, fsbench, games};
 
 /// Five inputs: PGN plain and compressed, with broken games and repeated ones, a binpack in other units, and a `.fsd`
@@ -53,8 +54,8 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 
 /// The manifest, without the command.
 fn manifest(fsd: &Path) -> Manifest {
-    let text = fs::read_to_string(manifest_path(fsd)).unwrap();
-    Manifest { command: Vec::new(), ..serde_json::from_str(&text).unwrap() }
+    let manifest = content_as(&fs::read(manifest_path(fsd)).unwrap());
+    Manifest { command: Vec::new(), ..manifest }
 }
 
 fn options() -> impl Strategy<Value = BuildOptions> {

@@ -1,4 +1,4 @@
-//! Checks the JSON documents of all commands against the schemas in `src/record/schemas`.
+//! Checks the JSON documents of all commands against the schemas that `fsbench schema` prints.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -23,6 +23,10 @@ fn workspace() -> Workspace {
     workspace
 }
 
+fn schema(name: &str) -> Schema {
+    Schema::parse(&Workspace::new().stdout(&["schema", name]))
+}
+
 /// Runs a command with `--format json` and checks its document against a schema.
 fn check(workspace: &Workspace, schema: &str, arguments: &[&str]) -> Value {
     let text = workspace.stdout(&[arguments, &["--format", "json"]].concat());
@@ -32,8 +36,8 @@ fn check(workspace: &Workspace, schema: &str, arguments: &[&str]) -> Value {
 }
 
 fn check_document(schema: &str, document: &Value, arguments: &[&str]) {
-    let problems = Schema::of(schema).problems(document);
-    assert!(problems.is_empty(), "{arguments:?} against {schema}.json:\n  {}", problems.join("\n  "));
+    let problems = self::schema(schema).problems(document);
+    assert!(problems.is_empty(), "{arguments:?} against {schema}:\n  {}", problems.join("\n  "));
 }
 
 #[test]
@@ -154,6 +158,7 @@ fn documents_about_networks() {
     assert_eq!(kept + rows("never_active") + rows("without_effect"), rows("total"));
     check(&workspace, "show-network", &["show", "net.safetensors", "--best", "2", "--out", "neurons.html"]);
     check(&workspace, "show-network", &["show", "net.safetensors", "--neuron", "3", "--at", "role(P)=pawn"]);
+    check(&workspace, "export", &["export", "piece", "--lang", "rust", "--out", "exported"]);
     check(&workspace, "show-position", &["show", "net.safetensors", "--position", START]);
     let speed = ["--repetitions", "2", "--seconds", "0.001", "--positions", "200"];
     let arguments = [&["measure", "speed", "--net", "net.safetensors", "--data", "games.pgn"], &speed[..]].concat();
@@ -178,7 +183,7 @@ fn documents_about_trainings_and_experiments() {
     let slurm = ["run", "proj/small.toml", "--out", "results", "--on", "slurm", "--status"];
     let status = check(&workspace, "run-slurm", &slurm);
     assert_eq!(status["waiting"], plan["steps"]);
-    check(&workspace, "run", &["run", "proj/small.toml", "--out", "results"]);
+    check(&workspace, "report", &["run", "proj/small.toml", "--out", "results"]);
     check(&workspace, "report", &["report", "results"]);
     let joined = check(&workspace, "report", &["report", "results", "results", "--out", "joined"]);
     assert!(workspace.path("joined/report.html").is_file());
@@ -192,16 +197,32 @@ fn documents_about_trainings_and_experiments() {
     }
 }
 
-/// Every schema is used by a test in this file and has a title.
+/// Every schema is used by a test in this file, and describes its document to someone who does not know the source.
 #[test]
 fn every_schema_is_checked() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/schemas");
     let source = include_str!("documents.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        assert!(source.contains(&format!("\"{name}\"")), "{name}.json is not checked in this file");
-        let schema: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        assert!(schema["title"].is_string(), "{name}.json has no title");
+    let list = Workspace::new().stdout(&["schema"]);
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 30, "{list}");
+    for name in names {
+        assert!(source.contains(&format!("\"{name}\"")), "{name} is not checked in this file");
+        let schema = schema(name);
+        assert!(schema.root()["title"].as_str().is_some_and(|title| title.contains("fsbench")), "{name}: no title");
+        check_words(name, schema.root());
+    }
+}
+
+/// Descriptions name nothing that only the source knows: no item of it, no `None`.
+fn check_words(at: &str, schema: &Value) {
+    match schema {
+        Value::Object(rules) => {
+            if let Some(text) = rules.get("description").and_then(Value::as_str) {
+                let of_source = ["[`", "::", "`None`", "`Some"].iter().find(|part| text.contains(**part));
+                assert!(of_source.is_none(), "{at}: {text}");
+            }
+            rules.iter().for_each(|(name, rule)| check_words(&format!("{at}/{name}"), rule));
+        }
+        Value::Array(rules) => rules.iter().for_each(|rule| check_words(at, rule)),
+        _ => {}
     }
 }

@@ -109,28 +109,6 @@ fn a_training_resumes_with_the_same_data_under_another_name() {
     assert!(complaint.contains("the contents of its data have changed"), "{complaint}");
 }
 
-/// Earlier names of options still work and are not shown in the help.
-#[test]
-fn earlier_option_names_still_work() {
-    let workspace = workspace();
-    let help = workspace.stdout(&["train", "--help"]);
-    assert!(help.contains("--learning-rate") && !help.contains("--lr"), "{help}");
-    let all = ["own.toml", "--method", "pqr", "--l1", "8", "--epochs", "1", "--data", "games.fsd", "--split-seed", "3"];
-    let mut train = vec!["train"];
-    train.extend(all);
-    train.extend(["--lr", "0.003", "--device", "cpu", "--out", "../run"]);
-    let output = workspace.command(&train).current_dir(workspace.path("proj")).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let config: Value = serde_json::from_slice(&std::fs::read(workspace.path("run/config.json")).unwrap()).unwrap();
-    assert_eq!((config["learning_rate"].as_f64(), config["split_seed"].as_u64()), (Some(0.003), Some(3)));
-    let games = |name: &str| workspace.stdout(&["measure", "updates", "piece", "--data", "games.pgn", name, "3"]);
-    assert_eq!(games("--limit"), games("--games"));
-    let out = ["run", "proj/small.toml", "--out", "results"];
-    workspace.stdout(&out);
-    let fresh = workspace.run(&[&out[..], &["--fresh"]].concat());
-    assert!(!stderr(&fresh).contains("skipped steps"), "{}", stderr(&fresh));
-}
-
 #[test]
 fn the_version_names_the_commit() {
     let version = Workspace::new().stdout(&["--version"]);
@@ -201,7 +179,7 @@ fn an_experiment_compares_its_sets_by_game() {
     assert!(steps.contains("[1/1] validation of own, wider by pqr, seed 1 by game"), "{steps}");
     assert_eq!((files(), read("validation.json")), (before, validation));
 
-    // Results of earlier versions have no such files: the report says so.
+    // Results without the losses report without comparisons, and say so.
     std::fs::remove_file(workspace.path("results/validation.json")).unwrap();
     let report = workspace.stdout(&["report", "results"]);
     let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -285,7 +263,7 @@ fn an_experiment_plays_matches() {
     }
     // As after a kill during the match at equal nodes: two games are in its journal, and half a line.
     let is_at_equal_nodes = |path: &&std::path::PathBuf| !path.join("cost.json").exists();
-    let journal = played.iter().find(is_at_equal_nodes).unwrap().join("games.jsonl");
+    let journal = played.iter().find(is_at_equal_nodes).unwrap().join("games.journal");
     let text = std::fs::read_to_string(&journal).unwrap();
     let begun: String = text.split_inclusive('\n').take(3).collect();
     std::fs::write(&journal, format!("{begun}{{\"game\":5,")).unwrap();

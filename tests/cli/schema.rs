@@ -1,21 +1,23 @@
-//! Checks documents against the JSON schemas of `src/record/schemas`. Supports the keywords of JSON Schema 2020-12 that
-//! they use and panics at any other keyword, so that no rule is ignored.
-
-use std::path::Path;
+//! Checks documents against the JSON schemas that `fsbench schema` prints. Supports the keywords of JSON Schema 2020-12
+//! that they use and panics at any other keyword, so that no rule is ignored.
 
 use serde_json::{Map, Value};
 
-/// A parsed schema file.
+/// The patterns of names that schemas have: numbers, the second with a sign.
+const NUMBERS: [&str; 2] = [r"^\d+$", r"^-?\d+$"];
+
+/// A parsed schema.
 pub struct Schema {
     root: Value,
 }
 
 impl Schema {
-    pub fn of(name: &str) -> Schema {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/schemas").join(format!("{name}.json"));
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let root = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Schema { root }
+    pub fn parse(text: &str) -> Schema {
+        Schema { root: serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}")) }
+    }
+
+    pub fn root(&self) -> &Value {
+        &self.root
     }
 
     /// Lists a document's errors, each with its JSON pointer.
@@ -35,7 +37,8 @@ impl Schema {
         for (keyword, rule) in rules {
             let mut complain = |why: String| problems.push(format!("{}: {why}", if at.is_empty() { "/" } else { at }));
             match keyword.as_str() {
-                "$schema" | "title" | "description" | "$defs" => {}
+                // The formats name the widths of numbers.
+                "$schema" | "title" | "description" | "$defs" | "format" | "default" => {}
                 "$ref" => self.check(self.resolve_reference(rule), value, at, problems),
                 "type" => {
                     let names: Vec<&str> = match rule {
@@ -49,24 +52,53 @@ impl Schema {
                 "enum" if !rule.as_array().unwrap().contains(value) => {
                     complain(format!("{value} is not one of {rule}"));
                 }
+                "const" if value != rule => complain(format!("{value} is not {rule}")),
                 "minimum" if value.as_f64() < rule.as_f64() && value.is_number() => {
                     complain(format!("{value} is below {rule}"));
+                }
+                "maximum" if value.as_f64() > rule.as_f64() && value.is_number() => {
+                    complain(format!("{value} is above {rule}"));
                 }
                 "minItems" if value.as_array().is_some_and(|items| (items.len() as u64) < rule.as_u64().unwrap()) => {
                     complain(format!("fewer than {rule} items"));
                 }
-                "enum" | "minimum" | "minItems" => {}
-                "anyOf" => {
-                    let matches = |schema: &Value| {
+                "maxItems" if value.as_array().is_some_and(|items| (items.len() as u64) > rule.as_u64().unwrap()) => {
+                    complain(format!("more than {rule} items"));
+                }
+                "minLength"
+                    if value.as_str().is_some_and(|text| (text.chars().count() as u64) < rule.as_u64().unwrap()) =>
+                {
+                    complain(format!("shorter than {rule}"));
+                }
+                "maxLength"
+                    if value.as_str().is_some_and(|text| (text.chars().count() as u64) > rule.as_u64().unwrap()) =>
+                {
+                    complain(format!("longer than {rule}"));
+                }
+                "enum" | "const" | "minimum" | "maximum" | "minItems" | "maxItems" | "minLength" | "maxLength" => {}
+                "anyOf" | "oneOf" => {
+                    let matches = |schema: &&Value| {
                         let mut problems = Vec::new();
                         self.check(schema, value, at, &mut problems);
                         problems.is_empty()
                     };
-                    if !rule.as_array().unwrap().iter().any(matches) {
+                    let matching = rule.as_array().unwrap().iter().filter(matches).count();
+                    if matching == 0 {
                         complain(format!("{value} matches none of the allowed schemas"));
+                    }
+                    if keyword == "oneOf" && matching > 1 {
+                        complain(format!("{value} matches {matching} of the schemas, one of which is allowed"));
+                    }
+                }
+                "prefixItems" => {
+                    for (index, (rule, item)) in
+                        rule.as_array().unwrap().iter().zip(value.as_array().into_iter().flatten()).enumerate()
+                    {
+                        self.check(rule, item, &format!("{at}/{index}"), problems);
                     }
                 }
                 "items" => {
+                    assert!(!rules.contains_key("prefixItems"), "{at}: items after others are not supported");
                     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                         self.check(rule, item, &format!("{at}/{index}"), problems);
                     }
@@ -78,7 +110,7 @@ impl Schema {
                         complain(format!("`{name}` is missing"));
                     }
                 }
-                "properties" | "additionalProperties" => {}
+                "properties" | "additionalProperties" | "patternProperties" => {}
                 other => panic!("{at}: the keyword `{other}` is not supported"),
             }
         }
@@ -95,9 +127,18 @@ impl Schema {
         problems: &mut Vec<String>,
     ) {
         let known = rules.get("properties").and_then(Value::as_object);
+        let patterns = rules.get("patternProperties").and_then(Value::as_object);
+        let unknown = |pattern: &&String| !NUMBERS.contains(&pattern.as_str());
+        assert_eq!(patterns.and_then(|patterns| patterns.keys().find(unknown)), None, "{at}: an unknown pattern");
+        let matches = |pattern: &str, name: &str| {
+            let unsigned = name.strip_prefix('-').filter(|_| pattern == NUMBERS[1]).unwrap_or(name);
+            !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit())
+        };
         for (name, value) in object {
             let path = format!("{at}/{name}");
-            match (known.and_then(|known| known.get(name)), rules.get("additionalProperties")) {
+            let of_pattern = patterns.into_iter().flatten().find(|(pattern, _)| matches(pattern, name));
+            let of_pattern = of_pattern.map(|(_, schema)| schema);
+            match (known.and_then(|known| known.get(name)).or(of_pattern), rules.get("additionalProperties")) {
                 (Some(schema), _) => self.check(schema, value, &path, problems),
                 (None, Some(Value::Bool(false))) => problems.push(format!("{path}: the schema has no such field")),
                 (None, Some(schema)) => self.check(schema, value, &path, problems),
@@ -137,6 +178,10 @@ fn errors_are_found() {
                 "name": { "enum": ["a", "b"] },
                 "sizes": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/size" } },
                 "note": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+                "kind": { "oneOf": [{ "const": "x" }, { "type": "string", "enum": ["x", "y"] }] },
+                "pair": { "prefixItems": [{ "type": "integer", "maximum": 9 }, { "type": "string" }], "maxItems": 2 },
+                "by_number": { "patternProperties": { r"^\d+$": { "type": "integer" } }, "additionalProperties": false },
+                "by_sign": { "patternProperties": { r"^-?\d+$": { "type": "integer" } }, "additionalProperties": false },
                 "by_reason": { "type": "object", "additionalProperties": { "type": "integer" } },
             },
             "$defs": { "size": { "type": "integer", "minimum": 1 } },
@@ -155,4 +200,22 @@ fn errors_are_found() {
         serde_json::json!({ "name": "a", "sizes": [1], "note": 3, "by_reason": { "x": "y" } }),
         &["/note: 3 matches none of the allowed schemas", "/by_reason/x: \"y\" is not of type integer"],
     );
+    let with = |field: &str, value: Value| {
+        let mut document = serde_json::json!({ "name": "a", "sizes": [1] });
+        document[field] = value;
+        document
+    };
+    check(with("kind", "y".into()), &[]);
+    check(with("kind", "x".into()), &["/kind: \"x\" matches 2 of the schemas, one of which is allowed"]);
+    check(with("kind", "z".into()), &["/kind: \"z\" matches none of the allowed schemas"]);
+    check(with("pair", serde_json::json!([9, "b"])), &[]);
+    check(
+        with("pair", serde_json::json!([10, 2, 3])),
+        &["/pair/0: 10 is above 9", "/pair/1: 2 is not of type string", "/pair: more than 2 items"],
+    );
+    check(with("by_number", serde_json::json!({ "7": 1 })), &[]);
+    check(with("by_sign", serde_json::json!({ "-7": 1, "7": 1 })), &[]);
+    check(with("by_number", serde_json::json!({ "-7": 1 })), &["/by_number/-7: the schema has no such field"]);
+    check(with("by_number", serde_json::json!({ "7": "a" })), &["/by_number/7: \"a\" is not of type integer"]);
+    check(with("by_number", serde_json::json!({ "x": 1 })), &["/by_number/x: the schema has no such field"]);
 }

@@ -37,6 +37,17 @@ pub fn random_game(seed: u64, plies: usize) -> Vec<Move> {
     game
 }
 
+/// The document in a file with a checksum, or in a line of such a file.
+pub fn content(envelope: &[u8]) -> serde_json::Value {
+    let mut envelope: serde_json::Value = serde_json::from_slice(envelope).unwrap();
+    envelope["content"].take()
+}
+
+/// [`content`] as a value of its type.
+pub fn content_as<T: serde::de::DeserializeOwned>(envelope: &[u8]) -> T {
+    serde_json::from_value(content(envelope)).unwrap()
+}
+
 /// The command in a process that ignores only the signals `ignored`, even if this test's own process ignores others.
 pub fn with_default_signals(command: &Command, ignored: &[&str]) -> Command {
     let mut env = Command::new("env");

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use fsbench::output::checked::without_line_sum;
 use fsbench::output::folder_lock::FolderLock;
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -18,7 +19,7 @@ pub const FOLDER: &str = "folder";
 pub const TEMPORARY: &str = "tmp";
 
 /// The journal of a match's games.
-const JOURNAL: &str = "games.jsonl";
+const JOURNAL: &str = "games.journal";
 
 /// Contents of files by their paths.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -65,9 +66,11 @@ fn comment_without_time(word: &str) -> &str {
 
 /// `None` if a line is incomplete.
 fn journal_without_times(text: &str) -> Option<String> {
-    let mut lines: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>().ok()?;
+    let mut lines: Vec<Value> = Vec::new();
+    for line in text.lines() {
+        lines.push(serde_json::from_str(without_line_sum(line).ok()?).ok()?);
+    }
     for line in &mut lines {
-        line.as_object_mut()?.remove("crc32");
         if let Some(moves) = line["moves"].as_str() {
             // The last field of a word is the time.
             let words = moves.split(' ').map(|word| word.rsplit_once('/').map_or(word, |(rest, _)| rest));
@@ -95,7 +98,7 @@ pub fn copy(from: &Path, to: &Path) {
 
 /// Whether this is the name of a journal, which grows while a command runs and stays when it fails.
 pub fn is_journal(name: &str) -> bool {
-    name.ends_with(".journal") || name.ends_with(JOURNAL)
+    name.ends_with(".journal")
 }
 
 /// Whether this is the name of a folder's lock, which a killed process leaves and the next one takes.

@@ -186,7 +186,7 @@ fn every_reader_accepts_a_unit_and_reports_it() {
         check(&output, 0, "");
         let fsd = Fsd::open(&folder.path().join(more[0])).unwrap();
         let scores: Vec<i16> = fsd.records().iter().take(4).map(|record| record.score().unwrap()).collect();
-        let recorded = (fsd.header().score_unit, Manifest::of(&fsd).unwrap().sources[0].score_unit.unwrap());
+        let recorded = (fsd.header().score_unit, Manifest::of(&fsd).unwrap().sources[0].score_unit);
         (scores, recorded.0, recorded.1, String::from_utf8(output.stderr).unwrap())
     };
     let (scores, unit, source, said) = build(&["a.fsd", "x.binpack"]);

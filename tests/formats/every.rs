@@ -126,15 +126,13 @@ fn filters_by_ply_pass_samples_without_plies() {
         let line = output.stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
         (serde_json::from_slice::<Value>(line).unwrap_or_default()["samples_per_epoch"].clone(), output)
     };
-    // `--read` under its present name, and below under its former name `--source`.
     let (samples, output) = served(&["--data", "x.bullet", "--read", "built"]);
     check(&output, 0, "records no games");
     assert_eq!(samples, built["samples"]);
     let (samples, output) = served(&["--data", "x.bullet", "--min-ply", "20"]);
     check(&output, 0, "records no plies: the filters by ply let all its samples pass");
     assert_eq!(samples, built["samples"]);
-    let plies =
-        |least: &str| served(&["--source", "built", "--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;
+    let plies = |least: &str| served(&["--read", "built", "--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;
     let records = Fsd::open(&folder.path().join("x.fsd")).unwrap();
     let from_ply = |least: u16| records.records().iter().filter(|record| record.ply().0 >= least).count();
     assert!(plies("30").as_u64().unwrap() <= from_ply(30) as u64);

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use fsbench::data::formats::Format;
+use fsbench::output::checked::in_envelope;
 use fsbench::pipeline::manifest_path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::common::content;
 use crate::fixture::{check, fsbench, samples, shared, write};
 
 /// The JSON verdict on a file. The exit status must agree with it.
@@ -78,7 +80,7 @@ fn a_manifest_that_contradicts_its_file_is_reported() {
     check(&fsbench(&["dataset", "convert", "x.binpack", "x.fsd"], folder.path()), 0, "");
     assert_eq!(verdict(folder.path(), "x.fsd")["manifest"], true);
     let path = manifest_path(&folder.path().join("x.fsd"));
-    let good: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let good = content(&fs::read(&path).unwrap());
     for (field, value, what) in [
         ("kept", Value::from(3), "samples: it says 3"),
         ("games", 3.into(), "games: it says 3"),
@@ -88,9 +90,11 @@ fn a_manifest_that_contradicts_its_file_is_reported() {
     ] {
         let mut manifest = good.clone();
         manifest[field] = value;
-        fs::write(&path, manifest.to_string()).unwrap();
+        fs::write(&path, in_envelope(&manifest.to_string())).unwrap();
         check_broken(folder.path(), "x.fsd", "the manifest", what);
     }
+    fs::write(&path, good.to_string()).unwrap();
+    check_broken(folder.path(), "x.fsd", "the manifest", "its checksum does not match");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn read<T: DeserializeOwned + Serialize>(document: &Value) -> Vec<u8> {
     document.to_string().into_bytes()
 }
 
-/// A document with its checksum.
+/// A document in an envelope with its checksum.
 fn stored<T: Serialize>(folder: &TempDir, value: &T) -> Vec<u8> {
     let path = folder.path().join("stored.json");
     write_checked_json(&path, value).unwrap();

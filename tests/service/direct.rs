@@ -65,7 +65,7 @@ fn the_unit_of_scores_can_be_given() {
             }
         }
         let described = Client::spawn(program(), &request).expect("the service starts").description().score_unit;
-        assert_eq!(described.map(ScoreUnit::pawn), Some(pawn));
+        assert_eq!(described.pawn(), pawn);
     }
     let wrong = Request { from_unit: Some(ScoreUnit::STOCKFISH), ..fixture.request() };
     let error = Client::spawn(program(), &wrong).err().expect("refused").to_string();

@@ -213,7 +213,7 @@ fn a_killed_run_is_resumed() {
     let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     let whole = fs::read_to_string(workspace.path("whole").join(run_dir::METRICS)).expect("metrics");
-    let first: EpochMetrics = serde_json::from_str(whole.lines().next().expect("an epoch")).expect("a line");
+    let first: EpochMetrics = common::content_as(whole.lines().next().expect("an epoch").as_bytes());
     let steps_per_epoch = first.step;
     let checkpoint = workspace.path("killed").join(run_dir::CHECKPOINT);
     let step = || {
@@ -253,13 +253,13 @@ fn a_killed_run_is_resumed() {
     let metrics = workspace.path("killed").join(run_dir::METRICS);
     let text = fs::read_to_string(&metrics).unwrap_or_default() + "{\"epoch\": 99, \"st";
     fs::write(&metrics, text).expect("written");
-    fs::write(workspace.path("killed").join(".tmpAbCdEf"), "half").expect("written");
+    fs::write(workspace.path("killed").join(".outcome.json.AbCdEf.part"), "half").expect("written");
     let output = command("killed", &["--resume"]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     same_results(&workspace, "whole", "killed");
-    assert!(!workspace.path("killed").join(".tmpAbCdEf").exists());
+    assert!(!workspace.path("killed").join(".outcome.json.AbCdEf.part").exists());
     let text = fs::read_to_string(&metrics).expect("metrics");
-    let epochs: Vec<EpochMetrics> = text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
+    let epochs: Vec<EpochMetrics> = text.lines().map(|line| common::content_as(line.as_bytes())).collect();
     assert!(epochs.iter().map(|metrics| metrics.epoch).eq(1..=30), "{text}");
     let second = epochs.iter().map(|metrics| metrics.second.expect("a second method"));
     assert!(second.into_iter().all(|second| second.method == Method::Pqr && second.train_loss > 0.0));
@@ -312,8 +312,7 @@ fn the_outcome_is_one_document_and_the_network_loads() {
     let output = workspace.command("run", &options).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     let outcome: TrainOutcome = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    let stored = fs::read_to_string(workspace.path("run").join(run_dir::OUTCOME)).expect("an outcome");
-    assert_eq!(serde_json::from_str::<TrainOutcome>(&stored).expect("an outcome"), outcome);
+    assert_eq!(outcome_of(&workspace.path("run")), outcome);
     let file = NetFile::load(&workspace.path("run").join(&outcome.network)).expect("a network");
     assert_eq!((file.origin.identity, file.net.shape.hidden), (outcome.identity, vec![8, 4]));
     let (net, _) = net::load_float(&workspace.path("run").join(&outcome.checkpoint)).expect("a checkpoint");
@@ -351,14 +350,18 @@ fn conflicting_requests_are_refused() {
     };
     assert!(workspace.command("run", &["--epochs", "1"]).output().expect("runs").status.success());
     check(&["--epochs", "1"], 2, &["already holds a run", "--resume"]);
-    check(&["--resume", "--lr", "0.5"], 2, &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"]);
+    check(
+        &["--resume", "--learning-rate", "0.5"],
+        2,
+        &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"],
+    );
     check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
-    check(&["--force", "--lr", "0"], 2, &["the learning rate must be above 0, not 0"]);
+    check(&["--force", "--learning-rate", "0"], 2, &["the learning rate must be above 0, not 0"]);
     check(&["--force", "--kappa", "0.5"], 2, &["kappa (0.5) has no effect: this run does not learn by pqr"]);
     check(&["--force", "--threads", "5000"], 2, &["--threads", "it must be 1 to 1024"]);
     check(&["--force", "--lambda", "2"], 2, &["λ must lie between 0 and 1"]);
     check(
-        &["--force", "--epochs", "2", "--lr", "1e39"],
+        &["--force", "--epochs", "2", "--learning-rate", "1e39"],
         1,
         &["training diverged at step 2: ft.weight[0, 0] is NaN", "gradient_clip"],
     );
@@ -415,7 +418,7 @@ fn a_service_that_ends_is_an_error_at_once() {
 #[test]
 fn the_network_is_that_of_the_best_epoch() {
     let workspace = Workspace::new();
-    let options = ["--epochs", "8", "--lr", "0.02", "--decay", "1"];
+    let options = ["--epochs", "8", "--learning-rate", "0.02", "--decay", "1"];
     let output = workspace.command("run", &options).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     let text = String::from_utf8(output.stdout).expect("text");
@@ -424,7 +427,7 @@ fn the_network_is_that_of_the_best_epoch() {
     let losses: Vec<f64> = written.epochs.iter().map(|epoch| epoch.validation_loss).collect();
     let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("epochs");
     assert!(best + 1 < losses.len(), "the last epoch should not be the best: {losses:?}");
-    assert_eq!((written.best_epoch, written.validation_loss), (Some(best as u32 + 1), losses[best]));
+    assert_eq!((written.best_epoch, written.validation_loss), (best as u32 + 1, losses[best]));
     assert!(text.contains(&format!("network of epoch {} of 8, the best, in", best + 1)), "{text}");
     assert!(text.contains(&format!("the last epoch's, validation loss {:.6}, in", losses[7])), "{text}");
     let quantised = |name: &str| {
@@ -441,31 +444,14 @@ fn the_network_is_that_of_the_best_epoch() {
     check_evaluations(&run);
     // A learning rate that moves nothing leaves the network as it was.
     for (more, expected) in [&[][..], &["--last"]].into_iter().zip(&networks) {
-        let mut command = workspace.command("begun", &["--epochs", "1", "--lr", "1e-30", "--force"]);
+        let mut command = workspace.command("begun", &["--epochs", "1", "--learning-rate", "1e-30", "--force"]);
         assert!(command.arg("--start").arg(&run).args(more).output().expect("runs").status.success());
         assert!(fs::read(workspace.path("begun").join(run_dir::NETWORK)).expect("a network") == *expected, "{more:?}");
     }
-
-    // In a directory of an earlier version, the network is the last epoch's. The best one is quantised from its
-    // weights, and the same command completes the run as this version does.
-    fs::rename(run.join(run_dir::LAST), run.join(run_dir::NETWORK)).expect("renamed");
-    let mut old = serde_json::to_value(&written).expect("an outcome");
-    for key in ["best_epoch", "weights", "last"] {
-        old.as_object_mut().expect("an object").remove(key).expect("there");
-    }
-    fs::write(run.join(run_dir::OUTCOME), old.to_string()).expect("written");
-    let old = outcome_of(&run);
-    assert_eq!((old.best().map(|epoch| epoch.epoch), old.weights), (Some(8), run_dir::CHECKPOINT.into()));
-    check_conversions(&workspace, &networks);
-    let resumed = workspace.command("run", &[&options[..], &["--resume"]].concat()).output().expect("runs");
-    assert!(resumed.status.success());
-    assert_eq!(outcome_of(&run), written);
-    let completed = [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
-    assert!(completed == networks);
 }
 
 fn outcome_of(run: &Path) -> TrainOutcome {
-    serde_json::from_slice(&fs::read(run.join(run_dir::OUTCOME)).expect("an outcome")).expect("an outcome")
+    common::content_as(&fs::read(run.join(run_dir::OUTCOME)).expect("an outcome"))
 }
 
 /// Checks what `net convert` makes of the directory `run`: its best network, the last one with `--last`, and of a

@@ -9,6 +9,7 @@ use fsbench::train::{Silent, TrainConfig, TrainError, run_dir};
 use fsbench::units::Seed;
 use serde_json::Value;
 
+use super::common;
 use super::fixture::{Workspace, error_of, with};
 
 /// Writes the samples, changed, to another file.
@@ -29,7 +30,7 @@ fn write_changed(
 }
 
 fn json(path: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON")
+    common::content(&fs::read(path).expect("there"))
 }
 
 #[test]

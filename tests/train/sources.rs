@@ -154,7 +154,7 @@ fn what_is_left_out_is_counted_where_the_data_are_named() {
 #[test]
 fn the_sample_games_are_named() {
     let workspace = Workspace::new();
-    let output = fsbench(&workspace, "train piece --out run --lr 0");
+    let output = fsbench(&workspace, "train piece --out run --learning-rate 0");
     assert_eq!(output.status.code(), Some(2));
     let text = error_of(&output);
     assert!(text.starts_with("without --data: the sample games that come with fsbench, "), "{text}");

@@ -79,7 +79,7 @@ fn board(sample: &fsbench::data::Sample) -> &fsbench::chess::Board {
     sample.position.board()
 }
 
-/// The shares of pqr add up to the run's. Runs of earlier versions did not keep their losses: validated again, with
+/// The shares of pqr add up to the run's. A run of a large split does not keep its losses: validated again, with
 /// another number of threads, the network gives the same bits.
 #[test]
 fn validations_are_reproducible() {

@@ -1,9 +1,12 @@
 //! `fsbench dataset build`: builds a `.fsd` file from games and samples.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::engine::EngineArguments;
 use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plies};
@@ -11,10 +14,12 @@ use crate::cli::progress_bar::{progress, style};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, Format, interrupt, print_json};
-use crate::data::formats::UnitOrigin;
-use crate::data::{DataError, EvalOptions, InputPath, ScoreUnit, formats};
-use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, ShardJob, build_shard, input_unit};
-use crate::pipeline::label::LabelSettings;
+use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
+use crate::data::{DataError, EvalOptions, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames, formats};
+use crate::pipeline::build::{
+    BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, input_unit,
+};
+use crate::pipeline::label::{LabelSettings, Labelling};
 use crate::pipeline::manifest::SourceFile;
 use crate::pipeline::uci::SearchLimit;
 use crate::pipeline::{self, BuildJob, BuildOptions, Manifest, WeightedInput, journal_path};
@@ -143,7 +148,7 @@ pub(super) fn print_built(manifest: &Manifest, out: &Path, format: Format) -> Re
     warn_without_plies(manifest);
     match format {
         Format::Text => outln!("{}", text(manifest, out))?,
-        Format::Json => print_json(&json(manifest, out))?,
+        Format::Json => print_json(&Document::of(manifest, out))?,
     }
     Ok(())
 }
@@ -169,12 +174,7 @@ fn run_shard(job: &ShardJob<'_>, arguments: &Arguments) -> Result<(), Failure> {
             summary.sources.len(),
             job.inputs.len()
         )?,
-        Format::Json => {
-            let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
-            document["shard"] = serde_json::json!(shard.to_string());
-            document["out"] = serde_json::json!(out);
-            print_json(&document)?;
-        }
+        Format::Json => print_json(&ShardDocument { shard: shard.to_string(), out, summary: &summary })?,
     }
     Ok(())
 }
@@ -233,8 +233,8 @@ pub(super) fn show(bar: &ProgressBar, done: BuildProgress) {
 /// Warns about what was skipped; `with_units`: also names units of scores that were assumed.
 fn warn_skipped(sources: &[SourceFile], with_units: bool) {
     for source in sources {
-        if let Some(unit) = source.score_unit.filter(|_| with_units) {
-            note_assumed(Path::new(&source.path), unit);
+        if with_units {
+            note_assumed(Path::new(&source.path), source.score_unit);
             warn_of_scores(Path::new(&source.path), &source.notes);
         }
         if source.scores_cut > 0 {
@@ -250,28 +250,77 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
     }
 }
 
-fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
-    let skipped: Vec<_> = manifest.sources.iter().map(|source| &source.skipped).collect();
-    serde_json::json!({
-        "out": out,
-        "format": "fsd",
-        "method": manifest.method,
-        "samples": manifest.kept,
-        "games": manifest.games_used(),
-        "games_read": manifest.games,
-        "positions": manifest.positions_used(),
-        "positions_read": manifest.positions,
-        "dropped": manifest.dropped,
-        "dropped_games": manifest.dropped_games,
-        "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
-        "skipped": skipped,
-        "notes": manifest.sources.iter().map(|source| &source.notes).collect::<Vec<_>>(),
-        "skipped_samples": manifest.sources.iter().map(|source| &source.skipped_samples).collect::<Vec<_>>(),
-        "labelling": manifest.labelling,
-        "score_unit": manifest.score_unit,
-        "source_units": manifest.sources.iter().map(|source| source.score_unit).collect::<Vec<_>>(),
-        "hash": manifest.samples_hash,
-    })
+/// The `.fsd` file that a build or a merge made.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    out: &'a Path,
+    /// `fsd`.
+    format: &'static str,
+    /// The method for which the samples were drawn.
+    method: Purpose,
+    samples: u64,
+    /// Games read, without the games that were left out.
+    games: u64,
+    games_read: u64,
+    /// Positions of these games from which a move was played.
+    positions: u64,
+    positions_read: u64,
+    /// Positions that gave no sample, by reason.
+    dropped: &'a BTreeMap<DropReason, u64>,
+    /// Valid games that gave no samples, by reason.
+    dropped_games: &'a BTreeMap<GameDropReason, u64>,
+    /// Broken games.
+    skipped_games: u64,
+    /// Broken games of each source.
+    skipped: Vec<&'a SkippedGames>,
+    /// What was unusual in the games of each source.
+    notes: Vec<&'a PgnNotes>,
+    /// Unreadable samples of each source.
+    skipped_samples: Vec<&'a SkippedSamples>,
+    /// How an engine scored the samples; null if none did.
+    labelling: Option<&'a Labelling>,
+    /// Unit of the samples' scores.
+    score_unit: ScoreUnit,
+    /// Unit of the scores of each source.
+    source_units: Vec<FileUnit>,
+    /// blake3 of the samples, in hexadecimal.
+    hash: &'a str,
+}
+
+impl Document<'_> {
+    fn of<'a>(manifest: &'a Manifest, out: &'a Path) -> Document<'a> {
+        let sources = &manifest.sources;
+        Document {
+            out,
+            format: "fsd",
+            method: manifest.method,
+            samples: manifest.kept,
+            games: manifest.games_used(),
+            games_read: manifest.games,
+            positions: manifest.positions_used(),
+            positions_read: manifest.positions,
+            dropped: &manifest.dropped,
+            dropped_games: &manifest.dropped_games,
+            skipped_games: sources.iter().map(|source| source.skipped.total()).sum(),
+            skipped: sources.iter().map(|source| &source.skipped).collect(),
+            notes: sources.iter().map(|source| &source.notes).collect(),
+            skipped_samples: sources.iter().map(|source| &source.skipped_samples).collect(),
+            labelling: manifest.labelling.as_ref(),
+            score_unit: manifest.score_unit,
+            source_units: sources.iter().map(|source| source.score_unit).collect(),
+            hash: &manifest.samples_hash,
+        }
+    }
+}
+
+/// A shard of a build.
+#[derive(Serialize, JsonSchema)]
+pub struct ShardDocument<'a> {
+    /// `I/N`: number I, from 0, of N shards.
+    shard: String,
+    out: &'a Path,
+    #[serde(flatten)]
+    summary: &'a ShardSummary,
 }
 
 /// A number of used items, and of items read where that is more.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Threads, failure, warn_of_scores};
 use crate::cli::progress_bar::progress;
@@ -60,6 +62,14 @@ enum UnknownResult {
     Draw,
 }
 
+/// A conversion.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    out: &'a Path,
+    #[serde(flatten)]
+    summary: &'a ConvertSummary,
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let output = &arguments.output;
@@ -97,11 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     warn(&converted, input);
     match arguments.format {
         Format::Text => outln!("{}", text(&converted, output))?,
-        Format::Json => {
-            let mut document = serde_json::to_value(&converted).map_err(Failure::work)?;
-            document["out"] = serde_json::json!(output);
-            print_json(&document)?;
-        }
+        Format::Json => print_json(&Document { out: output, summary: &converted })?,
     }
     Ok(())
 }
@@ -132,7 +138,7 @@ fn warn(converted: &ConvertSummary, input: &Path) {
 
 fn units(conversion: &Conversion) -> String {
     let formats::UnitConversion { from, to } = conversion.score_units;
-    let source = describe(from, conversion.unit_said_by.unwrap_or(formats::UnitOrigin::File));
+    let source = describe(from, conversion.unit_said_by);
     if from == to { source } else { format!("{}, from {source}", to.describe()) }
 }
 

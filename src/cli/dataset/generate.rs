@@ -1,6 +1,9 @@
 //! `fsbench dataset generate`: has engines play games, against each other or one against itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::engine::EngineArguments;
 use super::{failure, warn_of_journal};
@@ -62,6 +65,14 @@ fn range(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
+/// The games that engines played.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    out: &'a Path,
+    #[serde(flatten)]
+    summary: &'a GenerateSummary,
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.out.exists() && !arguments.force {
         return Err(failure(DataError::Exists { path: arguments.out.clone() }));
@@ -87,11 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     warn_of_journal(&arguments.out);
     match arguments.format {
         Format::Text => outln!("{}", text(&summary, arguments))?,
-        Format::Json => {
-            let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
-            document["out"] = serde_json::json!(arguments.out);
-            print_json(&document)?;
-        }
+        Format::Json => print_json(&Document { out: &arguments.out, summary: &summary })?,
     }
     Ok(())
 }

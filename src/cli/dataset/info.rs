@@ -1,7 +1,5 @@
 //! `fsbench dataset info`: counts and metadata of a file of games or samples.
 
-use serde_json::json;
-
 use super::{Threads, failure};
 use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
@@ -36,14 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&info))?,
-        Format::Json => {
-            let mut document = serde_json::to_value(&info).map_err(Failure::work)?;
-            if let (Some(header), Some(fields)) = (info.header, document.as_object_mut()) {
-                fields.insert("method".into(), json!(header.purpose));
-                fields.insert("seed".into(), json!(header.seed));
-            }
-            print_json(&document)?;
-        }
+        Format::Json => print_json(&info)?,
     }
     Ok(())
 }
@@ -57,9 +48,11 @@ fn text(info: &FileInfo) -> String {
         format!("with result  {}", info.with_result),
         format!("score unit   {}", describe(info.score_unit, info.unit_said_by)),
     ];
-    if let Some(header) = info.header {
-        lines.push(format!("method       {}", header.purpose.name()));
-        lines.push(format!("seed         {}", header.seed.0));
+    if let Some(method) = info.method {
+        lines.push(format!("method       {}", method.name()));
+    }
+    if let Some(seed) = info.seed {
+        lines.push(format!("seed         {}", seed.0));
     }
     if let Some(skipped) = &info.skipped {
         lines.extend(skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count} games: {reason}")));

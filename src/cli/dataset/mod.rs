@@ -1,13 +1,13 @@
 //! `fsbench dataset`: generate, build, convert and inspect training data.
 
-mod build;
-mod convert;
+pub(super) mod build;
+pub(super) mod convert;
 mod engine;
-mod generate;
-mod info;
+pub(super) mod generate;
+pub(super) mod info;
 mod merge;
-mod stats;
-mod verify;
+pub(super) mod stats;
+pub(super) mod verify;
 
 use std::path::Path;
 

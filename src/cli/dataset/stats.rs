@@ -90,7 +90,7 @@ fn write(stats: &DatasetStats, folder: &Path) -> Result<(), Failure> {
 
 fn text(stats: &DatasetStats) -> String {
     let share = |count: u64| format!("{count} ({})", percent(count as f64 / stats.samples as f64));
-    let unit = stats.unit_said_by.filter(|_| stats.with_score > 0);
+    let unit = (stats.with_score > 0).then_some(stats.unit_said_by);
     let unit =
         unit.map(|said_by| format!("\nscore unit   {}", describe(stats.score_unit, said_by))).unwrap_or_default();
     let mut sections = vec![format!(

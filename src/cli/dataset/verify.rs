@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Threads, failure};
 use crate::cli::progress_bar::progress;
@@ -32,6 +33,16 @@ pub struct Arguments {
     format: Format,
 }
 
+/// The result of checking a file.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    file: &'a Path,
+    /// Whether nothing is wrong.
+    ok: bool,
+    #[serde(flatten)]
+    report: &'a VerifyReport,
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let file = arguments.file.file()?;
@@ -42,12 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = report.map_err(failure)?;
     let printed = match arguments.format {
         Format::Text => outln!("{}", text(&report, &file)).map_err(Failure::from),
-        Format::Json => {
-            let mut document = serde_json::to_value(&report).map_err(Failure::work)?;
-            document["file"] = json!(file);
-            document["ok"] = json!(report.problems == 0);
-            print_json(&document)
-        }
+        Format::Json => print_json(&Document { file: &file, ok: report.problems == 0, report: &report }),
     };
     // The exit status shows a broken file even when printing fails.
     match report.problems {

@@ -12,7 +12,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// Read only the first N games
-    #[arg(long, value_name = "N", alias = "limit")]
+    #[arg(long, value_name = "N")]
     games: Option<u64>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]

@@ -19,7 +19,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// Read only the first N games
-    #[arg(long, value_name = "N", alias = "limit")]
+    #[arg(long, value_name = "N")]
     games: Option<u64>,
     /// Scale of the expected result σ(score/CP)
     #[arg(long, value_name = "CP", default_value_t = ErrorOptions::default().scale)]

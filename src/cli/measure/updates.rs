@@ -13,7 +13,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// Read only the first N games
-    #[arg(long, value_name = "N", alias = "limit")]
+    #[arg(long, value_name = "N")]
     games: Option<u64>,
     /// Also count every legal move of each position
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FormatHints, LoadedNetwork, load};
@@ -61,9 +62,9 @@ impl TargetFormat {
     }
 }
 
-/// The result, as JSON.
-#[derive(Debug, Serialize)]
-struct Conversion {
+/// A network in another format.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Conversion {
     out: PathBuf,
     /// `nnue`, `fsbench` or `bullet`.
     format: &'static str,
@@ -74,7 +75,7 @@ struct Conversion {
 }
 
 /// Internal units per pawn.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct PawnValues {
     from: i32,
     to: i32,

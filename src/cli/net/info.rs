@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FormatHints, load};
@@ -23,8 +24,9 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Debug, Serialize)]
-struct NetworkInfo {
+/// The contents of a network file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NetworkInfo {
     /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
     format: &'static str,
     /// Only of .nnue files.

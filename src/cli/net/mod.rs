@@ -1,7 +1,7 @@
 //! `fsbench net`: shows and converts network files. Loads networks for the other commands.
 
-mod convert;
-mod info;
+pub(super) mod convert;
+pub(super) mod info;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

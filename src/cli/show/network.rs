@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Arguments;
@@ -54,8 +55,9 @@ pub(super) fn is_network(argument: &str) -> bool {
     is_file || path.join("outcome.json").is_file()
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// Neurons and their weights.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
     out: Option<&'a PathBuf>,
     neurons: &'a [NeuronWeights],
 }

@@ -29,10 +29,11 @@ pub use score_unit::{FileUnit, ScoreUnit, UnitConversion, UnitOrigin, convert_sc
 pub use skipped::{SkippedSample, SkippedSamples};
 pub use writer::{SampleWriter, WriteSummary};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A format of samples.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Games; plain, .zst, .gz or .bz2. Read only.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Format;
@@ -10,7 +11,7 @@ use super::game_numbers::GameNumbers;
 use crate::data::{GameResult, Record};
 
 /// Why a format cannot hold a sample at all.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmittedSample {
     /// The format needs a score.
@@ -35,7 +36,7 @@ impl OmittedSample {
 }
 
 /// A field of a sample that a format cannot hold.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmittedField {
     /// Black is to move, and the format stores every position with White to move.
@@ -78,7 +79,7 @@ impl OmittedField {
 }
 
 /// What a format could not hold of the samples written to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Omissions {
     /// Samples not written, by reason.
     #[serde(rename = "left_out")]

@@ -83,20 +83,20 @@ impl FromStr for ScoreUnit {
 }
 
 /// Where the unit of a file's scores comes from.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnitOrigin {
     /// The file: a `.fsd` file's header, PGN's evaluations in pawns.
     File,
     /// The caller.
     Request,
-    /// Neither: the usual unit of the format ([`Format::default_unit`]).
+    /// Neither: the usual unit of the format.
     #[serde(rename = "nobody")]
     FormatDefault,
 }
 
 /// The unit of a file's scores and its origin.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileUnit {
     pub unit: ScoreUnit,
     pub origin: UnitOrigin,
@@ -162,7 +162,7 @@ pub(crate) fn rescale_scores(records: &mut [Record], conversion: UnitConversion)
 }
 
 /// A conversion from one unit to another.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnitConversion {
     pub from: ScoreUnit,
     pub to: ScoreUnit,

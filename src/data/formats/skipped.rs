@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::SkippedGames;
 
 /// An entry that was skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedSample {
     /// `line 3, column 7`, `position 12 (byte 384)`, `game at byte 99`.
     #[serde(rename = "place")]
@@ -24,7 +25,7 @@ impl fmt::Display for SkippedSample {
 }
 
 /// The entries skipped so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedSamples {
     pub by_reason: BTreeMap<String, u64>,
     /// The first ten.

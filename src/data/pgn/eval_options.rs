@@ -37,7 +37,7 @@ pub enum EvalView {
 }
 
 /// How a number without a point is read.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WholeNumbers {
     /// `25` is 25 pawns, and `0,17` is no pawns at depth 17.

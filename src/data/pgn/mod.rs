@@ -27,6 +27,7 @@ use std::ops::ControlFlow;
 use eval_options::EvalRules;
 use open_game::ReadGame;
 use pgn_reader::Reader;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move};
 use splitter::GameText;
@@ -64,7 +65,7 @@ pub trait GameVisitor: Sync {
 }
 
 /// Why a game was skipped.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
     /// Chess960 or another variant.
@@ -81,7 +82,7 @@ pub enum SkipReason {
 }
 
 /// A game that was skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedGame {
     pub reason: SkipReason,
     /// Where the game begins and where the error is, in bytes of the decompressed file.

@@ -1,12 +1,13 @@
 //! Counts what was unusual in the games of a file and how it was read, so that nothing is passed over in silence.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::eval_options::{EvalView, WholeNumbers};
 use crate::text::grouped;
 
 /// What was unusual in the games that were read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PgnNotes {
     /// Comments that look like scores but are in no known form.
     pub unread_scores: u64,
@@ -24,7 +25,6 @@ pub struct PgnNotes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<EvalView>,
     /// Whether the options gave the unit.
-    #[serde(default)]
     pub unit_was_given: bool,
     /// Scores with a depth after a slash, `[%eval 0.16/16]`, which were taken for the mover's view.
     pub mover_scores: u64,

@@ -12,6 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -76,7 +77,7 @@ pub struct SlurmOptions {
 }
 
 /// Where an experiment's steps are.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SlurmStatus {
     pub steps: usize,
     pub done: usize,
@@ -90,7 +91,7 @@ pub struct SlurmStatus {
 }
 
 /// A step whose job ended without its result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailedStep {
     pub key: String,
     pub name: String,
@@ -102,7 +103,7 @@ pub struct FailedStep {
 }
 
 /// An array of jobs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SubmittedJobs {
     pub stage: String,
     pub job: String,

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::SlurmError;
 use super::stages::{Array, Place};
-use crate::record::{RecordFileError, read_json, write_checked_json};
+use crate::record::{read_checked_json, write_checked_json};
 
 /// The end of a log that is shown: so many lines, and so many bytes.
 const LINES: usize = 12;
@@ -36,21 +35,6 @@ impl SubmittedArray {
         let tasks = array.tasks.iter().map(|(task, of_task)| (*task, keys(of_task))).collect();
         SubmittedArray { job, stage: array.stage.clone(), tasks }
     }
-}
-
-/// The file of notes.
-#[derive(Serialize)]
-struct Notes<'a> {
-    arrays: &'a [SubmittedArray],
-}
-
-/// Reads the notes. Earlier versions wrote the bare list, without a checksum.
-fn read_notes(path: &Path) -> Result<Vec<SubmittedArray>, RecordFileError> {
-    let arrays = match read_json(path)? {
-        Value::Object(mut notes) => notes.remove("arrays").unwrap_or_default(),
-        list => list,
-    };
-    serde_json::from_value(arrays).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
 }
 
 /// All submissions of an experiment. Only one process has them open.
@@ -78,7 +62,7 @@ impl Submissions {
             }
         }
         let path = folder.join(ARRAYS);
-        let arrays = if path.exists() { read_notes(&path)? } else { Vec::new() };
+        let arrays = if path.exists() { read_checked_json(&path)? } else { Vec::new() };
         let mut submissions =
             Submissions { folder: folder.to_path_buf(), arrays: Vec::new(), places: BTreeMap::new(), _lock: lock };
         arrays.into_iter().for_each(|array| submissions.add(array));
@@ -95,7 +79,7 @@ impl Submissions {
     /// Keeps a note of an array, on the disk as well.
     pub fn note(&mut self, array: SubmittedArray) -> Result<(), SlurmError> {
         self.add(array);
-        Ok(write_checked_json(&self.folder.join(ARRAYS), &Notes { arrays: &self.arrays })?)
+        Ok(write_checked_json(&self.folder.join(ARRAYS), &self.arrays)?)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -171,15 +155,5 @@ mod tests {
             }
         }
         assert!(refused > whole.len() / 2, "{refused}");
-    }
-
-    #[test]
-    fn notes_of_earlier_versions_are_read() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let list = serde_json::to_vec(&[array(5)]).expect("JSON");
-        std::fs::write(folder.path().join(ARRAYS), list).expect("written");
-        let submissions = Submissions::open(folder.path()).expect("opened");
-        assert_eq!(submissions.arrays, [array(5)]);
-        assert_eq!(submissions.place_of("key 5"), Some(Place { job: 5, task: 0 }));
     }
 }

@@ -10,7 +10,7 @@ use crate::play::Pairs;
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine,
     MatchRecord, MoveCounts, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord,
-    ValidationLosses, ValidationRecord, WidthSpeed, write_json,
+    ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
 };
 use crate::train::{TrainOutcome, TrainSettings};
 
@@ -146,21 +146,21 @@ impl Executor for FakeExecutor {
             identity: identity(),
             num_features: 768,
             parameters: 1_000,
-            trained_parameters: Some(900),
+            trained_parameters: 900,
             training_samples: 160,
             validation_samples: 20,
-            best_epoch: Some(1),
+            best_epoch: 1,
             validation_loss: metrics.validation_loss,
             epochs: vec![metrics],
             baseline_loss: 0.5,
             seconds: 2.0,
             network: PathBuf::from("network.safetensors"),
             weights: PathBuf::from("best.safetensors"),
-            last: Some(PathBuf::from("last.safetensors")),
+            last: PathBuf::from("last.safetensors"),
             checkpoint: PathBuf::from("checkpoint.safetensors"),
         };
-        write_json(&request.folder.join("config.json"), config)?;
-        write_json(&request.folder.join("outcome.json"), &outcome)?;
+        write_checked_json(&request.folder.join("config.json"), config)?;
+        write_checked_json(&request.folder.join("outcome.json"), &outcome)?;
         std::fs::write(
             request.folder.join("best.safetensors"),
             format!("{} {}", config.seed.0, config.settings.epochs),

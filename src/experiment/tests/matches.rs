@@ -15,7 +15,7 @@ pub fn record(request: &MatchRequest<'_>) -> MatchRecord {
     };
     let player = |network: &Path| MatchPlayer {
         network: run_name(network),
-        eval_scale: None,
+        eval_scale: 0.25,
         node_limit: nodes.unwrap_or_default(),
         moves: 100,
         nodes: 10_000,

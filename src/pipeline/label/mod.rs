@@ -13,6 +13,7 @@ mod run;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
@@ -100,7 +101,7 @@ impl Label {
 }
 
 /// Why a position has no score.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailReason {
     /// The record holds no legal position.
@@ -141,7 +142,7 @@ impl FailReason {
 }
 
 /// A position that the engine could not score.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedPosition {
     /// Number of the first record with this position.
     pub record: u32,
@@ -151,7 +152,7 @@ pub struct FailedPosition {
 }
 
 /// The provenance of the scores, for the manifest. It does not depend on interruptions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Labelling {
     pub engine: EngineIdentity,
     pub limit: SearchLimit,

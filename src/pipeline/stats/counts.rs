@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Board, Color, Position, Role};
 
@@ -13,7 +14,7 @@ use crate::data::formats::SampleReader;
 use crate::data::{Eval, GameResult, Record, RecordError, ScoreUnit};
 
 /// Mobility of the pieces of a role, counted as `moves(P)` counts it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleMobility {
     pub role: String,
     /// Number of pieces.
@@ -24,7 +25,7 @@ pub struct RoleMobility {
 }
 
 /// Numbers of legal moves at a ply.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegalMovesAtPly {
     pub ply: u16,
     pub positions: u64,
@@ -158,7 +159,7 @@ impl SampleCounts {
             with_move: self.with_move,
             skipped: reader.skipped(),
             score_unit: reader.score_unit(),
-            unit_said_by: Some(reader.unit().origin),
+            unit_said_by: reader.unit().origin,
             notes: reader.notes(),
             results: histograms.results,
             plies: histograms.plies,

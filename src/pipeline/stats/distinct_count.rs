@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many positions are distinct, and how many repeat.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Duplicates {
     /// Distinct positions, by board, side to move, castling rights and en passant square.
     pub distinct: u64,

@@ -1,11 +1,12 @@
 //! Fits a logistic curve to the results by score.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::GameResult;
 
 /// Counts of results, side to move's view.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultCounts {
     pub wins: u64,
     pub draws: u64,
@@ -46,7 +47,7 @@ impl ResultCounts {
 }
 
 /// The mean result of the samples whose score lies in a range.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScoreBin {
     /// Middle of the range, centipawns.
     pub score: i32,
@@ -58,7 +59,7 @@ pub struct ScoreBin {
 }
 
 /// The expected result as 1 / (1 + exp(−(score − a) / b)), score in centipawns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogisticFit {
     /// The score with an expected result of one half, centipawns.
     pub a: f64,

@@ -9,6 +9,7 @@ mod logistic;
 use std::path::Path;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin};
@@ -22,7 +23,7 @@ pub use histogram::Histogram;
 pub use logistic::{LogisticFit, ResultCounts, ScoreBin};
 
 /// The statistics of a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetStats {
     pub path: String,
     pub format: Format,
@@ -36,9 +37,8 @@ pub struct DatasetStats {
     pub skipped: SkippedSamples,
     /// The file's score unit; all scores below are in centipawns.
     pub score_unit: ScoreUnit,
-    /// Where the unit comes from; `None` in documents of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit_said_by: Option<UnitOrigin>,
+    /// Where the unit comes from.
+    pub unit_said_by: UnitOrigin,
     /// What was unusual in the games of PGN.
     #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
@@ -47,7 +47,7 @@ pub struct DatasetStats {
     pub plies: Histogram,
     /// Pieces on the board, kings included.
     pub pieces: Histogram,
-    /// Scores, side to move's view, clamped to ±[`SCORE_CUT`] and rounded to tens, without mate scores.
+    /// Scores, side to move's view, clamped to ±3000 and rounded to tens, without mate scores.
     pub scores: Histogram,
     /// Samples with a mate score: the side to move mates, and is mated.
     pub mates: [u64; 2],

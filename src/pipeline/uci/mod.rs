@@ -10,6 +10,7 @@ mod spec;
 use std::io;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move};
 use thiserror::Error;
@@ -65,7 +66,7 @@ pub struct SearchReport {
 }
 
 /// What an engine does wrong while it plays.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineFault {
     /// It ended.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
@@ -51,7 +52,7 @@ impl EngineSpec {
 }
 
 /// The facts about an engine that its answers depend on, as journals and manifests record them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineIdentity {
     /// The name that the engine gives itself.
     pub name: String,
@@ -79,7 +80,7 @@ impl EngineIdentity {
 }
 
 /// When a search ends.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchLimit {
     Nodes(u64),

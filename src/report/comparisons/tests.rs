@@ -136,7 +136,7 @@ fn what_the_intervals_lack_is_said() {
     results.validation.retain(|run| run.key.set == "piece");
     assert!(note(&results).contains("fewer than two sets"), "{}", note(&results));
     results.validation.clear();
-    assert!(note(&results).contains("earlier versions of fsbench did not keep"), "{}", note(&results));
+    assert!(note(&results).contains("no validation losses by game"), "{}", note(&results));
     results.study.rows.truncate(1);
     assert!(Comparisons::of(&results, &results.study.rows[0]).note.is_none(), "nothing to compare");
 }
