@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fsbench::chess::Chess;
 use fsbench::data::{Record, Sample};
+use fsbench::output::checked::{in_envelope, open_envelope, with_line_sum};
 use fsbench::pipeline::{Journal, label};
 use fsbench::train::EpochMetrics;
 use fsbench::train::run_dir::{METRICS, RunDir};

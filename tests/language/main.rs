@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use fsbench::chess::{Board, Perspective};
 use fsbench::features::analysis::{Analysis, Budget, Lossless};
-use fsbench::features::{FeatureSet, LANGUAGE_REFERENCE, available_names, shipped_sets};
+use fsbench::features::{FeatureSet, available_names, shipped_sets};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
