@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::data::formats::SampleReader;
-use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Segments, Triplet, UsableSamples};
+use fsbench::data::formats::binpack::{ChunkDecoder, ChunkEncoder, Chunks, Segments, Triplet, UsableSamples};
 use fsbench::data::{Fsd, Needs, Record};
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::units::Seed;
@@ -42,9 +42,11 @@ fn binpack(criterion: &mut Criterion) {
     let Some(path) = selfplay() else { return };
     let bytes = std::fs::read(&path).unwrap();
     let decode = || {
-        let (mut chunks, mut block, mut samples) = (Chunks::new(bytes.as_slice()), Vec::new(), 0);
+        let mut chunks = Chunks::new(bytes.as_slice());
+        let mut block = Vec::new();
+        let mut samples = 0;
         while let Some(chunk) = chunks.next_chunk().unwrap() {
-            let mut decoder = Decoder::new(chunk.bytes);
+            let mut decoder = ChunkDecoder::new(chunk.bytes);
             loop {
                 block.clear();
                 match decoder.read(1 << 14, &mut block).unwrap() {
@@ -68,7 +70,8 @@ fn binpack(criterion: &mut Criterion) {
         black_box(scan());
     });
     let segments = scan();
-    let (mut segment_bytes, mut decoded) = (Vec::new(), Vec::new());
+    let mut segment_bytes = Vec::new();
+    let mut decoded = Vec::new();
     bench_wall(&mut group, "decode what was scanned, thread", samples, &limit, || {
         for segment in 0..segments.segments().len() {
             segments.decode(segment, &mut segment_bytes, &mut decoded).unwrap();
@@ -105,7 +108,8 @@ fn binpack(criterion: &mut Criterion) {
     });
     group.bench_function("encode", |bencher| {
         bencher.iter(|| {
-            let (mut encoder, mut written) = (Encoder::default(), Vec::new());
+            let mut encoder = ChunkEncoder::default();
+            let mut written = Vec::new();
             for block in records.chunks(1 << 16) {
                 written.clear();
                 encoder.push(block, &mut written).unwrap();

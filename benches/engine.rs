@@ -80,7 +80,8 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
         Dense { inputs, outputs, weights, biases: vec![0.0; outputs] }
     });
     let stacks = vec![layers.collect()];
-    let (ft_weights, ft_biases) = (uniform(768 * 512, 0.25), uniform(512, 0.5));
+    let ft_weights = uniform(768 * 512, 0.25);
+    let ft_biases = uniform(512, 0.5);
     let float = FloatNet { shape, ft_weights, ft_biases, stacks };
     NetFile { origin: Origin::of(&set), net: quantise(&float, scheme).expect("fits") }
 }

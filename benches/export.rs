@@ -1,5 +1,5 @@
-//! How fast exported code encodes and follows moves beside fsbench's own encoder: one thread, both perspectives, moves of
-//! the sample games. Needs rustc and gcc.
+//! How fast exported code encodes and follows moves beside fsbench's own encoder: one thread, both perspectives, moves
+//! of the sample games. Needs rustc and gcc.
 //!
 //! `cargo bench --bench export` prints nanoseconds per board (`active`) and per move (`delta`), the least of 15 rounds.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error and prints")]
@@ -54,7 +54,8 @@ fn bytes(board: &Board) -> Vec<u8> {
 
 /// Nanoseconds per board and per move of fsbench's encoder.
 fn own_times(set: &FeatureSet, moves: &[PlayedMove]) -> [f64; 2] {
-    let (mut active, mut deltas) = (Vec::new(), ByPerspective::<Delta>::default());
+    let mut active = Vec::new();
+    let mut deltas = ByPerspective::<Delta>::default();
     let mut best = [f64::MAX; 2];
     for _ in 0..ROUNDS {
         let start = Instant::now();

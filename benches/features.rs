@@ -1,8 +1,8 @@
 //! How fast feature sets encode, follow moves and compile: one thread, both perspectives, positions of real games.
 //!
 //! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements)
-//! per second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set. The limit
-//! of the others is to copy the board that they read and the indices that they write.
+//! per second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set. The
+//! limit of the others is to copy the board that they read and the indices that they write.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first error")]
 
 mod limits;
@@ -29,7 +29,8 @@ fn definitions() -> Vec<(&'static str, String)> {
         .map(|(file, rank)| if file < 4 { "-1".into() } else { (4 * (7 - rank) + 7 - file).to_string() })
         .collect();
     let half_ka = format!(
-        "features = \"bucket(K, half) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces\"\n\
+        "features = \"bucket(K, half) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in \
+         pieces\"\n\
          mirror = \"king-right\"\n[buckets]\nhalf = [{}]\n",
         halves.join(", ")
     );
@@ -126,7 +127,8 @@ fn append(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("append");
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
-        let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
+        let mut sides = <[RowBuffer; 2]>::default();
+        let mut scratch = EncodeScratch::default();
         let limit = index_limit(&set, &boards);
         bench_wall(&mut group, name, boards.len(), &limit, || {
             for boards in boards.chunks(64) {

@@ -67,7 +67,8 @@ fn replay(path: &Path) -> u64 {
 }
 
 fn samples(path: &Path, output: &Path) -> u64 {
-    let (inputs, options) = ([WeightedInput::file(path)], BuildOptions::new(Method::Eval));
+    let inputs = [WeightedInput::file(path)];
+    let options = BuildOptions::new(Method::Eval);
     build(&BuildJob::new(&inputs, output, &options), &mut |_| {}).unwrap().positions
 }
 

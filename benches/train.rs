@@ -1,9 +1,9 @@
 //! Training speed: samples per second, with the samples service on the same machine, and the share of a limit that this
 //! is.
 //!
-//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. The limit
-//! is measured in the same run: reading a row per active feature forwards, and reading and writing its gradient's row
-//! backwards, as fast as the threads read a table of that size.
+//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. The
+//! limit is measured in the same run: reading a row per active feature forwards, and reading and writing its gradient's
+//! row backwards, as fast as the threads read a table of that size.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops at the first surprise, and prints")]
 
 mod limits;
@@ -57,8 +57,8 @@ fn main() {
             let rows = 3.0 * active(set) * (l1 * size_of::<f32>()) as f64 * rate / 1e9;
             let reading = limits::reading(table) * threads as f64 / 1e9;
             println!(
-                "{set}, {l1}, {name}: {rate:.0} positions/s; its rows are {rows:.0} GB/s, {:.0}% of reading a table of {} MB \
-                 ({reading:.0} GB/s); its dense layers are {dense:.1} GFLOP/s",
+                "{set}, {l1}, {name}: {rate:.0} positions/s; its rows are {rows:.0} GB/s, {:.0}% of reading a table of \
+                 {} MB ({reading:.0} GB/s); its dense layers are {dense:.1} GFLOP/s",
                 100.0 * rows / reading,
                 table >> 20,
             );
@@ -70,7 +70,9 @@ fn main() {
 fn active(set: &str) -> f64 {
     let set = FeatureSet::resolve(set).expect("shipped");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart/games.pgn.zst");
-    let (mut indices, mut active, mut positions) = (Vec::new(), 0, 0);
+    let mut indices = Vec::new();
+    let mut active = 0;
+    let mut positions = 0;
     for game in games(&path).expect("games").take(100) {
         let game = game.expect("a game");
         let mut position = game.start;

@@ -15,7 +15,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let request = Request { batch_size: 1024, ..Request::new("piece", data.as_str(), Method::Eval) };
     let mut client = Client::spawn(Path::new(program), &request)?;
-    let (mut batches, mut positions, mut active) = (0, 0, 0);
+    let mut batches = 0;
+    let mut positions = 0;
+    let mut active = 0;
     while let Some(batch) = client.next()? {
         // Position i has the features `indices[offsets[i]..offsets[i + 1]]`.
         let stm = batch.stm();

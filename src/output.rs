@@ -162,9 +162,9 @@ impl SealedFile {
         Ok(())
     }
 
-    /// Renames the file to its path, unless there is a file already: then that one stays, and this one is removed. Returns
-    /// whether it was renamed. Of processes that do this at once, one succeeds; but several may on the few file systems
-    /// that have neither links nor renames that replace nothing.
+    /// Renames the file to its path, unless there is a file already: then that one stays, and this one is removed.
+    /// Returns whether it was renamed. Of processes that do this at once, one succeeds; but several may on the few file
+    /// systems that have neither links nor renames that replace nothing.
     ///
     /// # Errors
     /// When the folder cannot be written to.
@@ -195,8 +195,8 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registration of a file or folder that must be removed if the process ends before the file is finished. Dropping it ends the
-/// registration.
+/// Registration of a file or folder that must be removed if the process ends before the file is finished. Dropping it
+/// ends the registration.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
@@ -204,7 +204,7 @@ impl Unfinished {
     /// Creates a file and registers it for [`remove_unfinished`].
     ///
     /// # Errors
-    /// Those of `make`.
+    /// As `make`.
     pub fn create<T, E>(
         make: impl FnOnce() -> Result<T, E>,
         path: impl FnOnce(&T) -> PathBuf,
@@ -235,8 +235,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes all unfinished files and folders before the process ends, while other threads may still be at work. Threads that then
-/// start or finish a file block until the process has ended.
+/// Removes all unfinished files and folders before the process ends, while other threads may still be at work. Threads
+/// that then start or finish a file block until the process has ended.
 pub fn remove_unfinished() {
     let all = unfinished();
     for path in all.iter() {

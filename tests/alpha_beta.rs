@@ -83,7 +83,7 @@ fn node_limits_are_exact() {
 /// Captures without end: the first iteration takes more than 200 nodes.
 const MANY_CAPTURES: &str = "r2qk2r/pppb1p1p/4p2n/PB1p2p1/1b6/2N1PN1P/2PP1PP1/R1B1K2R w KQkq - 4 10";
 
-/// Whatever ends a search, it has told a score: that of its result.
+/// Whatever ends a search, it has told its result's score.
 #[test]
 fn every_search_tells_a_score() {
     let player = Player::new("piece", 16, &[8]);
@@ -311,7 +311,7 @@ fn uci_answers() {
         ["seldepth", "score cp", "nodes", "nps", "hashfull", "time", "pv"].iter().all(|word| info.contains(word)),
         "{info}"
     );
-    // The last report counts all nodes, those of the interrupted iteration too.
+    // The last report counts all nodes, the interrupted iteration's too.
     let mut last = info;
     let best = loop {
         match session.wait("") {
@@ -449,7 +449,7 @@ fn network(_: &Path) -> Result<PlayingNetwork, String> {
     Ok(PlayingNetwork { set, model })
 }
 
-/// As in a pipe or on a command line: what was asked for is answered before the engine ends.
+/// As in a pipe or on a command line: requests are answered before the engine ends.
 #[test]
 fn a_bench_is_finished_before_the_end() {
     let expected = bench(&mut Player::new("piece", 16, &[8]).searcher(BackEnd::best()), 2).nodes;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fsbench::chess::{Board, Chess, Color, Perspective, Piece, Role, Square};
-use fsbench::features::analysis::{self, Analysis, Lossless, Status, Tally, Witness};
+use fsbench::features::analysis::{self, Analysis, Lossless, Status, StatusCounts, Witness};
 use fsbench::features::{FeatureSet, available_names};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -108,7 +108,8 @@ const UNUSUAL: [&str; 30] = [
     "role(P) * color(P) for P in pieces if file(P) >= file(K) and rank(P) - rank(E) != -1",
     "file(K) * role(P) * color(P) for P in pieces if file(K) < 2 and rank(E) == 7",
     "square(P) * role(P) for P in pieces if role(P) == pawn and rank(P) == 0",
-    "(square(P) + file(P) * (reserved(2) + role(P, queen, king) * (rank(P, 8) + rank(P, 1)))) * color(P) for P in pieces",
+    "(square(P) + file(P) * (reserved(2) + role(P, queen, king) * (rank(P, 8) + rank(P, 1)))) * color(P) for P in \
+     pieces",
     "rank(P, 2..7) * file(P, h, a..c) * color(P, their) for P in pieces if role(P) == pawn",
     "square(M) for M in moves(K)",
     "square(A) * file(E) for A in attacks(E) if not (abs(file(A) - file(K)) <= 1)",
@@ -145,7 +146,7 @@ fn unusual_sets() -> Vec<FeatureSet> {
 /// Every witness is legal and activates its feature, and every feature has a status.
 fn check_witnesses(name: &str, set: &FeatureSet, analysis: &Analysis) {
     let mut previous: Option<(String, Vec<u32>)> = None;
-    let mut tally = Tally::default();
+    let mut tally = StatusCounts::default();
     for index in 0..set.num_features() {
         match analysis.status(index) {
             Status::Dead => tally.dead += 1,
@@ -178,7 +179,7 @@ fn known_sets_have_no_unresolved_features() {
         let start = Instant::now();
         let analysis = Analysis::of(&set, |_, _| {});
         let elapsed = start.elapsed();
-        let Tally { dead: proved_dead, live, unresolved } = analysis.tally();
+        let StatusCounts { dead: proved_dead, live, unresolved } = analysis.tally();
         eprintln!("{name}: {proved_dead} dead, {live} live, {unresolved} unresolved; {elapsed:.1?}");
         assert_eq!((proved_dead, unresolved), (dead, 0), "{name}");
         assert!(elapsed < TIME_LIMIT, "{name}");
@@ -274,7 +275,8 @@ fn random_definition(number: u64) -> Option<FeatureSet> {
     let mut rng = Seed(3).stream("definitions", number);
     let rng = &mut rng;
     let mut text = String::new();
-    let (mut pieces, mut squares) = (vec!['K', 'E'], Vec::new());
+    let mut pieces = vec!['K', 'E'];
+    let mut squares = Vec::new();
     let binders = rng.random_range(0..=2);
     let list = bound(rng, &['P', 'Q'][..binders], &mut pieces, &mut squares);
     let factors = rng.random_range(1..=3);
@@ -333,7 +335,8 @@ fn factor(rng: &mut impl RngExt, pieces: &[char], squares: &[char], nested: bool
             format!("({a} + reserved(1) + {b})")
         }
         1 if nested => {
-            let (mut pieces, mut squares) = (pieces.to_vec(), squares.to_vec());
+            let mut pieces = pieces.to_vec();
+            let mut squares = squares.to_vec();
             let letters = rng.random_range(1..=2);
             let list = bound(rng, &['R', 'S'][..letters], &mut pieces, &mut squares);
             format!("count({} for {list} if {})", rng.random_range(1..6), condition(rng, &pieces, &squares))
@@ -372,11 +375,12 @@ fn condition(rng: &mut impl RngExt, pieces: &[char], squares: &[char]) -> String
 /// The witnesses of random definitions are valid.
 #[test]
 fn random_definitions_have_valid_witnesses() {
-    let mut sum = Tally::default();
+    let mut sum = StatusCounts::default();
     for set in (0..100).filter_map(random_definition) {
         let start = Instant::now();
         let analysis = Analysis::of(&set, |_, _| {});
-        let (tally, elapsed) = (analysis.tally(), start.elapsed());
+        let tally = analysis.tally();
+        let elapsed = start.elapsed();
         if tally.unresolved > 0 || elapsed > Duration::from_secs(1) {
             eprintln!("{} {:?}: {tally:?} {elapsed:.1?}", set.name(), set.blocks()[0].spec().orientation.mirror);
         }

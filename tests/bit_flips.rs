@@ -1,9 +1,10 @@
 //! A file of fsbench's own in which one bit is flipped is refused, or reads as before: never as something else. Tested
 //! beside their code are journals (`pipeline/journal.rs`), the losses that a run keeps (`train/kept_losses.rs`) and the
-//! cached segments of binpacks (`data/formats/binpack/segment_cache.rs`); shards in `tests/build/shards.rs`. Files without
-//! a checksum may read as something else: those of other programs' formats (PGN, binpack, bulletformat, text, `.nnue`,
-//! bullet's raw files), and what users read and edit or other programs load (`.idx`, `.epd`, definitions, exported
-//! weights, results). A run's list of its data has none either: one that differs from the data refuses to go on.
+//! cached segments of binpacks (`data/formats/binpack/segment_cache.rs`); shards in `tests/build/shards.rs`. Files
+//! without a checksum may read as something else: files of other programs' formats (PGN, binpack, bulletformat, text,
+//! `.nnue`, bullet's raw files), and what users read and edit or other programs load (`.idx`, `.epd`, definitions,
+//! exported weights, results). A run's list of its data has none either: one that differs from the data refuses to go
+//! on.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -72,10 +73,12 @@ fn records() -> Vec<Record> {
 
 /// A file of samples with a manifest.
 fn samples(folder: &Path) -> PathBuf {
-    let (source, path) = (folder.join("samples.txt"), folder.join("samples.fsd"));
+    let source = folder.join("samples.txt");
+    let path = folder.join("samples.fsd");
     let mut writer = SampleWriter::create(&source, Format::Text, true).unwrap();
     writer.push(&records()).unwrap();
-    let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+    let purpose = Purpose::Any;
+    let score_unit = ScoreUnit::Centipawns;
     writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games: 4, sources: [0; 32] }).unwrap();
     let command = ["fsbench".to_owned(), "dataset".to_owned(), "convert".to_owned()];
     let job = ConvertJob { output: &path, options: &ConvertOptions::default(), command: &command };

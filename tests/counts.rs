@@ -43,7 +43,8 @@ fn boards(games: u64) -> Vec<Board> {
     boards
 }
 
-/// Asserts that White's active features of `text` on many boards are those of `directly`; returns their number.
+/// Asserts that White's active features of `text` on many boards equal the features of `directly`; returns their
+/// number.
 fn compare(text: &str, directly: impl Fn(&Board) -> Vec<u32>) -> usize {
     let set = set(text);
     let mut found = 0;

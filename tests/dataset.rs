@@ -137,7 +137,7 @@ fn broken_games_are_skipped_counted_and_named() {
     assert_eq!(summary["skipped"][0]["by_reason"], expected);
 }
 
-/// Every verb that reads scores says what it took whole numbers for, and takes the options.
+/// Every verb that reads scores names the unit that it took whole numbers for, and takes the options.
 #[test]
 fn scores_without_a_point_are_named() {
     let chess_base =
@@ -301,7 +301,8 @@ fn a_manifest_of_other_samples_is_refused() {
 #[test]
 fn games_are_built_once_into_the_cache() {
     let folder = folder(&[&GAME.repeat(5)]);
-    let (games, cache) = (folder.path().join("games.pgn"), folder.path().join("cache"));
+    let games = folder.path().join("games.pgn");
+    let cache = folder.path().join("cache");
     let open = |path: &Path, method| open_or_build(path, method, Some(&cache)).map(|fsd| fsd.path().to_path_buf());
     let first: PathBuf = open(&games, Method::Pqr).unwrap();
     let written = fs::metadata(&first).unwrap().modified().unwrap();

@@ -43,7 +43,8 @@ const EXPRESSIONS: [&str; 43] = [
     "square(P) for P in pieces if file(P) < ",
     "square(P) for P in pieces if file(P)",
     "square(P) for P in pieces if file(P) < rank(P) < 3",
-    "square(P)*square(Q)*square(R)*square(S)*square(T)*square(U) for P in pieces, Q in pieces, R in pieces, S in pieces, T in pieces, U in pieces",
+    "square(P)*square(Q)*square(R)*square(S)*square(T)*square(U) for P in pieces, Q in pieces, R in pieces, S in \
+     pieces, T in pieces, U in pieces",
     "piece + compakt",
     "square(P) for P in pieces if role(P) == Pawn",
     "square(P) for P in pieces if role(P) == knigth",
@@ -65,7 +66,8 @@ const DEFINITIONS: [Files; 16] = [
     &[("a.toml", "features = \"bucket(K, b) * square(P) for P in pieces\"\n[buckets]\nb = [0, 1, 2]\n")],
     &[(
         "a.toml",
-        "features = \"bucket(K, b)\"\n[buckets]\nb = [-2, 0, 0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0]\n",
+        "features = \"bucket(K, b)\"\n[buckets]\nb = [-2, 0, 0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, \
+         0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0,0,0,0]\n",
     )],
     &[("a.toml", "features = \"b\"\n"), ("b.toml", "features = \"\"\"\npiece\n  + a\n\"\"\"\n")],
     &[("b.toml", "features = \"square(P) for P in pieces * 2\"\n"), ("a.toml", "features = \"piece + b\"\n")],

@@ -51,7 +51,8 @@ fn compare_over_game(set: &FeatureSet, number: u64, analysis: &Analysis, compare
     let mut position = Chess::default();
     let mut known: Option<[Vec<u32>; 2]> = None;
     for mv in random_game(number, PLIES) {
-        let (before, change) = (position.board().clone(), BoardChange::of(mv, position.turn()));
+        let before = position.board().clone();
+        let change = BoardChange::of(mv, position.turn());
         position.play_unchecked(mv);
         let seen = Perspective::ALL.map(|pov| encoding(set, position.board(), pov, &dead));
         compared.encodings += seen.len();
@@ -143,8 +144,9 @@ fn an_analysis_stays_within_its_budget() {
         SQUARES.to_owned(),
         "square(A) * square(B) * square(C) for A in pieces, B in pieces, C in pieces, D in pieces, F in pieces".into(),
         "count(1000 for A in pieces, B in pieces, C in moves(A)) * square(P) for P in pieces".into(),
-        "square(P) for P in pieces if count(40 for A in pieces, B in targets(A) if count(3 for C in moves(B)) > 1) == 17"
-            .into(),
+        "square(P) for P in pieces if count(40 for A in pieces, B in targets(A) if count(3 for C in moves(B)) > 1) == \
+         17"
+        .into(),
     ];
     let hard = hard.map(|features| format!("features = \"{features}\"\n"));
     let drawn = (0..4).map(|number| drawn(number).text());

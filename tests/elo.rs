@@ -63,7 +63,8 @@ fn models() {
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         document["sprt"]["llr"].as_f64().unwrap()
     };
-    let (normalised, logistic) = (llr("normalised"), llr("logistic"));
+    let normalised = llr("normalised");
+    let logistic = llr("logistic");
     assert!(normalised < 0.0 && logistic < 0.0 && (normalised - logistic).abs() > 0.1, "{normalised} {logistic}");
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
-use fsbench::data::Game;
+use fsbench::data::PgnGame;
 use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, BucketRule, OutputBuckets, QuantNet, RawScore, Scheme, Shape, forward_integer};
@@ -39,8 +39,8 @@ fn cases() -> Vec<Case> {
 
 /// 1,000 played games if `FSBENCH_DATA` has them, else random games.
 fn games() -> Vec<Vec<Move>> {
-    let standard = |game: &Game| game.start == Chess::default() && game.moves.len() > 10;
-    let moves = |game: Game| game.moves.iter().take(120).map(|played| played.mv).collect();
+    let standard = |game: &PgnGame| game.start == Chess::default() && game.moves.len() > 10;
+    let moves = |game: PgnGame| game.moves.iter().take(120).map(|played| played.mv).collect();
     match common::skip::shared_data("lichess-plain.pgn.zst") {
         None => (0..1000).map(|game| common::random_game(game, 120)).collect(),
         // Random games have more promotions and queenside castling.
@@ -89,8 +89,8 @@ fn every_strategy_and_back_end_gives_the_same_scores_over_1000_games() {
     assert!(counts[0] > 60_000 && counts[1..].iter().all(|count| *count > 20), "{counts:?}");
 }
 
-/// Lines known beforehand: the scores of two games, and of some positions in no order, equal those of an evaluator. Calls
-/// with parts of a game continue each other.
+/// Lines known beforehand: the scores of two games, and of some positions in no order, equal an evaluator's. Calls with
+/// parts of a game continue each other.
 #[test]
 fn known_lines_score_as_evaluators_do_move_by_move() {
     let mut cases = cases();
@@ -123,7 +123,8 @@ fn known_lines_score_as_evaluators_do_move_by_move() {
             boards.windows(2).map(|pair| BoardChange::between(&pair[0].0, &pair[1].0)).collect();
         let line: Vec<LinePosition<'_>> = (0..boards.len())
             .map(|at| {
-                let (board, turn) = (&boards[at].0, boards[at].1);
+                let board = &boards[at].0;
+                let turn = boards[at].1;
                 let before = at.checked_sub(1);
                 let played = before.and_then(|before| Some((&boards[before].0, changes[before].as_ref()?)));
                 LinePosition { board, turn, played }
@@ -198,7 +199,8 @@ fn reference(case: &Case, position: &Chess) -> RawScore {
 #[test]
 fn the_cache_separates_contexts_of_many_blocks() {
     let table = |number: &dyn Fn(usize) -> usize| (0..64).map(number).collect::<Vec<usize>>();
-    let (first, other) = (table(&|square| square % 15), table(&|square| if square < 16 { 0 } else { square % 15 }));
+    let first = table(&|square| square % 15);
+    let other = table(&|square| if square < 16 { 0 } else { square % 15 });
     let block = |bucket: &str| format!("bucket(K, {bucket}) * role(P) * color(P) for P in pieces");
     let features = std::iter::once("first").chain([("other"); 16]).map(block).collect::<Vec<_>>().join(" + ");
     let text = format!("features = \"{features}\"\n[buckets]\nfirst = {first:?}\nother = {other:?}");
@@ -207,7 +209,8 @@ fn the_cache_separates_contexts_of_many_blocks() {
     let net = random_net(Shape { features: set.num_features(), ..shapes()[0].clone() }, Scheme::stockfish(), 0);
     let model = Model::new(&net);
     let evaluator = |strategy| Evaluator::new(&set, &model, strategy, BackEnd::best()).expect("belongs to the set");
-    let (mut cached, mut refreshed) = (evaluator(Strategy::EagerCached), evaluator(Strategy::Refresh));
+    let mut cached = evaluator(Strategy::EagerCached);
+    let mut refreshed = evaluator(Strategy::Refresh);
     for fen in ["4k3/pp6/8/8/8/8/6PP/K7", "4k3/pp6/8/8/8/8/6PP/1K6", "4k3/pp6/8/8/8/8/6PP/K7"] {
         let board = Board::from_ascii_board_fen(fen.as_bytes()).expect("a board");
         cached.set(&board);

@@ -42,14 +42,16 @@ const DEFINITIONS: [&str; 35] = [
      for P in pieces",
     "square(P) * count(4 for M in moves(P)) * count(3 for T in targets(P) if color(T) != color(P)) for P in pieces",
     "square(P) * count(7 for Q in pieces if file(Q) == file(P) and role(Q) == pawn) for P in pieces if role(P) == rook",
-    "square(P) * count(3 for A in pieces, N in next(A, north) if file(N) == file(P) and role(N) != king) for P in pieces",
+    "square(P) * count(3 for A in pieces, N in next(A, north) if file(N) == file(P) and role(N) != king) for P in \
+     pieces",
     "file(P) * count(3 for A in pieces, M in moves(A) if square(M) - square(P) == 8) for P in pieces",
     "color(T) * role(T) * reach(P, T, queen) for P in pieces, T in targets(P) if color(P) == own",
     "reach(P, T, pawn) for P in pieces, T in attacks(P)",
     "file(K) * (reach(P, Q, rook) + reserved(3) + color(Q) * reach(P, Q, pawn)) for P in pieces, Q in pieces",
     "pair(square(P), square(Q)) for P in pieces, Q in pieces if role(P) == pawn and role(Q) == pawn",
     "square(P) * color(P) * square(Q) * color(Q) for P in pieces, Q in pieces if role(P) == pawn and role(Q) == knight",
-    "square(P) * square(Q) for P in pieces, Q in pieces if role(P) == rook and role(Q) == bishop and square(P) < square(Q)",
+    "square(P) * square(Q) for P in pieces, Q in pieces if role(P) == rook and role(Q) == bishop and square(P) < \
+     square(Q)",
     "color(P) * pair(role(P) * file(P), role(Q) * file(Q)) for P in pieces, Q in next(P, north)",
     "(pair(file(K), file(P)) * reach(P, K, queen) + pair(rank(K), rank(E))) for P in pieces",
 ];
@@ -64,7 +66,8 @@ fn all_sets() -> Vec<FeatureSet> {
         let mirror = ["king-left", "king-right"][at / 2 % 2];
         ["set", "bag"].map(|multiplicity| {
             format!(
-                "features = \"{features}\"\nblack = \"{black}\"\nmirror = \"{mirror}\"\nmultiplicity = \"{multiplicity}\"\n"
+                "features = \"{features}\"\nblack = \"{black}\"\nmirror = \"{mirror}\"\n\
+                 multiplicity = \"{multiplicity}\"\n"
             )
         })
     });
@@ -169,7 +172,9 @@ fn deltas_are_the_difference_of_the_encodings() {
 fn differences_between_boards_of_one_context() {
     let sets = all_sets();
     let mut known: HashMap<(usize, usize, Vec<Option<u32>>), Board> = HashMap::new();
-    let (mut delta, mut compared, mut ply) = (Delta::default(), vec![0; sets.len()], 0);
+    let mut delta = Delta::default();
+    let mut compared = vec![0; sets.len()];
+    let mut ply = 0;
     random_games("between", 8, |_, position, _, _| {
         ply += 1;
         if ply % 3 != 0 {

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
-use fsbench::data::{Fsd, Game, Record, games};
+use fsbench::data::{Fsd, PgnGame, Record, games};
 use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
 use fsbench::pipeline::Manifest;
@@ -53,7 +53,7 @@ fn run(folder: &Path, arguments: &str) -> Output {
     command.args(["dataset", "generate"]).args(arguments.split(' ')).current_dir(folder).output().unwrap()
 }
 
-fn read(folder: &Path, name: &str) -> Vec<Game> {
+fn read(folder: &Path, name: &str) -> Vec<PgnGame> {
     games(&folder.join(name)).unwrap().map(Result::unwrap).collect()
 }
 
@@ -220,7 +220,8 @@ fn games_that_an_engine_spoils_are_dropped() {
         // The second game fails in its fourth search, and again in its first.
         let odd = |then: &str| {
             format!(
-                "echo x >> count; n=$(wc -l < count); if [ $n -ge 12 ] && [ $n -le 13 ]; then {trouble}; {then}; else {SHUFFLE}; fi"
+                "echo x >> count; n=$(wc -l < count); if [ $n -ge 12 ] && [ $n -le 13 ]; then {trouble}; {then}; else \
+                 {SHUFFLE}; fi"
             )
         };
         engine(path, &odd(":"));
@@ -267,7 +268,7 @@ fn dropped_games_stay_in_the_journal() {
     assert_eq!(summary["dropped_games"], serde_json::json!({ "ended": 1 }));
 }
 
-/// After ^C the command says what it leaves, and how to go on.
+/// After ^C the command names the files it leaves, and how to go on.
 #[test]
 fn an_interruption_is_explained() {
     let folder = TempDir::new().unwrap();
@@ -429,7 +430,9 @@ fn two_engines_alternate_colours() {
         let lines = text.lines().filter_map(|line| line.strip_prefix(tag)?.strip_suffix("\"]"));
         lines.map(|name| name.trim_start_matches(" \"").to_owned()).collect::<Vec<_>>()
     };
-    let (one, two, other) = ("Fake #1", "Fake #2", "Other");
+    let one = "Fake #1";
+    let two = "Fake #2";
+    let other = "Other";
     assert_eq!(tags("[White"), [one, two, one, other, two, other, one]);
     assert_eq!(tags("[Black"), [two, one, other, one, other, two, two]);
     // White's view: White's first move is followed by the score of Black's search, 0.20, and Black's by White's, 0.10.
@@ -467,7 +470,8 @@ fn samples_equal_those_built_from_the_games() {
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["samples"], &summary["plies"]), (&48.into(), &48.into()));
-    let (built, direct) = (build(path), samples(&path.join("x.fsd")));
+    let built = build(path);
+    let direct = samples(&path.join("x.fsd"));
     // PGN cannot hold a score before the first move.
     let without_first: BTreeMap<_, _> = direct.into_iter().filter(|((_, ply), _)| *ply > 0).collect();
     assert_eq!(built, without_first);
@@ -516,7 +520,8 @@ fn stockfish_games_do_not_depend_on_concurrency() {
     };
     assert_eq!(fields("x.fsd"), fields("back.fsd"));
     bytes("g.pgn", random);
-    let (built, direct) = (build(path), samples(&path.join("x.fsd")));
+    let built = build(path);
+    let direct = samples(&path.join("x.fsd"));
     let differs = |((game, ply), record): (&(u32, u16), &Record)| {
         let other = direct[&(*game, *ply)];
         assert_eq!((record.score(), record.board()), (other.score(), other.board()));

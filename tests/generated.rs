@@ -138,9 +138,10 @@ impl<'a> LineChecker<'a> {
             assert_eq!(self.delta.removed, without(&old[pov], &new[pov]), "{}", context());
             let changed = |block| set.encoder().context(block, before, pov) != set.encoder().context(block, after, pov);
             assert_eq!(self.delta.refresh, (0..set.blocks().len()).any(changed), "{}", context());
-            let expected = match (0..set.blocks().len()).all(changed) {
-                true => &Delta { refresh: true, ..Delta::default() },
-                false => &self.delta,
+            let expected = if (0..set.blocks().len()).all(changed) {
+                &Delta { refresh: true, ..Delta::default() }
+            } else {
+                &self.delta
             };
             assert_eq!(self.updates[pov], *expected, "updates {}", context());
             if let Some(parts) = in_parts.as_ref().map(|parts| &parts[pov]) {
@@ -152,7 +153,8 @@ impl<'a> LineChecker<'a> {
                     all.sort_unstable();
                     all
                 };
-                let (added, removed) = (both(|part| &part.added), both(|part| &part.removed));
+                let added = both(|part| &part.added);
+                let removed = both(|part| &part.removed);
                 if self.delta.refresh {
                     assert!(added.iter().all(|feature| self.delta.added.contains(feature)), "{}", context());
                     assert!(removed.iter().all(|feature| self.delta.removed.contains(feature)), "{}", context());
@@ -264,7 +266,7 @@ fn encodings_deltas_and_refreshes_over_random_play() {
 fn encodings_deltas_and_refreshes_over_real_games() {
     let Some(data) = common::skip::shared_data("lichess-plain.pgn.zst") else { return };
     let games: Vec<_> = games(&data).unwrap().take(200).map(Result::unwrap).collect();
-    let follow = |(number, game): (usize, &fsbench::data::Game)| {
+    let follow = |(number, game): (usize, &fsbench::data::PgnGame)| {
         let generated = generated("real games", number as u64, Limits { binders: 2, ..Limits::FULL });
         let set = parse(&generated.text());
         let mut checker = LineChecker::new(&set);

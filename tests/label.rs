@@ -90,7 +90,8 @@ impl Fixture {
             Some((label.eval(), uci_move(applied.mv.unwrap())))
         });
         let found = found.collect();
-        let (labelling, counts) = (labels.labelling.clone(), labels.counts);
+        let labelling = labels.labelling.clone();
+        let counts = labels.counts;
         labels.remove_journal();
         assert!(!self.journal().exists());
         Ok((found, labelling, counts))

@@ -39,7 +39,7 @@ fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// All Rust files of a module: `src/NAME.rs` and those in `src/NAME/`.
+/// All Rust files of a module: `src/NAME.rs` and the files in `src/NAME/`.
 fn files(module: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![source_folder().join(module)];
@@ -105,7 +105,8 @@ fn uses_crate(code: &str, krate: &str) -> bool {
 /// The first name of each member of a brace group.
 fn first_names(group: &str) -> Vec<String> {
     let mut names = Vec::new();
-    let (mut depth, mut member) = (0, String::new());
+    let mut depth = 0;
+    let mut member = String::new();
     for letter in group.chars() {
         match letter {
             '{' => depth += 1,

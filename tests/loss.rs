@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use fsbench::chess::{Chess, Perspective};
 use fsbench::data::{FsdWriter, GameResult, Provenance, Purpose, Record, Sample, ScoreUnit};
 use fsbench::features::FeatureSet;
-use fsbench::measure::{LossOptions, Network, loss};
+use fsbench::measure::{LossOptions, MeasuredNetwork, loss};
 use fsbench::net::{
     Checkpoint, FloatNet, NetFile, Origin, Scheme, bullet, forward, forward_integer, quantise, save_float,
 };
@@ -36,7 +36,8 @@ fn samples() -> Vec<Sample> {
             let score = (!number.is_multiple_of(7)).then(|| draws.below(number, 1_600) as i16 - 800);
             let results = [GameResult::Loss, GameResult::Draw, GameResult::Win];
             let result = (!number.is_multiple_of(5)).then(|| results[draws.below(1_000_000 + number, 3) as usize]);
-            let (game, ply) = (game as u32, Ply(ply as u16));
+            let game = game as u32;
+            let ply = Ply(ply as u16);
             samples.push(Sample { position: position.clone(), game, ply, mv: Some(mv), score, result });
             position.play_unchecked(mv);
         }
@@ -49,7 +50,9 @@ fn write(folder: &Path, samples: &[Sample], score_unit: ScoreUnit) -> PathBuf {
     let mut writer = FsdWriter::create(&path).unwrap();
     let records: Vec<Record> = samples.iter().map(|sample| Record::pack(sample).unwrap()).collect();
     writer.push_all(&records).unwrap();
-    let (purpose, seed, games) = (Purpose::Any, Seed(0), GAMES as u32);
+    let purpose = Purpose::Any;
+    let seed = Seed(0);
+    let games = GAMES as u32;
     let provenance = Provenance { purpose, score_unit, seed, games, sources: [0; 32] };
     writer.seal(provenance).unwrap().persist().unwrap();
     path
@@ -67,16 +70,16 @@ fn integer(set: &str, seed: u64, pawn_value: i32) -> NetFile {
 }
 
 /// The score in centipawns from the side to move's view, by definition.
-fn centipawns(network: &Network, position: &Chess) -> f64 {
+fn centipawns(network: &MeasuredNetwork, position: &Chess) -> f64 {
     let stm = Perspective::of(position.turn());
     let seen = |set: &FeatureSet| [stm, stm.other()].map(|pov| set.reference(position.board(), pov));
     match network {
-        Network::Integer(file) => {
+        MeasuredNetwork::Integer(file) => {
             let [own, other] = seen(&file.origin.feature_set().unwrap());
             let internal = forward_integer(&file.net, 0, &own, &other).sum() / 16;
             f64::from(internal) * 100.0 / f64::from(file.net.scheme.pawn_value)
         }
-        Network::Float { net, origin, scheme } => {
+        MeasuredNetwork::Float { net, origin, scheme } => {
             let [own, other] = seen(&origin.feature_set().unwrap());
             f64::from(forward(&net.on_grid(scheme), scheme, 0, &own, &other)) * 600.0
         }
@@ -183,7 +186,8 @@ fn check_classes(found: [(&str, &[SubsetLoss]); 6], samples: &[(&Sample, Option<
         for ((sample, score), value) in samples.iter().zip(values) {
             let Some(class) = classes(sample, *score)[division].clone() else { continue };
             let (count, sum) = expected.entry(class).or_default();
-            (*count, *sum) = (*count + 1, *sum + value);
+            *count += 1;
+            *sum += value;
         }
         assert_eq!(list.len(), expected.len(), "{heading}: {list:?}");
         for part in list {
@@ -200,9 +204,9 @@ fn losses_equal_a_direct_computation() {
     let samples = samples();
     let (net, origin) = float("compact", 3);
     let networks = [
-        ("a".to_owned(), Network::Integer(integer("piece", 1, 100))),
-        ("b".to_owned(), Network::Integer(integer("king-piece", 2, 208))),
-        ("c".to_owned(), Network::Float { net, origin, scheme: Scheme::stockfish() }),
+        ("a".to_owned(), MeasuredNetwork::Integer(integer("piece", 1, 100))),
+        ("b".to_owned(), MeasuredNetwork::Integer(integer("king-piece", 2, 208))),
+        ("c".to_owned(), MeasuredNetwork::Float { net, origin, scheme: Scheme::stockfish() }),
     ];
     let outs: Vec<Vec<f64>> = networks
         .iter()
@@ -282,12 +286,13 @@ fn formats_without_games_use_samples_as_clusters() {
     let raw = folder.path().join("data.bullet");
     let job = ConvertJob { output: &raw, options: &ConvertOptions::default(), command: &[] };
     convert(&path, &job, &mut |_| {}).unwrap();
-    let networks = [("a".to_owned(), Network::Integer(integer("piece", 1, 100)))];
+    let networks = [("a".to_owned(), MeasuredNetwork::Integer(integer("piece", 1, 100)))];
     let measure = |path: &Path, limit| {
         let options = LossOptions { limit, ..LossOptions::default() };
         loss(&networks, path, &options, &mut |_| {}).unwrap().0
     };
-    let (games, bare) = (measure(&path, None), measure(&raw, None));
+    let games = measure(&path, None);
+    let bare = measure(&raw, None);
     assert_eq!((bare.clusters, bare.data.games, bare.data.samples), (Cluster::Sample, None, games.data.samples));
     close(bare.networks[0].loss, games.networks[0].loss, 0.1, "the same samples");
     assert!(bare.networks[0].by.ply.is_empty() && !games.networks[0].by.ply.is_empty());
@@ -337,7 +342,7 @@ fn the_command_takes_networks_of_every_kind() {
     // Quantisation changes the loss only slightly.
     let pair = &record.pairs[0];
     assert!(pair.difference != 0.0 && pair.difference.abs() < 0.01 * record.networks[0].loss, "{pair:?}");
-    let judged = [("n".to_owned(), Network::Integer(simple))];
+    let judged = [("n".to_owned(), MeasuredNetwork::Integer(simple))];
     let (direct, _) = loss(&judged, &data, &LossOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(direct.networks[0].loss, record.networks[2].loss);
 

@@ -60,7 +60,8 @@ fn games() -> Vec<Vec<Record>> {
 /// Writes the games over and over, to at least this many samples.
 fn write(path: &Path, format: Format, games: &[Vec<Record>], samples: usize) {
     let mut writer = SampleWriter::create(path, format, true).unwrap();
-    let (mut written, mut numbers) = (0, 0u32..);
+    let mut written = 0;
+    let mut numbers = 0u32..;
     while written < samples {
         for game in games {
             let number = numbers.next().unwrap();
@@ -68,12 +69,14 @@ fn write(path: &Path, format: Format, games: &[Vec<Record>], samples: usize) {
             written += game.len();
         }
     }
-    let (purpose, score_unit) = (Purpose::Eval, ScoreUnit::Centipawns);
+    let purpose = Purpose::Eval;
+    let score_unit = ScoreUnit::Centipawns;
     let games = numbers.start;
     writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games, sources: [0; 32] }).unwrap();
 }
 
-/// The program, which the system gives at most [`BOUND`] of memory of its own (RLIMIT_DATA): more is an error, however short.
+/// The program, which the system gives at most [`BOUND`] of memory of its own (RLIMIT_DATA): more is an error, however
+/// short.
 fn command(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -d {} && exec \"$0\" \"$@\"", BOUND >> 10), env!("CARGO_BIN_EXE_fsbench")]);
@@ -120,7 +123,8 @@ fn check(folder: &Path, extension: &str, commands: &[&str]) {
     for arguments in commands {
         let start = Instant::now();
         let of = |size: &str| peak_of(folder, &arguments.replace("FILE", &format!("{size}.{extension}")));
-        let (small, large) = (of("small"), of("large"));
+        let small = of("small");
+        let large = of("large");
         let numbers = format!("{arguments} over {extension}: {} MB, {} MB", small >> 20, large >> 20);
         println!("{numbers}, {:.1} s", start.elapsed().as_secs_f64());
         if large > small + growth || large > BOUND {
@@ -163,8 +167,8 @@ fn memory_does_not_grow_with_fsd_files() {
     check(folder.path(), "fsd", &MEASURES);
 }
 
-const TRAIN: &str = "train compact --data FILE --l1 8 --hidden 8 --batch-size 16384 --epochs 1 --validation 0.01 --threads 2 \
-                     --out run --force";
+const TRAIN: &str = "train compact --data FILE --l1 8 --hidden 8 --batch-size 16384 --epochs 1 --validation 0.01 \
+                     --threads 2 --out run --force";
 
 #[test]
 fn memory_does_not_grow_with_binpacks() {
@@ -223,7 +227,8 @@ fn peak_of_service(folder: &Path, files: &[PathBuf]) -> u64 {
         serve.arg("--data").arg(file);
     }
     let mut process = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let (mut input, mut output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+    let mut input = process.stdin.take().unwrap();
+    let mut output = process.stdout.take().unwrap();
     let mut byte = [0];
     while byte != *b"\n" {
         output.read_exact(&mut byte).unwrap();

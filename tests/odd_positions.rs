@@ -15,7 +15,7 @@ use shakmaty::{Board, CastlingMode, Chess, Color, EnPassantMode, Move, Piece, Po
 /// Longest game, in plies.
 const LONGEST: usize = 120;
 
-/// What the pieces of a position are drawn from.
+/// The pieces from which a position is drawn.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Theme {
     /// Pieces as many as promotions allow, nine queens a side at most.

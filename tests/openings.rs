@@ -1,4 +1,4 @@
-//! The openings that come with fsbench: what they are, and that their command reproduces them.
+//! The openings that come with fsbench: their properties, and that their command reproduces them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;

@@ -170,7 +170,8 @@ fn a_sequential_test_stops_the_match() {
     refused(folder.path(), "a.safetensors uci:./illegal --nodes 40 --pairs 2 --out kept", 1, "that move is illegal");
     let document = json(
         folder.path(),
-        "a.safetensors b.safetensors --nodes 40 --pairs 400 --sprt -200,0 --model logistic --concurrency 2 --hash 1 --out test",
+        "a.safetensors b.safetensors --nodes 40 --pairs 400 --sprt -200,0 --model logistic --concurrency 2 --hash 1 \
+         --out test",
     );
     let pairs: u64 =
         ["ll", "ld", "wl_dd", "wd", "ww"].iter().map(|name| document["pairs"][name].as_u64().unwrap()).sum();
@@ -425,7 +426,7 @@ fn shards_at_equal_cost_share_the_cost() {
     refused(folder.path(), arguments, 1, cost);
 }
 
-/// A sequential test is judged between shards: it stops where that of one process does, and later shards play nothing.
+/// A sequential test is judged between shards: it stops where one process's test does, and later shards play nothing.
 #[test]
 fn a_sequential_test_is_judged_between_shards() {
     let folder = bench();
@@ -472,7 +473,7 @@ fn equal_cost_gives_the_second_player_its_nodes() {
     assert!(number("low") <= number("ratio") && number("ratio") <= number("high"), "{cost}");
     let nodes = first["players"][1]["identity"]["network"]["nodes"].as_u64().unwrap();
     assert_eq!(nodes, (500.0 * number("ratio")).round() as u64);
-    // What was measured stands: the same command continues the same match.
+    // Measured costs stand: the same command continues the same match.
     assert_eq!(json(folder.path(), arguments)["equal_cost"], *cost);
 }
 

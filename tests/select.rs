@@ -70,7 +70,9 @@ fn a_selection_renumbers_the_block_sum() {
 }
 
 fn check_game(base: &FeatureSet, set: &FeatureSet, kept: &[u32], game: u64) {
-    let (mut active, mut delta, mut full) = (Vec::new(), Delta::default(), Delta::default());
+    let mut active = Vec::new();
+    let mut delta = Delta::default();
+    let mut full = Delta::default();
     let mut position = Chess::default();
     for mv in common::random_game(game, 60) {
         let change = BoardChange::of(mv, position.turn());
@@ -121,7 +123,9 @@ fn a_selection_reorders_blocks() {
     let kept: Vec<u32> = (8..72).chain(0..8).collect();
     let set = definition(folder.path(), "turned", "file(K) + square(P) for P in pieces", &kept, "");
 
-    let (mut moves, mut sides, mut active_sum) = (0.0, [[0.0; 6]; 2], 0.0);
+    let mut moves = 0.0;
+    let mut sides = [[0.0; 6]; 2];
+    let mut active_sum = 0.0;
     let mut listed = Vec::new();
     for game in &games {
         let mut position = Chess::default();
@@ -206,7 +210,8 @@ fn the_command_selects_the_most_frequent_features() {
         fs::read_to_string(folder.path().join("top.idx")).unwrap().lines().map(|line| line.parse().unwrap()).collect();
 
     let set = FeatureSet::resolve("piece").unwrap();
-    let (mut counts, mut positions) = (vec![0u64; 768], 0u64);
+    let mut counts = vec![0u64; 768];
+    let mut positions = 0u64;
     for moves in &games {
         let mut position = Chess::default();
         for mv in moves {

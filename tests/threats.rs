@@ -1,5 +1,5 @@
-//! Threats and pairs of pawns against an encoder of this file's own, which knows Stockfish's numbering and nothing of the
-//! language.
+//! Threats and pairs of pawns against an encoder of this file's own, which knows Stockfish's numbering and nothing of
+//! the language.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -47,7 +47,8 @@ fn seen(board: &Board, pov: Perspective) -> Vec<Seen> {
 }
 
 fn attacked(role: usize, color: usize, square: u32, occupied: u64) -> u64 {
-    let (from, occupied) = (Square::new(square), Bitboard(occupied));
+    let from = Square::new(square);
+    let occupied = Bitboard(occupied);
     let squares = match role {
         0 if square / 8 == 0 || square / 8 == 7 => Bitboard::EMPTY,
         0 => attacks::pawn_attacks(Color::from_white(color == 0), from),
@@ -124,7 +125,8 @@ fn pawn_pairs(board: &Board, pov: Perspective) -> Vec<u32> {
     for (at, one) in pawns.iter().enumerate() {
         for other in &pawns[..at] {
             if (one.square % 8).abs_diff(other.square % 8) <= 1 {
-                let (high, low) = (number(one).max(number(other)), number(one).min(number(other)));
+                let high = number(one).max(number(other));
+                let low = number(one).min(number(other));
                 active.push(high * (high - 1) / 2 + low);
             }
         }
@@ -151,7 +153,8 @@ fn random_moves(count: usize, mut visit: impl FnMut(&Chess, &BoardChange, &Board
             let mv = moves[rng.random_range(0..moves.len())];
             let after = position.clone().play(mv).unwrap();
             visit(&position, &BoardChange::of(mv, position.turn()), after.board());
-            (position, visited) = (after, visited + 1);
+            position = after;
+            visited += 1;
         }
         if visited == count {
             return;
@@ -184,7 +187,8 @@ fn threats_are_numbered_as_in_stockfish() {
     for (name, size, expected) in sets {
         let set = FeatureSet::resolve(name).unwrap();
         assert_eq!(set.num_features(), size, "{name}");
-        let (mut active, mut delta) = (Vec::new(), Delta::default());
+        let mut active = Vec::new();
+        let mut delta = Delta::default();
         random_moves(10_000, |position, change, after| {
             for pov in Perspective::ALL {
                 let before = expected(position.board(), pov);
@@ -214,12 +218,13 @@ fn spellings_of_threats_agree() {
             "pair(square(P), square(Q)) for P in pieces, Q in pieces if square(P) < square(Q)",
             "pair(square(P), square(Q)) for P in pieces, Q in pieces",
         ],
-        // What a piece attacks among all pieces, found from either end.
+        // The pieces that a piece attacks, found from either end.
         ["reach(P, T, knight) for P in pieces, T in targets(P)", "reach(P, T, knight) for T in pieces, P in pieces"],
     ];
     for spelling in spellings {
         let [one, other] = spelling.map(set);
-        let (mut active, mut delta) = ([Vec::new(), Vec::new()], [Delta::default(), Delta::default()]);
+        let mut active = [Vec::new(), Vec::new()];
+        let mut delta = [Delta::default(), Delta::default()];
         random_moves(1_000, |position, change, after| {
             for pov in Perspective::ALL {
                 for (set, (active, delta)) in [&one, &other].into_iter().zip(active.iter_mut().zip(&mut delta)) {

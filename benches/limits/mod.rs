@@ -20,8 +20,8 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Bytes per second that one thread reads of `bytes` bytes that it has read before, by the C library's comparison of two
-/// halves: from the cache that holds them, or from memory.
+/// Bytes per second that one thread reads of `bytes` bytes that it has read before, by the C library's comparison of
+/// two halves: from the cache that holds them, or from memory.
 pub fn reading(bytes: usize) -> f64 {
     let half = (bytes / 2).max(64);
     let halves = [0, 1].map(|_| vec![1u8; half]);

@@ -59,7 +59,8 @@ fn play(board: &Board, side: usize, text: &str) -> Result<Board, String> {
     }
     let from = square(&bytes[..2]).ok_or_else(|| wrong("no square to move from"))?;
     let to = square(&bytes[2..4]).ok_or_else(|| wrong("no square to move to"))?;
-    let (origin, target) = (1u64 << from, 1u64 << to);
+    let origin = 1u64 << from;
+    let target = 1u64 << to;
     let role = (0..6).find(|role| board.pieces[side][*role] & origin != 0);
     let role = role.ok_or_else(|| wrong("no piece of the side to move there"))?;
 
@@ -93,6 +94,7 @@ fn play(board: &Board, side: usize, text: &str) -> Result<Board, String> {
 
 /// The square of a name such as e4.
 fn square(name: &[u8]) -> Option<u32> {
-    let (file, rank) = (name[0].checked_sub(b'a')?, name[1].checked_sub(b'1')?);
+    let file = name[0].checked_sub(b'a')?;
+    let rank = name[1].checked_sub(b'1')?;
     (file < 8 && rank < 8).then_some(u32::from(8 * rank + file))
 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use fsbench::chess::Perspective;
-use fsbench::data::formats::binpack::{Chunk, Chunks, Decoder, Encoder};
+use fsbench::data::formats::binpack::{Chunk, ChunkDecoder, ChunkEncoder, Chunks};
 use fsbench::data::formats::{Format, SampleReader, SampleWriter};
 use fsbench::data::{DataError, EvalOptions, Fsd, Provenance, Purpose, Record, ScoreUnit, games};
 use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
@@ -40,15 +40,16 @@ pub fn pgn(bytes: &[u8]) {
     }
 }
 
-/// What is decoded is encoded and decoded to the same samples.
+/// Decoded samples are encoded and decoded to the same samples.
 pub fn binpack(bytes: &[u8]) {
     let mut chunks = Chunks::new(bytes);
     while let Ok(Some(Chunk { bytes, .. })) = chunks.next_chunk() {
         let mut records = Vec::new();
-        let _ = Decoder::new(bytes.clone()).read(usize::MAX, &mut records);
+        let _ = ChunkDecoder::new(bytes.clone()).read(usize::MAX, &mut records);
         check_valid(&records);
         unchecked(&bytes, records.len());
-        let (mut again, mut encoder) = (Vec::new(), Encoder::default());
+        let mut again = Vec::new();
+        let mut encoder = ChunkEncoder::default();
         if encoder.push(&records, &mut again).is_err() {
             continue;
         }
@@ -56,7 +57,7 @@ pub fn binpack(bytes: &[u8]) {
         let mut copies = Vec::new();
         let mut written = Chunks::new(again.as_slice());
         while let Some(Chunk { bytes, .. }) = written.next_chunk().expect("memory is readable") {
-            Decoder::new(bytes).read(usize::MAX, &mut copies).expect("our own chunk");
+            ChunkDecoder::new(bytes).read(usize::MAX, &mut copies).expect("our own chunk");
         }
         let content = |record: &Record| (record.position().ok(), record.score(), record.result(), record.ply());
         assert!(copies.iter().map(content).eq(records.iter().map(content)));
@@ -67,21 +68,22 @@ pub fn binpack(bytes: &[u8]) {
     }
 }
 
-/// The unchecked decoder reads bytes that another process may change: it gives an error or samples whose features are in
-/// range.
+/// The unchecked decoder reads bytes that another process may change: it gives an error or samples whose features are
+/// in range.
 fn unchecked(chunk: &[u8], samples: usize) {
     let mut found = Vec::new();
-    let _ = Decoder::unchecked(chunk.to_vec(), 7).read(samples.max(1), &mut found);
+    let _ = ChunkDecoder::unchecked(chunk.to_vec(), 7).read(samples.max(1), &mut found);
     thread_local! { static SET: FeatureSet = FeatureSet::shipped("half-kp").expect("shipped"); }
     SET.with(|set| {
-        let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
+        let mut sides = <[RowBuffer; 2]>::default();
+        let mut scratch = EncodeScratch::default();
         let boards = found.iter().map(|record| (record.board(), Perspective::of(record.turn())));
         set.encoder().append_batch(boards, &mut sides, &mut scratch);
         assert!(sides.iter().all(|side| side.rows().iter().all(|row| *row < set.num_features())));
     });
 }
 
-/// Reads a stream of a format without a header. What is read is written and read to the same samples.
+/// Reads a stream of a format without a header. Samples read are written and read to the same samples.
 fn stream(bytes: &[u8], format: Format) {
     let of = |bytes: Vec<u8>| SampleReader::from_reader(Box::new(Cursor::new(bytes)), Path::new("input"), format, None);
     let Ok(reader) = of(bytes.to_vec()) else { return };
@@ -93,7 +95,8 @@ fn stream(bytes: &[u8], format: Format) {
     let path = file("again", b"");
     let mut writer = SampleWriter::create(&path, format, false).expect("a folder for the inputs");
     writer.push(&records).expect("what was read is valid");
-    let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+    let purpose = Purpose::Any;
+    let score_unit = ScoreUnit::Centipawns;
     let provenance = Provenance { purpose, score_unit, seed: Seed(0), games: 0, sources: [0; 32] };
     let written = writer.finish(provenance).expect("room for the samples");
     assert!(written.omissions.samples.is_empty() && written.omissions.fields.is_empty(), "{:?}", written.omissions);

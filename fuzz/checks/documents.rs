@@ -55,8 +55,9 @@ fn no_environment() -> Environment {
 }
 
 /// The input: documents separated by zero bytes. Each is read as every record; the first of a kind joins the results of
-/// which a report is made. Those that fsbench keeps with a checksum are read from a file, too. The Parquet files of losses
-/// are not among the inputs: their record has their hash, and without it polars panics, or asks for memory without bound.
+/// which a report is made. Those that fsbench keeps with a checksum are read from a file, too. The Parquet files of
+/// losses are not among the inputs: their record has their hash, and without it polars panics, or asks for memory
+/// without bound.
 pub fn record(bytes: &[u8]) {
     let mut results: Option<Results> = None;
     for document in bytes.split(|byte| *byte == 0).take(16) {

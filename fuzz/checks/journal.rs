@@ -14,8 +14,8 @@ use fsbench::{generate, play::PlayedGame};
 
 use super::file;
 
-/// Lines survive a second opening, and an entry that is accepted is written back as it was read. The input is read as it
-/// is, and with the checksum of each line repaired, as a journal and as the metrics of a run.
+/// Lines survive a second opening, and an entry that is accepted is written back as it was read. The input is read as
+/// it is, and with the checksum of each line repaired, as a journal and as the metrics of a run.
 pub fn journal(bytes: &[u8]) {
     for bytes in [bytes, &repaired(bytes)] {
         read_twice(bytes);
@@ -23,11 +23,12 @@ pub fn journal(bytes: &[u8]) {
     }
 }
 
-/// The first line of a journal of matches, if the input begins so; else that of a journal of generated games.
+/// The first line of a journal of matches, if the input begins so; else a journal's of generated games.
 fn head_of(bytes: &[u8]) -> serde_json::Value {
-    match bytes.starts_with(br#"{"journal":"match""#) {
-        true => serde_json::json!({ "journal": "match", "version": 1, "about": { "seed": 7 } }),
-        false => serde_json::json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } }),
+    if bytes.starts_with(br#"{"journal":"match""#) {
+        serde_json::json!({ "journal": "match", "version": 1, "about": { "seed": 7 } })
+    } else {
+        serde_json::json!({ "journal": "generate", "version": 1, "settings": { "seed": 7 } })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Network files: what is loaded is written and loaded again to the same network, and the engine computes what the
+//! Network files: a loaded network is written and loaded again to the same network, and the engine computes what the
 //! reference does.
 
 use std::collections::HashMap;
@@ -27,16 +27,18 @@ fn evaluate(net: &QuantNet, set: &FeatureSet) {
     let active = |pov| set.reference(board, pov);
     evaluator.set(board);
     let found = evaluator.raw(Color::White);
-    let (stm, nstm) = (active(Perspective::White), active(Perspective::Black));
+    let stm = active(Perspective::White);
+    let nstm = active(Perspective::Black);
     let expected = forward_integer(net, net.shape.buckets.of(32), &stm, &nstm);
     assert_eq!(found, expected.sum());
 }
 
-/// The input: the activation (the highest bit: output weights input by input), the number of output buckets, the width or 0, then the file.
+/// The input: the activation (the highest bit: output weights input by input), the number of output buckets, the width
+/// or 0, then the file.
 pub fn bullet_raw(bytes: &[u8]) {
     let [activation, buckets, width, content @ ..] = bytes else { return };
     let activations = [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise, Activation::Dual];
-    let layout = bullet::Layout {
+    let layout = bullet::BulletLayout {
         activation: activations[usize::from(*activation & 127) % activations.len()],
         buckets: usize::from(*buckets),
         l1: Some(usize::from(*width)).filter(|width| *width > 0),
@@ -51,7 +53,7 @@ pub fn bullet_raw(bytes: &[u8]) {
         evaluate(&loaded.net, set);
         bullet::save(&path, &loaded.net).expect("a network of bullet's format");
         let output_order = OutputOrder::Bucket;
-        let layout = bullet::Layout { l1: Some(loaded.net.shape.l1), output_order, ..layout };
+        let layout = bullet::BulletLayout { l1: Some(loaded.net.shape.l1), output_order, ..layout };
         assert_eq!(bullet::load(&path, set, layout).expect("just written").0, loaded);
     });
 }

@@ -1,13 +1,13 @@
-//! What a service writes, as its consumer reads it: the JSON line, the control bytes, and a slot's header and arrays.
+//! The output of a service, as its consumer reads it: the JSON line, the control bytes, and a slot's header and arrays.
 
 use std::io::{BufReader, Cursor};
 
 use fsbench::data::Method;
-use fsbench::service::{Announcement, Batch, BatchReader, Description, Layout};
+use fsbench::service::{Announcement, BatchReader, ClientBatch, Description, Layout};
 
 use super::{file, split_at_zero};
 
-/// The shared memory has at least this many bytes; what the input lacks is zero.
+/// The shared memory has at least this many bytes; bytes that the input lacks are zero.
 const MEMORY: usize = 16 << 10;
 
 /// The most batches that are read.
@@ -53,7 +53,7 @@ pub fn service_client(bytes: &[u8]) {
 }
 
 /// Reads every element, which must be the client's own memory.
-fn read_all(batch: &Batch<'_>) {
+fn read_all(batch: &ClientBatch<'_>) {
     let bits = batch.stm_bits().iter().chain(batch.nstm_bits()).fold(0, |all, word| all | word);
     let targets: f32 = batch.scores().iter().chain(batch.results()).sum();
     let plies = batch.plies().iter().map(|ply| u64::from(*ply)).sum::<u64>();

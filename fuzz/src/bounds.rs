@@ -1,6 +1,7 @@
-//! Bounds on one input: 256 MB beyond its length, and one second of CPU time, all threads together; five for definitions,
-//! whose tables an instrumented program builds slowly. Exceeding one is a finding. CPU time rather than the clock, so that a busy
-//! machine gives no false findings; a thread that waits without end is found by libFuzzer's own timeout.
+//! Bounds on one input: 256 MB beyond its length, and one second of CPU time, all threads together; five for
+//! definitions, whose tables an instrumented program builds slowly. Exceeding one is a finding. CPU time rather than
+//! the clock, so that a busy machine gives no false findings; a thread that waits without end is found by libFuzzer's
+//! own timeout.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

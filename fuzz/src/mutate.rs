@@ -1,6 +1,6 @@
-//! Mutations of text. libFuzzer mutates bytes, which seldom leaves a definition, a game or a document well formed; these
-//! remove, repeat, move and replace whole tokens, often by tokens of the target's seeds. Half of the mutations are
-//! libFuzzer's own.
+//! Mutations of text. libFuzzer mutates bytes, which seldom leaves a definition, a game or a document well formed;
+//! these remove, repeat, move and replace whole tokens, often by tokens of the target's seeds. Half of the mutations
+//! are libFuzzer's own.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -29,7 +29,7 @@ pub(super) struct CorrectionKeys {
 }
 
 impl CorrectionKeys {
-    /// `earlier`: the last move and the one before it.
+    /// `earlier`: the last two moves, the newest first.
     pub(super) fn of(position: &impl Position, earlier: [Option<PieceTo>; 2]) -> CorrectionKeys {
         let board = position.board();
         let turn = position.turn();

@@ -201,7 +201,8 @@ fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -
     let mut alpha = -INFINITE;
     let mut beta = INFINITE;
     if depth >= FIRST_DEPTH {
-        (alpha, beta) = ((previous - width).max(-INFINITE), (previous + width).min(INFINITE));
+        alpha = (previous - width).max(-INFINITE);
+        beta = (previous + width).min(INFINITE);
     }
     loop {
         let value = search.search_root(alpha, beta)?;
@@ -215,7 +216,8 @@ fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -
         }
         width *= 2;
         if width > LARGEST_WIDTH {
-            (alpha, beta) = (-INFINITE, INFINITE);
+            alpha = -INFINITE;
+            beta = INFINITE;
         }
     }
 }

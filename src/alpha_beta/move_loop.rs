@@ -112,7 +112,9 @@ impl AlphaBeta<'_, '_> {
                 failed.push(&candidate);
                 continue;
             }
-            (node.alpha, best, bound) = (move_value, Some(mv), Bound::Exact);
+            node.alpha = move_value;
+            best = Some(mv);
+            bound = Bound::Exact;
             self.extend_line(ply, mv);
             if is_root {
                 self.raised_alpha = Some(RootLine { line: self.principal_variation().to_vec(), value });

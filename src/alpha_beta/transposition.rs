@@ -218,7 +218,7 @@ mod tests {
         assert!(table.probe(42).is_none());
     }
 
-    /// A full bucket replaces its shallowest entries, and entries of older searches before those of the current one.
+    /// A full bucket replaces its shallowest entries, and entries of older searches before entries of the current one.
     #[test]
     fn shallow_and_old_entries_are_replaced() {
         let mut table = TranspositionTable::new(1);

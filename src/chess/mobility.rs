@@ -6,7 +6,8 @@ use shakmaty::{Bitboard, Board, Piece, Rank, Role, Square, attacks};
 /// piece of its own side; for pawns, pushes and captures of the pieces on the board. No castling, no en passant.
 #[must_use]
 pub fn mobility(board: &Board, square: Square, piece: Piece) -> Bitboard {
-    let (color, occupied) = (piece.color, board.occupied());
+    let color = piece.color;
+    let occupied = board.occupied();
     let attacked = attacks::attacks(square, piece, occupied);
     if piece.role != Role::Pawn {
         return attacked & !board.by_color(color);

@@ -91,13 +91,17 @@ impl PackedBoard {
     pub fn of(board: &Board) -> PackedBoard {
         // The bits of the piece codes as bitboards, so that no square has to be looked up in each of them.
         let of = |role| board.by_role(role).0;
-        let (rooks, kings, black) = (of(Role::Rook), of(Role::King), board.by_color(Color::Black).0);
-        let (low, middle, high) = (of(Role::Knight) | rooks | kings, of(Role::Bishop) | rooks, of(Role::Queen) | kings);
+        let rooks = of(Role::Rook);
+        let kings = of(Role::King);
+        let black = board.by_color(Color::Black).0;
+        let low = of(Role::Knight) | rooks | kings;
+        let middle = of(Role::Bishop) | rooks;
+        let high = of(Role::Queen) | kings;
         PackedBoard::of_planes(board.occupied().0, [low, middle, high, black])
     }
 
-    /// [`PackedBoard::of`] from bitboards: the occupied squares, and those whose piece code has each bit, lowest bit
-    /// first.
+    /// [`PackedBoard::of`] from bitboards: the occupied squares, and for each bit of a piece code, lowest first, the
+    /// squares whose code has it.
     #[must_use]
     #[inline]
     pub fn of_planes(occupied: u64, [low, middle, high, black]: [u64; 4]) -> PackedBoard {
@@ -109,7 +113,8 @@ impl PackedBoard {
         };
         // Two ranks fill at most 64 bits.
         let ranks = |lower: usize| {
-            let ((below, bits), (above, more)) = (rank(lower), rank(lower + 1));
+            let (below, bits) = rank(lower);
+            let (above, more) = rank(lower + 1);
             (u64::from(below) | u64::from(above) << bits, bits + more)
         };
         let mut codes = 0u128;
@@ -225,12 +230,14 @@ static NIBBLE_BITS: [u32; 256] = {
     bits
 };
 
-/// For every byte, the nibbles that shift down by 1, 2 and 4 positions when those of its clear bits are squeezed out.
+/// For every byte, the nibbles that shift down by 1, 2 and 4 positions when the nibbles of its clear bits are squeezed
+/// out.
 static SHIFTS: [[u32; 3]; 256] = {
     let mut shifts = [[0; 3]; 256];
     let mut byte = 0usize;
     while byte < 256 {
-        let (mut bit, mut gap) = (0usize, 0usize);
+        let mut bit = 0usize;
+        let mut gap = 0usize;
         while bit < 8 {
             if byte >> bit & 1 == 1 {
                 let mut step = 0;

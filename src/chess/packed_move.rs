@@ -78,7 +78,9 @@ impl PackedMove {
     /// The move in `position`; `None` if it is illegal there.
     #[must_use]
     pub fn in_position(self, position: &Chess) -> Option<Move> {
-        let (from, to, promotion) = (self.from(), self.to(), self.promotion());
+        let from = self.from();
+        let to = self.to();
+        let promotion = self.promotion();
         let board = position.board();
         let role = board.role_at(from)?;
         let mv = if role == Role::King && position.us().contains(to) {
@@ -94,7 +96,8 @@ impl PackedMove {
     /// The move in a position where it is legal, if it is quiet. Castling moves count as not quiet.
     #[must_use]
     pub fn quiet_move(self, position: &Chess) -> Option<Move> {
-        let (from, to) = (self.from(), self.to());
+        let from = self.from();
+        let to = self.to();
         let board = position.board();
         if !self.is_some() || self.promotion().is_some() || board.role_at(to).is_some() {
             return None;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::NetArgument;
-use super::{Failure, Format, print_json};
+use super::{Failure, ResultFormat, print_json};
 use crate::alpha_beta::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, TranspositionTable, bench};
 use crate::cpu;
 use crate::engine::BackEnd;
@@ -27,12 +27,12 @@ pub struct Arguments {
     all_back_ends: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// What the searches of a benchmark took.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct BenchDocument {
     nodes: u64,
     nps: u64,
     /// The node count, as text.
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut searcher =
             searcher.with_context(|| arguments.net.path().display().to_string()).map_err(Failure::Request)?;
         let result = bench(&mut searcher, arguments.depth);
-        let document = Document {
+        let document = BenchDocument {
             nodes: result.nodes,
             nps: result.nps(),
             signature: result.nodes.to_string(),
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             positions: BENCH_FENS.len(),
             eval_scale: searcher.scale().factor(),
         };
-        if arguments.format == Format::Text {
+        if arguments.format == ResultFormat::Text {
             outln!("{} nodes {} nps ({}, {})", document.nodes, document.nps, document.back_end, document.cpu)?;
         }
         documents.push(document);
@@ -74,8 +74,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Work(anyhow::anyhow!("back ends disagree on the signature")));
     }
     match (arguments.format, documents.pop()) {
-        (Format::Json, Some(document)) => print_json(&document),
-        (Format::Text, Some(document)) => {
+        (ResultFormat::Json, Some(document)) => print_json(&document),
+        (ResultFormat::Text, Some(document)) => {
             outln!("{} nodes {} nps", document.nodes, document.nps)?;
             Ok(())
         }

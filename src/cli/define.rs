@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::print::terminal_width;
 use super::threads::Threads;
-use super::{Failure, Format, print_json, print_text};
-use crate::features::analysis::{Analysis, Budget, Tally};
+use super::{Failure, ResultFormat, print_json, print_text};
+use crate::features::analysis::{Analysis, Budget, StatusCounts};
 use crate::features::{
-    ActiveFeatures, BlockSummary, FeatureSet, SetSummary, ShippedSet, formula, index_ranges, shipped_sets,
+    ActiveSummary, BlockSummary, FeatureSet, SetSummary, ShippedSet, formula, index_ranges, shipped_sets,
 };
 use crate::text;
 
@@ -37,7 +37,7 @@ pub struct Arguments {
     threads: Threads,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -57,8 +57,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         document.witnesses = Some((0..set.num_features()).filter_map(witness).collect());
     }
     match arguments.format {
-        Format::Text => print_text(&text(&document))?,
-        Format::Json => print_json(&document)?,
+        ResultFormat::Text => print_text(&text(&document))?,
+        ResultFormat::Json => print_json(&document)?,
     }
     Ok(())
 }
@@ -70,9 +70,9 @@ pub struct List {
 }
 
 /// Prints the shipped sets.
-fn list(format: Format) -> Result<(), Failure> {
+fn list(format: ResultFormat) -> Result<(), Failure> {
     let sets = shipped_sets().map_err(Failure::request)?;
-    if format == Format::Json {
+    if format == ResultFormat::Json {
         return print_json(&List { sets });
     }
     Ok(print_text(&list_text(&sets, terminal_width().unwrap_or(usize::MAX)))?)
@@ -141,13 +141,14 @@ fn text(set: &SetSummary<'_>) -> String {
     out
 }
 
-fn active(active: &ActiveFeatures) -> String {
-    let ActiveFeatures { mean: Some(mean), max: Some(max), bound, positions, sample } = active else {
+fn active(active: &ActiveSummary) -> String {
+    let ActiveSummary { mean: Some(mean), max: Some(max), bound, positions, sample } = active else {
         return format!("active      not measured, encoding takes too long; bound {}\n", active.bound);
     };
     let positions = grouped(*positions as u64);
     format!(
-        "active      mean {mean:.1} and maximum {max} per perspective over {positions} positions of {sample}; bound {bound}\n"
+        "active      mean {mean:.1} and maximum {max} per perspective over {positions} positions of {sample}; bound \
+         {bound}\n"
     )
 }
 
@@ -168,14 +169,15 @@ fn block_text(block: &BlockSummary<'_>) -> String {
     let names: Vec<String> = block.axes.iter().map(|axis| formula(axis.name)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for (name, axis) in names.iter().zip(&block.axes) {
-        let (size, stride) = (grouped(axis.size.into()), grouped(axis.stride.into()));
+        let size = grouped(axis.size.into());
+        let stride = grouped(axis.stride.into());
         out += &format!("    {name:width$}  size {size:>6}  stride {stride:>8}\n");
     }
     out += &format!("  {}\n", tally(block.dead));
     out
 }
 
-fn tally(tally: Tally) -> String {
+fn tally(tally: StatusCounts) -> String {
     let [dead, live, unresolved] = [tally.dead, tally.live, tally.unresolved].map(|count| grouped(count.into()));
     format!("{dead} dead, {live} live, {unresolved} unresolved")
 }
@@ -193,10 +195,7 @@ fn ranges(indices: &[u32]) -> String {
 }
 
 fn run_text((first, last): (u32, u32)) -> String {
-    match first == last {
-        true => first.to_string(),
-        false => format!("{first}..{}", u64::from(last) + 1),
-    }
+    if first == last { first.to_string() } else { format!("{first}..{}", u64::from(last) + 1) }
 }
 
 fn contexts(count: usize, bound: bool) -> String {
@@ -219,11 +218,18 @@ mod tests {
     #[test]
     fn the_list_of_sets_fits_a_terminal() {
         let sets = shipped_sets().expect("shipped sets");
-        let (narrow, wide) = (list_text(&sets, 80), list_text(&sets, usize::MAX));
+        let narrow = list_text(&sets, 80);
+        let wide = list_text(&sets, usize::MAX);
         // A formula without spaces has a line of its own.
         let fits = |line: &str| line.chars().count() <= 80 || line.split_whitespace().count() == 1;
         assert!(narrow.lines().all(fits), "{narrow}");
         assert!(narrow.split_whitespace().eq(wide.split_whitespace()), "{narrow}");
-        assert!(wide.contains("half-ka-v2-hm       22,528  HalfKAv2 mirrored: own king on e–h\n                            (HalfKAv2_hm"), "{wide}");
+        assert!(
+            wide.contains(
+                "half-ka-v2-hm       22,528  HalfKAv2 mirrored: own king on e–h\n                            \
+            (HalfKAv2_hm"
+            ),
+            "{wide}"
+        );
     }
 }

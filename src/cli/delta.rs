@@ -8,7 +8,7 @@ use shakmaty::Position;
 
 use super::encode::{descriptions, explanation_lines, joined};
 use super::input::{answer_each_line, parse_move};
-use super::{Failure, Format, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_text};
 use crate::chess::{BoardChange, Chess, Move, Perspective, parse_fen};
 use crate::features::{Delta, FeatureSet, FeatureText};
 
@@ -31,12 +31,12 @@ pub struct Arguments {
     explain: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// What a move changes, by perspective.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct DeltaDocument {
     white: PerspectiveDelta,
     black: PerspectiveDelta,
     /// Descriptions by index, with `--explain`.
@@ -58,7 +58,7 @@ struct PerspectiveDelta {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.moves {
-        return answer_each_line(file, Format::Json, |line| {
+        return answer_each_line(file, ResultFormat::Json, |line| {
             let (fen, mv) = line.split_once('|').ok_or_else(|| anyhow::anyhow!("expected `FEN|UCI`, found no `|`"))?;
             let position = parse_fen(fen)?;
             Ok(serde_json::to_string(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))?)
@@ -68,8 +68,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mv = parse_move(&position, arguments.mv.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
     let document = delta(&set, &position, mv, arguments.explain);
     match arguments.format {
-        Format::Json => print_json(&document)?,
-        Format::Text => {
+        ResultFormat::Json => print_json(&document)?,
+        ResultFormat::Text => {
             let descriptions = document.features.as_ref();
             for (name, delta) in [("white", &document.white), ("black", &document.black)] {
                 outln!("{name}  {}", if delta.refresh { "refresh" } else { "update" })?;
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn delta(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> Document {
+fn delta(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> DeltaDocument {
     let change = BoardChange::of(mv, position.turn());
     let after = change.applied_to(position.board());
     let of_perspective = |pov| {
@@ -91,8 +91,9 @@ fn delta(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> Documen
         set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
         PerspectiveDelta { added: delta.added, removed: delta.removed, refresh: delta.refresh }
     };
-    let (white, black) = (of_perspective(Perspective::White), of_perspective(Perspective::Black));
+    let white = of_perspective(Perspective::White);
+    let black = of_perspective(Perspective::Black);
     let indices = [&white, &black].into_iter().flat_map(|delta| delta.added.iter().chain(&delta.removed));
     let features = explain.then(|| descriptions(set, indices));
-    Document { white, black, features }
+    DeltaDocument { white, black, features }
 }

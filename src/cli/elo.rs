@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::sprt::{self, SprtArguments};
-use super::{Failure, Format, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_text};
 use crate::play::{Interval, MatchEstimate, Pairs, SprtOutcome};
 
 /// Compute Elo, its 95% interval and a sequential test from a match's game pairs
@@ -20,21 +20,21 @@ pub struct Arguments {
     sprt: SprtArguments,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// Elo from pairs of games.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct EloDocument {
     pairs: Pairs,
     #[serde(flatten)]
-    estimate: Estimate,
+    estimate: StrengthEstimate,
     #[serde(skip_serializing_if = "Option::is_none")]
     sprt: Option<SprtOutcome>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Estimate {
+struct StrengthEstimate {
     score: f64,
     elo: Interval,
     nelo: Interval,
@@ -44,20 +44,20 @@ struct Estimate {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let test = arguments.sprt.test()?;
     let MatchEstimate { score, elo, nelo, los, .. } = arguments.pairs.estimate();
-    let document = Document {
+    let document = EloDocument {
         pairs: arguments.pairs,
-        estimate: Estimate { score, elo, nelo, los },
+        estimate: StrengthEstimate { score, elo, nelo, los },
         sprt: test.map(|test| test.outcome(arguments.pairs)),
     };
     match arguments.format {
-        Format::Json => print_json(&document)?,
-        Format::Text => print_text(&text(&document))?,
+        ResultFormat::Json => print_json(&document)?,
+        ResultFormat::Text => print_text(&text(&document))?,
     }
     Ok(())
 }
 
-fn text(document: &Document) -> String {
-    let Document { pairs, estimate, sprt: outcome } = document;
+fn text(document: &EloDocument) -> String {
+    let EloDocument { pairs, estimate, sprt: outcome } = document;
     let interval = |Interval { value, low, high }: Interval| format!("{value:+.2} [{low:+.2}, {high:+.2}]");
     let mut out = format!(
         "pairs   {} (LL {}, LD {}, WL+DD {}, WD {}, WW {})\nscore   {:.2}%\nElo     {}\nnElo    {}\nLOS     {:.2}%\n",

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::answer_each_line;
-use super::{Failure, Format, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_text};
 use crate::chess::{Chess, Perspective, parse_fen};
 use crate::features::{FeatureSet, FeatureText};
 
@@ -19,8 +19,8 @@ pub struct Arguments {
     /// The position
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
-    /// A file with one FEN per line (`-` = standard input); prints one JSON document per line, and `line` and `error` of
-    /// a line that is no legal position
+    /// A file with one FEN per line (`-` = standard input); prints one JSON document per line, and `line` and `error`
+    /// of a line that is no legal position
     #[arg(long, value_name = "FILE")]
     fens: Option<String>,
     /// Add the block and axis values of each feature
@@ -28,12 +28,12 @@ pub struct Arguments {
     explain: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// The active features of a position, ascending, by perspective.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct EncodeDocument {
     white: Vec<u32>,
     black: Vec<u32>,
     /// Descriptions by index, with `--explain`.
@@ -44,15 +44,15 @@ pub struct Document {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.fens {
-        return answer_each_line(file, Format::Json, |line| {
+        return answer_each_line(file, ResultFormat::Json, |line| {
             Ok(serde_json::to_string(&encode(&set, &parse_fen(line)?, arguments.explain))?)
         });
     }
     let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::request)?;
     let encoded = encode(&set, &position, arguments.explain);
     match arguments.format {
-        Format::Json => print_json(&encoded)?,
-        Format::Text => {
+        ResultFormat::Json => print_json(&encoded)?,
+        ResultFormat::Text => {
             for (name, active) in [("white", &encoded.white), ("black", &encoded.black)] {
                 outln!("{name}  {}", joined(active))?;
                 print_text(&explanation_lines(active, encoded.features.as_ref()))?;
@@ -62,16 +62,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> Document {
+fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> EncodeDocument {
     let active = |pov| {
         let mut indices = Vec::new();
         set.encoder().encode(position.board(), pov, &mut indices);
         indices.sort_unstable();
         indices
     };
-    let (white, black) = (active(Perspective::White), active(Perspective::Black));
+    let white = active(Perspective::White);
+    let black = active(Perspective::Black);
     let features = explain.then(|| descriptions(set, white.iter().chain(&black)));
-    Document { white, black, features }
+    EncodeDocument { white, black, features }
 }
 
 /// Describes each of these features.

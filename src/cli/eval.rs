@@ -9,7 +9,7 @@ use shakmaty::Position;
 
 use super::input::answer_each_line;
 use super::net::NetArgument;
-use super::{Failure, Format, print_json};
+use super::{Failure, ResultFormat, print_json};
 use crate::alpha_beta::PlayingNetwork;
 use crate::chess::parse_fen;
 use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
@@ -27,7 +27,7 @@ pub struct Arguments {
     fens: Option<String>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -44,16 +44,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return answer_each_line(file, arguments.format, |line| {
             let evaluation = &score(line)?;
             match arguments.format {
-                Format::Json => Ok(serde_json::to_string(&ScoredPosition { fen: line.trim(), evaluation })?),
-                Format::Text => Ok(text(line, evaluation)),
+                ResultFormat::Json => Ok(serde_json::to_string(&ScoredPosition { fen: line.trim(), evaluation })?),
+                ResultFormat::Text => Ok(text(line, evaluation)),
             }
         });
     }
     let fen = arguments.fen.as_deref().unwrap_or_default();
     let evaluation = score(fen).map_err(Failure::Request)?;
     match arguments.format {
-        Format::Json => print_json(&ScoredPosition { fen, evaluation: &evaluation }),
-        Format::Text => Ok(outln!("{}", text(fen, &evaluation))?),
+        ResultFormat::Json => print_json(&ScoredPosition { fen, evaluation: &evaluation }),
+        ResultFormat::Text => Ok(outln!("{}", text(fen, &evaluation))?),
     }
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::encode::{descriptions, explanation_lines};
-use super::{Failure, Format, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_text};
 use crate::features::{FeatureSet, FeatureText};
 
 /// Show the block and axis values of features
@@ -20,12 +20,12 @@ pub struct Arguments {
     indices: Vec<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// Features in words.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct ExplainDocument<'a> {
     /// The set's name.
     name: &'a str,
     /// By index.
@@ -35,13 +35,14 @@ pub struct Document<'a> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(index) = arguments.indices.iter().find(|index| **index >= set.num_features()) {
-        let (name, last) = (set.name(), set.num_features() - 1);
+        let name = set.name();
+        let last = set.num_features() - 1;
         return Err(Failure::Request(anyhow!("{name} has no feature {index}: its indices run from 0 to {last}")));
     }
     let features = descriptions(&set, &arguments.indices);
     match arguments.format {
-        Format::Json => print_json(&Document { name: set.name(), features })?,
-        Format::Text => print_text(&explanation_lines(&arguments.indices, Some(&features)))?,
+        ResultFormat::Json => print_json(&ExplainDocument { name: set.name(), features })?,
+        ResultFormat::Text => print_text(&explanation_lines(&arguments.indices, Some(&features)))?,
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::{FormatHints, load};
-use super::{Failure, Format, print_json};
+use super::{Failure, ResultFormat, print_json};
 use crate::chess::Chess;
 use crate::export::network::ExportedNetwork;
 use crate::export::{Export, ExportError, ExportFile, Language};
@@ -23,8 +23,8 @@ use crate::net::{NetError, NetFile};
 /// of `fsbench eval`) and `weights.bin`. The files belong to whoever exports them, under any terms.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A feature set (a TOML file, the name of a shipped set, or an expression), or a network (a network file, run folder,
-    /// checkpoint or Stockfish .nnue file)
+    /// A feature set (a TOML file, the name of a shipped set, or an expression), or a network (a network file, run
+    /// folder, checkpoint or Stockfish .nnue file)
     #[arg(value_name = "SET|NET")]
     subject: String,
     /// The language of the source
@@ -42,12 +42,13 @@ pub struct Arguments {
     /// Run folder: export the network of the last epoch instead of the best one
     #[arg(long)]
     last: bool,
-    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was trained for]
+    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was
+    /// trained for]
     #[arg(long, value_name = "NAME", conflicts_with = "arch")]
     scheme: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 #[derive(Copy, Clone, Debug, ValueEnum)]
@@ -60,7 +61,7 @@ enum LanguageName {
 
 /// A definition or a network as source code.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct ExportDocument<'a> {
     name: &'a str,
     identity: String,
     language: Language,
@@ -89,14 +90,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => export.write(&arguments.out),
         Some(file) => write_network(export, file, &set, language, &arguments.out)?,
     };
-    let files = files.map_err(|error| match error.is_request() {
-        true => Failure::request(error),
-        false => Failure::work(error),
-    })?;
+    let files =
+        files.map_err(|error| if error.is_request() { Failure::request(error) } else { Failure::work(error) })?;
     let files: Vec<String> = files.into_iter().map(|file| file.name).collect();
     match arguments.format {
-        Format::Text => outln!("{}: {}", arguments.out.display(), files.join(", "))?,
-        Format::Json => print_json(&Document {
+        ResultFormat::Text => outln!("{}: {}", arguments.out.display(), files.join(", "))?,
+        ResultFormat::Json => print_json(&ExportDocument {
             name: set.name(),
             identity: set.identity().to_string(),
             language,
@@ -118,8 +117,8 @@ fn load_network(path: &Path, arguments: &Arguments) -> Result<NetFile, Failure> 
     let hints = FormatHints::new(arguments.arch, arguments.last, arguments.scheme.clone());
     load(path, &hints).map(|loaded| loaded.file).map_err(|failure| match failure {
         Failure::Request(error) if lacks_definition(&error) => Failure::Request(anyhow::anyhow!(
-            "{error:#}; an export needs the definition of the network's features: a raw file of bullet becomes a network \
-             with one by `fsbench net convert --bullet SET`"
+            "{error:#}; an export needs the definition of the network's features: a raw file of bullet becomes a \
+             network with one by `fsbench net convert --bullet SET`"
         )),
         failure => failure,
     })

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::json;
 use shakmaty::uci::UciMove;
 
-use super::{Failure, Format};
+use super::{Failure, ResultFormat};
 use crate::chess::{Chess, Move};
 
 /// Parses a legal move in UCI notation. Castling is e1g1 or king takes rook.
@@ -18,14 +18,15 @@ pub fn parse_move(position: &Chess, text: &str) -> Result<Move> {
     mv.to_move(position).map_err(|_| anyhow!("`{text}` is illegal in this position"))
 }
 
-/// Prints the answer to every line of a file (`-` = stdin) that is not blank. A line that has none is reported, answered
-/// with `{"line", "error"}` in JSON so that answers still stand in the order of the lines, and left out of text.
+/// Prints the answer to every line of a file (`-` = stdin) that is not blank. A line that has none is reported,
+/// answered with `{"line", "error"}` in JSON so that answers still stand in the order of the lines, and left out of
+/// text.
 ///
 /// # Errors
 /// If the file cannot be read, an answer cannot be printed or, at the end, if lines had none.
 pub fn answer_each_line(
     file: &str,
-    format: Format,
+    format: ResultFormat,
     mut answer: impl FnMut(&str) -> Result<String>,
 ) -> Result<(), Failure> {
     let reader: Box<dyn BufRead> = match file {
@@ -34,7 +35,8 @@ pub fn answer_each_line(
             File::open(path).with_context(|| format!("cannot open {path}")).map_err(Failure::Request)?,
         )),
     };
-    let (mut lines, mut refused) = (0u64, 0u64);
+    let mut lines = 0u64;
+    let mut refused = 0u64;
     for (index, line) in reader.lines().enumerate() {
         let number = index + 1;
         let line = line.with_context(|| format!("{file}, line {number}")).map_err(Failure::Request)?;
@@ -47,7 +49,7 @@ pub fn answer_each_line(
             Err(error) => {
                 refused += 1;
                 note!("error: {file}, line {number}: {error:#}");
-                if format == Format::Json {
+                if format == ResultFormat::Json {
                     outln!("{}", json!({ "line": number, "error": format!("{error:#}") }))?;
                 }
             }

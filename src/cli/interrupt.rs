@@ -1,8 +1,8 @@
 //! Handling of SIGINT, SIGTERM and SIGHUP for all commands.
 //!
 //! A signal ends the process and removes its unfinished files. A command that can stop in good order calls
-//! [`gracefully`] and then regularly checks [`requested`]; a second signal ends it at once. A command that takes long says
-//! with [`on_exit_say`] what a signal interrupts.
+//! [`gracefully`] and then regularly checks [`requested`]; a second signal ends it at once. A command that takes long
+//! sets a message with [`on_exit_say`] for the case that a signal interrupts it.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -24,7 +24,7 @@ type Message = Box<dyn Fn() -> String + Send>;
 /// What to say when a signal ends the process.
 static ON_EXIT: Mutex<Option<Message>> = Mutex::new(None);
 
-/// Sets what a signal that ends the process at once makes it say: what is interrupted, and how to go on.
+/// Sets the message for a signal that ends the process at once: the work that is interrupted, and how to go on.
 pub(super) fn on_exit_say(message: impl Fn() -> String + Send + 'static) {
     *ON_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(message));
 }

@@ -16,7 +16,7 @@ use super::engine_command::{self, program_name};
 use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
 use super::sprt::{self, SprtArguments};
-use super::{Failure, Format, interrupt, match_shard, progress_bar};
+use super::{Failure, ResultFormat, interrupt, match_shard, progress_bar};
 use crate::alpha_beta::search_digest;
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::{EngineFault, EngineSpec};
@@ -36,8 +36,8 @@ const LIMITS: &str = "Limits of a move";
 /// Each opening is played twice with colours swapped; Elo and its 95% interval are computed from these pairs. With
 /// --nodes the same match gives the same games, whatever --concurrency. A match with --out continues where it was
 /// interrupted. Networks play with fsbench's own search; `uci:PROGRAM`, `'uci:PROGRAM ARGUMENTS'` or
-/// `'uci:PROGRAM|Option=value|…'` names a UCI engine. An engine that ends, does not answer or gives no legal move loses that
-/// game by forfeit; one that forfeits 32 games in a row, or the first 8 without a move, ends the match.
+/// `'uci:PROGRAM|Option=value|…'` names a UCI engine. An engine that ends, does not answer or gives no legal move loses
+/// that game by forfeit; one that forfeits 32 games in a row, or the first 8 without a move, ends the match.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, .nnue files, or UCI engines as 'uci:PROGRAM ARGUMENTS|Option=value'
@@ -52,10 +52,12 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u64).range(1..))]
     nodes: Vec<u64>,
     /// Nodes per move of the first player; the second gets as many as take the same processor time
-    #[arg(help_heading = LIMITS, long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = LIMITS, long, value_name = "N", group = "limit",
+        value_parser = clap::value_parser!(u64).range(1..))]
     equal_cost: Option<u64>,
     /// Milliseconds per move
-    #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit",
+        value_parser = clap::value_parser!(u64).range(1..))]
     movetime: Option<u64>,
     /// Seconds per game and increment per move, as 8+0.08
     #[arg(help_heading = LIMITS, long, value_name = "S+INC", group = "limit", value_parser = parse_time_control)]
@@ -69,24 +71,25 @@ pub struct Arguments {
     #[arg(help_heading = LIMITS, long, value_name = "MS", default_value_t = 10)]
     overhead: u64,
     /// Longest wait for a UCI engine's answer in seconds, beyond its time for a move
-    #[arg(help_heading = LIMITS, long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(help_heading = LIMITS, long, value_name = "SECONDS", default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     patience: u64,
     /// A folder for games.pgn, match.json and the journal from which an interrupted match continues
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Play a part of the pairs only: shard I (from 0) of N, into --out. The same command without --shard takes over the
-    /// games of all shards, plays those that are missing, and counts. A shard that earlier shards make superfluous by
-    /// --sprt plays nothing
+    /// Play a part of the pairs only: shard I (from 0) of N, into --out. The same command without --shard takes over
+    /// the games of all shards, plays those that are missing, and counts. A shard that earlier shards make superfluous
+    /// by --sprt plays nothing
     #[arg(long, value_name = "I/N", requires = "out")]
     shard: Option<Shard>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// A match and its results, also in `match.json`.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct MatchDocument {
     players: Vec<PlayerDocument>,
     limit: String,
     openings: OpeningsDocument,
@@ -192,8 +195,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         write_json(&folder.join("match.json"), &document).map_err(Failure::work)?;
     }
     match arguments.format {
-        Format::Json => print_json(&document)?,
-        Format::Text => print_text(&text(&document, arguments))?,
+        ResultFormat::Json => print_json(&document)?,
+        ResultFormat::Text => print_text(&text(&document, arguments))?,
     }
     Ok(())
 }
@@ -251,8 +254,8 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
     let (PlayerKind::Network(network), PlayerKind::Network(other)) = (&first.kind, &second.kind) else {
         return Err(refused("compares networks; give UCI engines --movetime or --tc"));
     };
-    // Its own file for every request, so that a mistaken one does not replace what a match began with. Shards of a match on
-    // several machines share it.
+    // Its own file for every request, so that a mistaken request does not replace the file that a match began with.
+    // Shards of a match on several machines share it.
     let request = json!([network.hash, other.hash, nodes, hash, search_digest()]);
     let name = &blake3::hash(request.to_string().as_bytes()).to_hex()[..16];
     let path = folder.join(format!("cost-{name}.json"));
@@ -316,7 +319,7 @@ fn document(
     settings: &MatchSettings,
     cost: Option<CostRatio>,
     arguments: &Arguments,
-) -> Document {
+) -> MatchDocument {
     let pairing = |(pairing, games): (&PairingResult, &[u64; 3])| {
         let MatchEstimate { score, elo, nelo, los, .. } = pairing.pairs.estimate();
         let [wins, draws, losses] = *games;
@@ -335,7 +338,7 @@ fn document(
     let pairings: Vec<PairingDocument> = result.pairings.iter().zip(&result.games).map(pairing).collect();
     let several = result.names.len() > 2;
     let players = result.names.into_iter().zip(result.identities).zip(&result.work);
-    Document {
+    MatchDocument {
         players: players
             .map(|((name, identity), work)| PlayerDocument {
                 name,
@@ -383,7 +386,7 @@ fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRati
     }
 }
 
-fn text(document: &Document, arguments: &Arguments) -> String {
+fn text(document: &MatchDocument, arguments: &Arguments) -> String {
     let interval = |Interval { value, low, high }: &Interval| format!("{value:+.1} [{low:+.1}, {high:+.1}]");
     let name = |number: usize| document.players[number].name.clone();
     let rows = document

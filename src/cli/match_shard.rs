@@ -6,19 +6,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::match_play::{bar, running};
-use super::{Failure, Format, interrupt, print_json};
+use super::{Failure, ResultFormat, interrupt, print_json};
 use crate::play::{MatchSettings, Pairs, PlayError, Player, TournamentType, play_shard, shard_of};
 use crate::service::Shard;
 
 /// A shard of a match.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct MatchShardDocument {
     /// `I/N`: number I, from 0, of N shards.
     shard: String,
     /// Numbers of its pairs, from 1.
     first_pair: u64,
     last_pair: u64,
-    /// Pairs by outcome, those of all pairings together; `None` if earlier shards decide the test.
+    /// Pairs by outcome, all pairings together; `None` if earlier shards decide the test.
     pairs: Option<Pairs>,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn play(
     settings: &MatchSettings,
     shard: Shard,
     folder: &Path,
-    format: Format,
+    format: ResultFormat,
 ) -> Result<Result<(), PlayError>, Failure> {
     let pairings = TournamentType::pairings(settings.tournament, players.len()).len() as u64;
     let range = shard_of(settings.pairs * pairings, u64::from(shard.index), u64::from(shard.of));
@@ -52,9 +52,10 @@ pub(super) fn play(
         points.iter().try_for_each(|points| pairs.add(*points)).map(|()| pairs)
     });
     let pairs = pairs.transpose().map_err(Failure::work)?;
-    let document = Document { shard: shard.to_string(), first_pair: range.start + 1, last_pair: range.end, pairs };
+    let document =
+        MatchShardDocument { shard: shard.to_string(), first_pair: range.start + 1, last_pair: range.end, pairs };
     match (format, document.pairs) {
-        (Format::Json, _) => print_json(&document)?,
+        (ResultFormat::Json, _) => print_json(&document)?,
         (_, None) => outln!("the shards before this one decide the test; nothing to play")?,
         (_, Some(pairs)) => {
             let counts = pairs.counts().map(|count| count.to_string()).join(",");

@@ -77,7 +77,7 @@ impl Failure {
 
 /// The output format of results.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ResultFormat {
     /// Text for people.
     #[default]
     Text,
@@ -158,10 +158,7 @@ impl Command {
 
 /// Refuses to overwrite a file without `--force`. All commands that write files follow this rule.
 fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
-    match path.exists() && !force {
-        true => Err(Failure::request(DataError::Exists { path: path.to_path_buf() })),
-        false => Ok(()),
-    }
+    if path.exists() && !force { Err(Failure::request(DataError::Exists { path: path.to_path_buf() })) } else { Ok(()) }
 }
 
 /// The first argument or environment variable that is not UTF-8 and so cannot be written into a text file.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::net::NetArgument;
-use super::{Failure, Format, print_json, refuse_existing};
+use super::{Failure, ResultFormat, print_json, refuse_existing};
 use crate::chess::fen_of;
 use crate::output::OutputFile;
 use crate::play::{OpeningSettings, balanced_openings};
@@ -44,12 +44,12 @@ pub struct Arguments {
     force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// A book of openings.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct OpeningsOutput<'a> {
     out: &'a PathBuf,
     openings: usize,
 }
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     file.finish().map_err(Failure::work)?;
     match arguments.format {
-        Format::Text => Ok(outln!("{}: {} openings", arguments.out.display(), found.len())?),
-        Format::Json => print_json(&Document { out: &arguments.out, openings: found.len() }),
+        ResultFormat::Text => Ok(outln!("{}: {} openings", arguments.out.display(), found.len())?),
+        ResultFormat::Json => print_json(&OpeningsOutput { out: &arguments.out, openings: found.len() }),
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::terminal_width;
-use super::{Failure, Format, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_text};
 use crate::experiment::TrainedRun;
 use crate::record::{Results, ResultsError};
 use crate::report::{self, Summary};
@@ -30,7 +30,7 @@ pub struct Arguments {
     watch: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -115,17 +115,17 @@ pub struct Document<'a> {
 pub(super) fn write_and_print(
     results: &Results,
     out: &Path,
-    format: Format,
+    format: ResultFormat,
     networks: Option<&[TrainedRun]>,
 ) -> Result<(), Failure> {
     let summary = Summary::of(results);
     let files = report::write(&summary, results, out).map_err(Failure::work)?;
     match format {
-        Format::Text => {
+        ResultFormat::Text => {
             print_text(&report::text(&summary, width()))?;
             note!("wrote {} files to {}; open {}", files.len(), out.display(), out.join("report.html").display());
         }
-        Format::Json => print_json(&Document { summary: &summary, files, networks })?,
+        ResultFormat::Json => print_json(&Document { summary: &summary, files, networks })?,
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use indicatif::{HumanBytes, HumanDuration};
 use super::interrupt::Graceful;
 use super::print::table;
 use super::score_unit::note_assumed_in_experiment;
-use super::{Failure, Format, interrupt, print_json, report, run_slurm};
+use super::{Failure, ResultFormat, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
 use crate::experiment::{
     Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RunEstimate, Runner, RunnerOptions,
@@ -44,15 +44,17 @@ pub struct Arguments {
     /// Print the steps, what each needs, whether it is done and how long it will take, as JSON, and do none
     #[arg(long, conflicts_with_all = ["force", "plan", "only"])]
     list_steps: bool,
-    /// Do this step of --list-steps only, or these; at once if they are done. Many processes may each do a step in the same folder
-    #[arg(long, value_name = "KEY,…", value_delimiter = ',', conflicts_with_all = ["force", "plan", "only", "list_steps"])]
+    /// Do this step of --list-steps only, or these; at once if they are done. Many processes may each do a step in the
+    /// same folder
+    #[arg(long, value_name = "KEY,…", value_delimiter = ',',
+        conflicts_with_all = ["force", "plan", "only", "list_steps"])]
     step: Vec<String>,
     /// The kind of machine on which times are measured, by any name. Results of times are then kept under that name, in
     /// the place of the CPU's. With --on slurm, a feature of the cluster's nodes
     #[arg(long, value_name = "TYPE")]
     pub(super) timed_on: Option<String>,
     #[command(flatten)]
-    pub(super) slurm: run_slurm::Options,
+    pub(super) slurm: run_slurm::SlurmArguments,
     /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
@@ -64,7 +66,7 @@ pub struct Arguments {
     force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    pub(super) format: Format,
+    pub(super) format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -96,13 +98,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.plan {
         let estimate = Runner::estimate(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
         return match arguments.format {
-            Format::Json => print_json(&estimate),
-            Format::Text => Ok(outln!("{}", plan_text(&estimate))?),
+            ResultFormat::Json => print_json(&estimate),
+            ResultFormat::Text => Ok(outln!("{}", plan_text(&estimate))?),
         };
     }
     let results = Runner::run(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
     report::write_and_print(&results, &options.out, arguments.format, Some(&monitor.trained))?;
-    if arguments.format == Format::Text && monitor.trained.iter().any(|run| run.link.is_some()) {
+    if arguments.format == ResultFormat::Text && monitor.trained.iter().any(|run| run.link.is_some()) {
         note!("networks: {}; `fsbench runs` lists their runs", options.out.join("networks").display());
     }
     Ok(())

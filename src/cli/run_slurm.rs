@@ -3,24 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use super::run::{Arguments, StderrMonitor, failure};
-use super::{Failure, Format, print_json, report};
+use super::{Failure, ResultFormat, print_json, report};
 use crate::experiment::slurm::{self, SlurmError, SlurmOptions, SlurmStatus, Submit};
 use crate::experiment::{Experiment, LocalExecutor, Runner, RunnerOptions};
 use crate::record::to_file_name_char;
 
 /// The options of `--on`.
 #[derive(Debug, clap::Args)]
-pub struct Options {
-    /// Submit the missing steps to a Slurm cluster, as job arrays; all nodes must see the same folders. Given again, it says
-    /// what is done, running, failed or waiting, and submits what is missing only. The last job collects and reports
+pub struct SlurmArguments {
+    /// Submit the missing steps to a Slurm cluster, as job arrays; all nodes must see the same folders. Given again, it
+    /// says what is done, running, failed or waiting, and submits what is missing only. The last job collects and
+    /// reports
     #[arg(long, value_name = "slurm[:PARTITION]", value_parser = parse_cluster,
         conflicts_with_all = ["force", "plan", "only", "list_steps", "step"])]
-    on: Option<Cluster>,
+    on: Option<SlurmTarget>,
     /// Tasks of a job array at once [default: as many as the cluster gives]
     #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
-    /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"; quoted as in a shell where one has
-    /// spaces
+    /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"; quoted as in a shell where one
+    /// has spaces
     #[arg(long, value_name = "OPTIONS", requires = "on", allow_hyphen_values = true, value_parser = parse_words)]
     sbatch: Option<Words>,
     /// Only say where the steps are
@@ -33,7 +34,7 @@ pub struct Options {
 
 /// Where an experiment runs.
 #[derive(Clone, Debug)]
-struct Cluster {
+struct SlurmTarget {
     partition: Option<String>,
 }
 
@@ -41,16 +42,16 @@ struct Cluster {
 #[derive(Clone, Debug)]
 struct Words(Vec<String>);
 
-impl Options {
+impl SlurmArguments {
     pub(super) const fn is_requested(&self) -> bool {
         self.on.is_some()
     }
 }
 
-fn parse_cluster(text: &str) -> Result<Cluster, String> {
+fn parse_cluster(text: &str) -> Result<SlurmTarget, String> {
     match text.split_once(':') {
-        None if text == "slurm" => Ok(Cluster { partition: None }),
-        Some(("slurm", partition)) if !partition.is_empty() => Ok(Cluster { partition: Some(partition.into()) }),
+        None if text == "slurm" => Ok(SlurmTarget { partition: None }),
+        Some(("slurm", partition)) if !partition.is_empty() => Ok(SlurmTarget { partition: Some(partition.into()) }),
         _ => Err("expected slurm, or slurm:PARTITION".into()),
     }
 }
@@ -91,8 +92,8 @@ pub(super) fn run(
         };
     }
     match arguments.format {
-        Format::Json => print_json(&status),
-        Format::Text => Ok(outln!("{}", text(&status))?),
+        ResultFormat::Json => print_json(&status),
+        ResultFormat::Text => Ok(outln!("{}", text(&status))?),
     }
 }
 
@@ -142,7 +143,7 @@ fn slurm_options(
     })
 }
 
-/// The status in a line, the failed steps with the ends of their logs, and what was submitted.
+/// The status in a line, the failed steps with the ends of their logs, and the submitted jobs.
 fn text(status: &SlurmStatus) -> String {
     let SlurmStatus { steps, done, running, failed, waiting, .. } = status;
     let mut out = format!("{steps} steps: {done} done, {running} running, {failed} failed, {waiting} waiting");

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::print::table;
 use super::run::{failure, work_folder};
-use super::{Failure, Format, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_text};
 use crate::experiment::{KeptRun, kept_runs, remove_unused_runs};
 use crate::pipeline;
 
@@ -27,7 +27,7 @@ pub struct Arguments {
     yes: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// The runs that experiments keep.
@@ -50,8 +50,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let list = RunList { folder, runs, removed };
     match arguments.format {
-        Format::Json => print_json(&list),
-        Format::Text => Ok(print_text(&text(&list, arguments.remove))?),
+        ResultFormat::Json => print_json(&list),
+        ResultFormat::Text => Ok(print_text(&text(&list, arguments.remove))?),
     }
 }
 

@@ -12,7 +12,7 @@ use super::progress_bar::progress;
 use super::sample::SeveralData;
 use super::score_unit::note_assumed;
 use super::skipped::warn_skipped_samples;
-use super::{Failure, Format, print_json_line};
+use super::{Failure, ResultFormat, print_json_line};
 use crate::data::formats::{FileUnit, SkippedSamples};
 use crate::service::{BenchReport, PrepareObserver, Request, ServedFile, ServiceError, bench, prepare, run as serve};
 
@@ -26,8 +26,8 @@ pub struct Arguments {
     request: Request,
     #[command(flatten)]
     data: SeveralData,
-    /// All options as one JSON document, as programs pass them: the options' names with _ for -, but `data` (a file or a
-    /// list), `read_mode`, `evals`: {eval_unit, eval_view} and `shuffle`: true or false
+    /// All options as one JSON document, as programs pass them: the options' names with _ for -, but `data` (a file or
+    /// a list), `read_mode`, `evals`: {eval_unit, eval_view} and `shuffle`: true or false
     #[arg(long = "request", value_name = "JSON", value_parser = Request::parse, exclusive = true)]
     document: Option<Request>,
     /// Measure how fast batches are made, without a consumer
@@ -35,7 +35,7 @@ pub struct Arguments {
     bench: bool,
     /// How to print the result of --bench
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 impl Arguments {
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Shows on stderr what the preparation of a request finds.
+/// Shows the findings of a request's preparation on stderr.
 #[derive(Default)]
 struct Notes {
     /// The scan's progress bar, while there is one.
@@ -129,10 +129,11 @@ impl PrepareObserver for Notes {
     }
 }
 
-fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {
+fn print(report: &BenchReport, format: ResultFormat) -> Result<(), Failure> {
     match format {
-        Format::Text => outln!(
-            "{:.0} positions/s, {:.0} samples/s, {:.1} MB/s with {} threads ({} batches in {:.2} s; {}, vector instructions: {})",
+        ResultFormat::Text => outln!(
+            "{:.0} positions/s, {:.0} samples/s, {:.1} MB/s with {} threads ({} batches in {:.2} s; {}, vector \
+             instructions: {})",
             report.positions_per_second,
             report.samples_per_second,
             report.bytes_per_second / 1e6,
@@ -143,6 +144,6 @@ fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {
             report.vectors
         )
         .map_err(Failure::from),
-        Format::Json => print_json_line(report).map_err(Failure::Work),
+        ResultFormat::Json => print_json_line(report).map_err(Failure::Work),
     }
 }

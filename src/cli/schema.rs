@@ -31,7 +31,7 @@ type RootSchema = fn(SchemaGenerator) -> Schema;
 
 /// Every document's name, its command and its schema.
 const DOCUMENTS: [(&str, &str, RootSchema); 40] = [
-    ("bench", "fsbench bench", root::<bench::Document>),
+    ("bench", "fsbench bench", root::<bench::BenchDocument>),
     ("dataset-build", "fsbench dataset build, fsbench dataset merge", root::<dataset::build::Document<'_>>),
     ("dataset-convert", "fsbench dataset convert", root::<dataset::convert::Document<'_>>),
     ("dataset-generate", "fsbench dataset generate", root::<dataset::generate::Document<'_>>),
@@ -41,33 +41,33 @@ const DOCUMENTS: [(&str, &str, RootSchema); 40] = [
     ("dataset-verify", "fsbench dataset verify", root::<dataset::verify::Document<'_>>),
     ("define", "fsbench define", root::<SetSummary<'_>>),
     ("define-list", "fsbench define --list", root::<define::List>),
-    ("delta", "fsbench delta", root::<delta::Document>),
-    ("elo", "fsbench elo", root::<elo::Document>),
-    ("encode", "fsbench encode", root::<encode::Document>),
+    ("delta", "fsbench delta", root::<delta::DeltaDocument>),
+    ("elo", "fsbench elo", root::<elo::EloDocument>),
+    ("encode", "fsbench encode", root::<encode::EncodeDocument>),
     ("eval", "fsbench eval", root::<eval::ScoredPosition<'_>>),
-    ("explain", "fsbench explain", root::<explain::Document<'_>>),
-    ("export", "fsbench export", root::<export::Document<'_>>),
-    ("match", "fsbench match", root::<match_play::Document>),
-    ("match-shard", "fsbench match --shard", root::<match_shard::Document>),
+    ("explain", "fsbench explain", root::<explain::ExplainDocument<'_>>),
+    ("export", "fsbench export", root::<export::ExportDocument<'_>>),
+    ("match", "fsbench match", root::<match_play::MatchDocument>),
+    ("match-shard", "fsbench match --shard", root::<match_shard::MatchShardDocument>),
     ("measure-activity", "fsbench measure activity", root::<ActivityRecord>),
     ("measure-error", "fsbench measure error", root::<ErrorRecord>),
     ("measure-importance", "fsbench measure importance", root::<ImportanceRecord>),
     ("measure-loss", "fsbench measure loss", root::<LossRecord>),
     ("measure-speed", "fsbench measure speed", root::<SpeedRecord>),
     ("measure-updates", "fsbench measure updates", root::<UpdatesRecord>),
-    ("net-convert", "fsbench net convert", root::<net::convert::Conversion>),
+    ("net-convert", "fsbench net convert", root::<net::convert::NetworkConversion>),
     ("net-info", "fsbench net info", root::<net::info::NetworkInfo>),
-    ("openings", "fsbench openings", root::<openings::Document<'_>>),
+    ("openings", "fsbench openings", root::<openings::OpeningsOutput<'_>>),
     ("report", "fsbench report, fsbench run", root::<report::Document<'_>>),
     ("run-plan", "fsbench run --plan", root::<RunEstimate>),
     ("run-slurm", "fsbench run --on slurm", root::<SlurmStatus>),
     ("run-steps", "fsbench run --list-steps", root::<Vec<ListedStep>>),
     ("runs", "fsbench runs", root::<runs::RunList>),
     ("samples-service", "the first line of fsbench samples-service", root::<Description>),
-    ("select", "fsbench select", root::<select::Document<'_>>),
+    ("select", "fsbench select", root::<select::SelectDocument<'_>>),
     ("service-bench", "fsbench samples-service --bench", root::<BenchReport>),
-    ("show", "fsbench show SET", root::<show::Document>),
-    ("show-network", "fsbench show NET --neuron, fsbench show NET --best", root::<show::network::Document<'_>>),
+    ("show", "fsbench show SET", root::<show::ShowDocument>),
+    ("show-network", "fsbench show NET --neuron, fsbench show NET --best", root::<show::network::NetworkDocument<'_>>),
     ("show-position", "fsbench show NET --position", root::<PositionRecord>),
     ("train", "fsbench train", root::<TrainOutcome>),
     ("trains", "fsbench train with several seeds", root::<Vec<TrainOutcome>>),
@@ -99,8 +99,8 @@ fn root<T: schemars::JsonSchema>(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<T>()
 }
 
-/// Says what a program prints where a comment in the source says what a type holds. Fields that a schema does not name do
-/// not occur; a field that may be absent is never null.
+/// Says what a program prints where a comment in the source says what a type holds. Fields that a schema does not name
+/// do not occur; a field that may be absent is never null.
 fn for_readers_of_json(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let required = object.get("required").cloned().unwrap_or_default();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::measure::failure;
 use super::sample::Data;
 use super::threads::Threads;
-use super::{Failure, Format, print_json, print_text, refuse_existing};
+use super::{Failure, ResultFormat, print_json, print_text, refuse_existing};
 use crate::features::FeatureSet;
 use crate::measure::frequencies;
 use crate::output;
@@ -36,12 +36,12 @@ pub struct Arguments {
     threads: Threads,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// The features that are active most often.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct SelectDocument<'a> {
     set: &'a str,
     identity: String,
     num_features: u32,
@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     // Two perspectives per position.
     let per_perspective = |activations: u64| activations as f64 / (2 * frequencies.positions) as f64;
-    let document = Document {
+    let document = SelectDocument {
         set: set.name(),
         identity: set.identity().to_string(),
         num_features: set.num_features(),
@@ -94,14 +94,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let lines: String = selected.iter().map(|feature| format!("{feature}\n")).collect();
     output::write(&arguments.out, lines.as_bytes()).map_err(Failure::work)?;
     match arguments.format {
-        Format::Json => print_json(&document)?,
-        Format::Text => print_text(&text(&document, arguments))?,
+        ResultFormat::Json => print_json(&document)?,
+        ResultFormat::Text => print_text(&text(&document, arguments))?,
     }
     Ok(())
 }
 
-fn text(document: &Document<'_>, arguments: &Arguments) -> String {
-    let Document { set, num_features, games, positions, selected, .. } = document;
+fn text(document: &SelectDocument<'_>, arguments: &Arguments) -> String {
+    let SelectDocument { set, num_features, games, positions, selected, .. } = document;
     format!(
         "{}: {selected} of {num_features} features of {set}, counted over {positions} positions of {games} games\n\
          the first feature is active in {:.2}% of positions and perspectives, the last in {:.2}%\n\

@@ -10,7 +10,7 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::parse_move;
-use super::{Failure, Format, print_json, refuse_existing};
+use super::{Failure, ResultFormat, print_json, refuse_existing};
 use crate::chess::{Board, BoardChange, Perspective, Square, parse_fen};
 use crate::features::{ExplainedFeature, FeatureSet};
 use crate::output;
@@ -45,12 +45,12 @@ pub struct Arguments {
     force: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// A drawing of a position's features.
 #[derive(Serialize, JsonSchema)]
-pub struct Document {
+pub struct ShowDocument {
     out: PathBuf,
     boards: Vec<DiagramCounts>,
 }
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mv = arguments.mv.as_deref().map(|text| parse_move(&position, text)).transpose().map_err(Failure::Request)?;
     let before = position.board();
     let after = mv.map(|mv| BoardChange::of(mv, position.turn()).applied_to(before));
-    let mut document = Document { out: out.clone(), boards: Vec::new() };
+    let mut document = ShowDocument { out: out.clone(), boards: Vec::new() };
     let mut rows: Vec<Vec<Diagram>> = Vec::new();
     for (pov, perspective) in [(Perspective::White, "white"), (Perspective::Black, "black")] {
         let mut row = Vec::new();
@@ -96,8 +96,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     output::write(out, diagrams_svg(&rows).as_bytes()).map_err(Failure::work)?;
     match arguments.format {
-        Format::Json => print_json(&document)?,
-        Format::Text => {
+        ResultFormat::Json => print_json(&document)?,
+        ResultFormat::Text => {
             for counts in &document.boards {
                 let changes = mv.map(|_| format!(", +{} −{}", counts.added, counts.removed)).unwrap_or_default();
                 outln!("{}, {}'s view: {} active{changes}", counts.block, counts.perspective, counts.active)?;
@@ -149,8 +149,9 @@ fn highlights(
 
 fn counts(perspective: &'static str, block: String, highlights: &[Highlight]) -> DiagramCounts {
     let count = |kind| highlights.iter().filter(|highlight| highlight.kind == kind).count();
-    let (unchanged, removed, added) =
-        (count(HighlightKind::Unchanged), count(HighlightKind::Removed), count(HighlightKind::Added));
+    let unchanged = count(HighlightKind::Unchanged);
+    let removed = count(HighlightKind::Removed);
+    let added = count(HighlightKind::Added);
     DiagramCounts { perspective, block, active: unchanged + added, added, removed }
 }
 

@@ -30,7 +30,7 @@ fn parse_hypotheses(text: &str) -> Result<[f64; 2], String> {
         .ok_or_else(|| "give two Elo values separated by a comma, as in 0,2".into())
 }
 
-/// Describes a test's result; `undecided` says what an undecided test means.
+/// Describes a test's result; `undecided` is the meaning of an undecided test.
 pub fn describe(outcome: &SprtOutcome, undecided: &str) -> String {
     let SprtOutcome { llr, lower, upper, elo0, elo1, state, .. } = outcome;
     let accepted = |elo: &f64| format!("{elo} is accepted; Elo after a sequential stop is biased");

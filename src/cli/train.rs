@@ -8,7 +8,7 @@ use super::print::StdoutError;
 use super::sample::{FileArgument, SeveralData, all_files};
 use super::score_unit::note_assumed;
 use super::train_progress::TrainProgress;
-use super::{Failure, Format, interrupt, print_json};
+use super::{Failure, ResultFormat, interrupt, print_json};
 use crate::data::formats::score_unit;
 use crate::data::{DataFiles, Method};
 use crate::net::Scheme;
@@ -73,7 +73,7 @@ pub struct Arguments {
     force: bool,
     /// How to print the outcome
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 impl Arguments {
@@ -112,7 +112,8 @@ impl Arguments {
         if let Some(arch) = self.arch {
             let shape = arch.shape();
             *shape_options = ShapeOptions::of(&shape);
-            (*l1, *hidden) = (shape.l1, shape.hidden);
+            *l1 = shape.l1;
+            *hidden = shape.hidden;
             let own = arch.scheme().name;
             if scheme.is_none() && own != Scheme::default().name {
                 *scheme = Some(own);
@@ -145,16 +146,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             _ => arguments.out.join(format!("seed-{seed}")),
         };
         let outcome = train(arguments, &TrainConfig { seed: Seed(*seed), ..config.clone() }, &folder)?;
-        if arguments.format == Format::Text {
+        if arguments.format == ResultFormat::Text {
             print_text(&outcome, &folder)?;
         }
         outcomes.push(outcome);
     }
     match (arguments.format, &outcomes[..]) {
-        (Format::Text, [_]) => {}
-        (Format::Text, several) => print_spread(several)?,
-        (Format::Json, [outcome]) => print_json(outcome)?,
-        (Format::Json, several) => print_json(&several)?,
+        (ResultFormat::Text, [_]) => {}
+        (ResultFormat::Text, several) => print_spread(several)?,
+        (ResultFormat::Json, [outcome]) => print_json(outcome)?,
+        (ResultFormat::Json, several) => print_json(&several)?,
     }
     Ok(())
 }
@@ -187,7 +188,8 @@ fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<T
         let text = format!("--checkpoint-every must be 0 minutes or more, not {}", arguments.checkpoint_every);
         Failure::request(TrainError::Config(text))
     })?;
-    let (resume, force) = (arguments.resume, arguments.force);
+    let resume = arguments.resume;
+    let force = arguments.force;
     let run = TrainingRun { resume, force, checkpoint_every, ..TrainingRun::new(config, folder) };
     let outcome = run.train(&mut progress);
     progress.clear();
@@ -195,10 +197,7 @@ fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<T
 }
 
 fn failure(error: TrainError) -> Failure {
-    match error.is_request() {
-        true => Failure::request(error),
-        false => Failure::work(error),
-    }
+    if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
 fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> {
@@ -216,10 +215,12 @@ fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> 
     }
     if let Some(second) = best.and_then(|epoch| epoch.second) {
         let accuracy = second.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
-        let (method, loss) = (second.method.name(), second.validation_loss);
+        let method = second.method.name();
+        let loss = second.validation_loss;
         outln!("{method}: validation loss {loss:.6}{}", accuracy.unwrap_or_default())?;
     }
-    let (epochs, path) = (outcome.epochs.len(), |name: &Path| folder.join(name).display().to_string());
+    let epochs = outcome.epochs.len();
+    let path = |name: &Path| folder.join(name).display().to_string();
     let number = best.map_or(0, |epoch| epoch.epoch);
     outln!("{:.1} s; network of epoch {number} of {epochs}, the best, in {}", outcome.seconds, path(&outcome.network))?;
     if let Some(epoch) = outcome.epochs.last().filter(|epoch| epoch.epoch != number) {

@@ -75,7 +75,8 @@ impl RunObserver for TrainProgress {
             bar.reset_eta();
             self.bar = Some(bar);
         }
-        (self.start, self.last_line) = (Instant::now(), Instant::now());
+        self.start = Instant::now();
+        self.last_line = Instant::now();
     }
 
     fn stepped(&mut self, step: &StepMetrics) {

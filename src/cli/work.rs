@@ -13,10 +13,10 @@ use crate::pipeline;
 
 /// Do those steps of an experiment that no other process does, until all are done
 ///
-/// Start it as often as you like, on every machine that sees the same cache (FSBENCH_CACHE, on a shared disk) and the same
-/// experiment: each step is done by one process, and the steps of a process that died are taken over. `fsbench run` then
-/// finds all results and reports. Steps that measure time wait until they are alone on their machine. Given a folder, it
-/// does all experiments (*.toml) in it.
+/// Start it as often as you like, on every machine that sees the same cache (FSBENCH_CACHE, on a shared disk) and the
+/// same experiment: each step is done by one process, and the steps of a process that died are taken over. `fsbench
+/// run` then finds all results and reports. Steps that measure time wait until they are alone on their machine. Given a
+/// folder, it does all experiments (*.toml) in it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The experiment's TOML file, or a folder of such files
@@ -55,9 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             let mut monitor = StderrMonitor::default();
             // Alone, it waits for other processes step by step.
-            let results = match is_one {
-                true => Runner::run(experiment, &mut executor, options, &mut monitor).map(Some),
-                false => Runner::run_free(experiment, &mut executor, options, &mut monitor, &mut earlier),
+            let results = if is_one {
+                Runner::run(experiment, &mut executor, options, &mut monitor).map(Some)
+            } else {
+                Runner::run_free(experiment, &mut executor, options, &mut monitor, &mut earlier)
             };
             match results {
                 Ok(Some(results)) => {
@@ -85,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     failed.map_or(Ok(()), |error| Err(failure(error)))
 }
 
-/// The experiments to work on, those of a folder in the order of their names.
+/// The experiments to work on; a folder's experiments in the order of their names.
 fn experiments(arguments: &Arguments) -> Result<Vec<(Experiment, RunnerOptions)>, Failure> {
     let path = &arguments.experiment;
     let paths = if path.is_dir() { files(path)? } else { vec![path.clone()] };
@@ -111,9 +112,10 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = listed().with_context(|| folder.display().to_string()).map_err(Failure::Request)?;
     paths.retain(|path| path.is_file() && path.extension().is_some_and(|ending| ending == "toml"));
     paths.sort();
-    match paths.is_empty() {
-        true => Err(Failure::Request(anyhow::anyhow!("{}: no experiment (*.toml) in this folder", folder.display()))),
-        false => Ok(paths),
+    if paths.is_empty() {
+        Err(Failure::Request(anyhow::anyhow!("{}: no experiment (*.toml) in this folder", folder.display())))
+    } else {
+        Ok(paths)
     }
 }
 

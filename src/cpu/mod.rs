@@ -21,7 +21,7 @@ pub fn model_name() -> String {
 fn parse_model_name(info: &str) -> Option<String> {
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     let name = line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(name).filter(|name| !name.is_empty())
+    if name.is_empty() { None } else { Some(name) }
 }
 
 /// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on other CPUs than x86-64.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::fsd::MAGIC;
 use super::input::{hash_file, head};
-use super::{DataError, Header};
+use super::{DataError, FsdHeader};
 
 /// Files up to this size are hashed completely.
 const FULL_HASH_BYTES: u64 = 256 << 20;
@@ -23,7 +23,7 @@ const STRETCH_BYTES: u64 = 1 << 20;
 pub fn content_hash(path: &Path) -> Result<String, DataError> {
     let mut file = File::open(path).map_err(DataError::read(path))?;
     if head(&mut file).map_err(DataError::read(path))? == MAGIC {
-        return Ok(blake3::Hash::from_bytes(Header::load(path)?.hash).to_hex().to_string());
+        return Ok(blake3::Hash::from_bytes(FsdHeader::load(path)?.hash).to_hex().to_string());
     }
     let length = path.metadata().map_err(DataError::read(path))?.len();
     let hash = if length <= FULL_HASH_BYTES { hash_file(path)?.1 } else { hash_stretches(path, length)? };

@@ -61,7 +61,11 @@ pub enum DataError {
     Method { path: PathBuf, found: Purpose, wanted: Method },
     #[error("{}, chunk at byte {chunk}: {problem}", path.display())]
     Chunk { path: PathBuf, chunk: u64, problem: ChunkError },
-    #[error("{} is {bytes} bytes long, not a multiple of the {each} bytes of a position: it was cut off, or is not bulletformat", path.display())]
+    #[error(
+        "{} is {bytes} bytes long, not a multiple of the {each} bytes of a position: it was cut off, or is not \
+         bulletformat",
+        path.display()
+    )]
     PartialEntry { path: PathBuf, bytes: u64, each: u64 },
     #[error(
         "none of the first {entries} entries of 32 bytes in {} is a bulletformat position; give its format by --from",
@@ -69,8 +73,8 @@ pub enum DataError {
     )]
     NotBullet { path: PathBuf, entries: usize },
     #[error(
-        "cannot write {}: its sample {sample} (from 0) is invalid: {problem}; find it in the source with `fsbench dataset \
-         verify`; nothing was left behind",
+        "cannot write {}: its sample {sample} (from 0) is invalid: {problem}; find it in the source with `fsbench \
+         dataset verify`; nothing was left behind",
         path.display()
     )]
     InvalidSample { path: PathBuf, sample: u64, problem: RecordError },
@@ -78,9 +82,15 @@ pub enum DataError {
     BrokenSample { path: PathBuf, sample: u64, problem: RecordError },
     #[error("{} holds no sample that {format} can hold{why}", path.display())]
     Empty { path: PathBuf, format: &'static str, why: String },
-    #[error("cannot write {}: {why}; name the file .fsd, .binpack, .bullet or .txt, or give its format", path.display())]
+    #[error(
+        "cannot write {}: {why}; name the file .fsd, .binpack, .bullet or .txt, or give its format",
+        path.display()
+    )]
     OutputFormat { path: PathBuf, why: &'static str },
-    #[error("{} cannot be read as {format} from a stream; give a file, or one of binpack, bullet and text", path.display())]
+    #[error(
+        "{} cannot be read as {format} from a stream; give a file, or one of binpack, bullet and text",
+        path.display()
+    )]
     NoStream { path: PathBuf, format: &'static str },
     #[error("{} records {} units per pawn for its scores, not {}", path.display(), found.pawn(), given.pawn())]
     UnitMismatch { path: PathBuf, found: ScoreUnit, given: ScoreUnit },

@@ -200,7 +200,8 @@ impl Input {
     /// Input from memory, for tests.
     #[cfg(test)]
     pub fn from_bytes(bytes: Vec<u8>) -> Input {
-        let (reader, compression) = (Box::new(Cursor::new(bytes)), Compression::None);
+        let reader = Box::new(Cursor::new(bytes));
+        let compression = Compression::None;
         Input { reader, compression, origin: InputPath::Stdin, meter: ContentMeter::default() }
     }
 

@@ -18,10 +18,10 @@ pub use content::content_hash;
 pub use error::DataError;
 pub use files::DataFiles;
 pub use formats::ScoreUnit;
-pub use fsd::{Fsd, FsdWriter, Header, Provenance};
+pub use fsd::{Fsd, FsdHeader, FsdWriter, Provenance};
 pub use input::{Compression, InputPath};
 pub use pgn::{
-    Eval, EvalOptions, EvalUnit, EvalView, Game, Games, PgnNotes, PlayedMove, SkipReason, SkippedGame, SkippedGames,
+    Eval, EvalOptions, EvalUnit, EvalView, Games, PgnGame, PgnNotes, PlayedMove, SkipReason, SkippedGame, SkippedGames,
     Speed, WholeNumbers, games,
 };
 pub use record::{GameResult, Record, RecordError, Sample};
@@ -99,7 +99,8 @@ impl Needs {
     #[inline]
     #[must_use]
     pub const fn met_by(self, record: &Record) -> bool {
-        let (score, result) = (record.score().is_some(), record.result().is_some());
+        let score = record.score().is_some();
+        let result = record.result().is_some();
         match self {
             Needs::Score => score,
             Needs::Result => result,

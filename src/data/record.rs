@@ -5,7 +5,7 @@
 //! | 0–23 | [`PackedBoard`] |
 //! | 24–27 | game number, from 0, in file order |
 //! | 28–29 | ply |
-//! | 30–31 | move: bits 0–5 from, 6–11 to, 12–14 promotion (0 none, 1 knight … 4 queen); castling as king takes rook; 0 none |
+//! | 30–31 | move: bits 0–5 from, 6–11 to, 12–14 promotion (0 none, 1 knight … 4 queen); king takes rook: castling |
 //! | 32–33 | score from the side to move's point of view, in the file's unit; −32768 none |
 //! | 34 | game result from the side to move's point of view: 0 loss, 1 draw, 2 win, 255 unknown |
 //! | 35 | rule-50 counter in plies |
@@ -186,8 +186,8 @@ impl Record {
         Ok(Sample { position, game: self.game(), ply: self.ply(), mv, score: self.score(), result: self.result() })
     }
 
-    /// A record from its fields. It is put together in five words: a decoder that stored its bytes one by one would make
-    /// the CPU wait for them.
+    /// A record from its fields. It is put together in five words: a decoder that stored its bytes one by one would
+    /// make the CPU wait for them.
     #[inline(always)]
     pub(super) fn from_fields(
         fields: PositionFields,
@@ -218,7 +218,8 @@ impl Record {
     /// As [`Record::unpack`]; otherwise names the first byte that differs.
     pub fn check(&self) -> Result<(), RecordError> {
         let proper = Record::pack(&self.unpack()?)?;
-        let (found, proper) = (bytemuck::bytes_of(self), bytemuck::bytes_of(&proper));
+        let found = bytemuck::bytes_of(self);
+        let proper = bytemuck::bytes_of(&proper);
         match found.iter().zip(proper).position(|(found, proper)| found != proper) {
             Some(offset) => Err(RecordError::Field { offset, value: found[offset] }),
             None => Ok(()),

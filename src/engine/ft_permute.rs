@@ -48,7 +48,8 @@ struct Activations {
 
 impl Activations {
     fn add(&mut self, values: &[u8]) {
-        let (word, bit) = (self.samples / 64, self.samples % 64);
+        let word = self.samples / 64;
+        let bit = self.samples % 64;
         for (active, value) in self.active.iter_mut().zip(values) {
             active.resize(word + 1, 0);
             active[word] |= u64::from(*value != 0) << bit;
@@ -79,8 +80,8 @@ impl Activations {
         groups.concat()
     }
 
-    /// Tries random exchanges of two units between groups; keeps those with which the groups are active in fewer
-    /// samples.
+    /// Tries random exchanges of two units between groups; keeps the exchanges with which the groups are active in
+    /// fewer samples.
     fn exchange(&self, groups: &mut [Vec<usize>]) {
         if groups.len() < 2 {
             return;
@@ -94,12 +95,15 @@ impl Activations {
             }
             let [i, j] = [rng.random_range(0..groups[a].len()), rng.random_range(0..groups[b].len())];
             let units = [groups[a][i], groups[b][j]];
-            (groups[a][i], groups[b][j]) = (units[1], units[0]);
+            groups[a][i] = units[1];
+            groups[b][j] = units[0];
             let new = [self.cost(&groups[a]), self.cost(&groups[b])];
             if new[0] + new[1] < costs[a] + costs[b] {
-                (costs[a], costs[b]) = (new[0], new[1]);
+                costs[a] = new[0];
+                costs[b] = new[1];
             } else {
-                (groups[a][i], groups[b][j]) = (units[0], units[1]);
+                groups[a][i] = units[0];
+                groups[b][j] = units[1];
             }
         }
     }

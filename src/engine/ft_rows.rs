@@ -3,8 +3,8 @@
 use super::aligned::HugePageTable;
 use crate::net::QuantNet;
 
-/// The feature transformer's weights, one row per feature: first those of eight bits, which need half the memory traffic,
-/// then the others.
+/// The feature transformer's weights, one row per feature: first the rows of eight bits, which need half the memory
+/// traffic, then the others.
 pub(super) struct FtRows {
     pub(super) narrow: HugePageTable<i8>,
     pub(super) narrow_rows: u32,
@@ -28,8 +28,8 @@ impl FtRows {
     }
 }
 
-/// The layout of a row: `neurons` in parts of `part`, each padded to `padded`, make `words` elements of an accumulator's
-/// `width`.
+/// The layout of a row: `neurons` in parts of `part`, each padded to `padded`, make `words` elements of an
+/// accumulator's `width`.
 #[derive(Copy, Clone)]
 pub(super) struct RowLayout {
     pub(super) neurons: usize,

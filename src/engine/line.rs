@@ -3,7 +3,7 @@
 
 use super::aligned::AlignedVec;
 use super::evaluator::{EngineError, Evaluator};
-use super::kernels::{DenseStack, Steps};
+use super::kernels::{DenseStack, LineChanges};
 use super::model::{LayerScratch, LineBuffers, LineSummand, Model};
 use super::refresh_cache::{EntryChanges, RefreshCache, RefreshRequest};
 use super::refresh_rule::{PartialRefresh, recomputes};
@@ -23,8 +23,8 @@ pub struct LinePosition<'a> {
     pub played: Option<(&'a Board, &'a BoardChange)>,
 }
 
-/// Evaluates lines of play whose moves are known beforehand, faster than an [`Evaluator`], which must be ready to evaluate
-/// after each move. The scores are the same.
+/// Evaluates lines of play whose moves are known beforehand, faster than an [`Evaluator`], which must be ready to
+/// evaluate after each move. The scores are the same.
 ///
 /// ```
 /// use fsbench::chess::{BoardChange, Chess, Color};
@@ -68,14 +68,15 @@ impl<'a> LineEvaluator<'a> {
         let single = Evaluator::new(set, model, Strategy::Eager, back_end)?;
         let is_supported =
             model.shape().activation == Activation::Pairwise && model.scheme().weights != WeightType::I16;
-        Ok(LineEvaluator(match is_supported {
-            true => Implementation::Batched(Box::new(Batched::new(set, model, back_end))),
-            false => Implementation::MoveByMove(Box::new(single)),
+        Ok(LineEvaluator(if is_supported {
+            Implementation::Batched(Box::new(Batched::new(set, model, back_end)))
+        } else {
+            Implementation::MoveByMove(Box::new(single))
         }))
     }
 
-    /// Calls `each` with the raw score of every position, in order. A position with a move follows the one before, also
-    /// that of the last call.
+    /// Calls `each` with the raw score of every position, in order. A position with a move follows the position before
+    /// it, also the last position of the previous call.
     pub fn evaluate<'b>(
         &mut self,
         positions: impl IntoIterator<Item = LinePosition<'b>>,
@@ -131,7 +132,7 @@ struct AddedPositions {
     turns: Vec<Color>,
     buckets: Vec<usize>,
     /// How the accumulators change, position by position.
-    steps: ByPerspective<[Steps; 2]>,
+    steps: ByPerspective<[LineChanges; 2]>,
     /// Accumulators of refreshes, the first `fresh_count` of them in use.
     fresh: Vec<AlignedVec<i16>>,
     fresh_count: usize,
@@ -149,7 +150,8 @@ struct Batched<'a> {
     back_end: BackEnd,
     partial: Option<PartialRefresh>,
     cache: RefreshCache,
-    /// The sums of rows of the last position computed. With partial refresh: over the stable blocks, and over the others.
+    /// The sums of rows of the last position computed. With partial refresh: over the stable blocks, and over the
+    /// others.
     accumulators: ByPerspective<[AlignedVec<i16>; 2]>,
     /// The positions to compute.
     added: AddedPositions,
@@ -192,7 +194,7 @@ impl<'a> Batched<'a> {
         }
     }
 
-    /// Finds what changes at the next position.
+    /// Finds the changes at the next position.
     fn add(&mut self, position: &LinePosition<'_>) {
         let LinePosition { board, turn, played } = *position;
         self.added.turns.push(turn);
@@ -200,7 +202,9 @@ impl<'a> Batched<'a> {
         match (played, &self.partial) {
             (None, _) => Perspective::ALL.into_iter().for_each(|pov| self.refresh(board, pov)),
             (Some((before, change)), Some(partial)) => {
-                let (boards, encoder, model) = ([before, board], self.set.encoder(), self.model);
+                let boards = [before, board];
+                let encoder = self.set.encoder();
+                let model = self.model;
                 let prefetch = |features: &[u32]| model.prefetch(features);
                 encoder.diff_in_parts(boards, change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
                 for pov in Perspective::ALL {
@@ -210,9 +214,10 @@ impl<'a> Batched<'a> {
                         continue;
                     }
                     self.added.steps[pov][0].push_delta(&stable.removed, &stable.added);
-                    match dependent.refresh {
-                        false => self.added.steps[pov][1].push_delta(&dependent.removed, &dependent.added),
-                        true => self.refresh_dependent(board, pov),
+                    if dependent.refresh {
+                        self.refresh_dependent(board, pov);
+                    } else {
+                        self.added.steps[pov][1].push_delta(&dependent.removed, &dependent.added);
                     }
                 }
             }
@@ -258,7 +263,10 @@ impl<'a> Batched<'a> {
     /// The number of a fresh sum over the king-dependent blocks; without partial refresh, over all.
     fn refresh_dependent_sum(&mut self, board: &Board, pov: Perspective) -> usize {
         let number = self.next_fresh();
-        let (set, model, back_end, partial) = (self.set, self.model, self.back_end, self.partial.as_ref());
+        let set = self.set;
+        let model = self.model;
+        let back_end = self.back_end;
+        let partial = self.partial.as_ref();
         let AddedPositions { pending, pending_count, .. } = &mut self.added;
         if pending.len() == *pending_count {
             pending.push(Pending::default());
@@ -289,7 +297,8 @@ impl<'a> Batched<'a> {
     }
 
     fn compute(&mut self, each: &mut impl FnMut(RawScore)) {
-        let (model, added) = (self.model, &mut self.added);
+        let model = self.model;
+        let added = &mut self.added;
         for Pending { changes, delta, number } in &added.pending[..added.pending_count] {
             self.rows += changes.rows as u64;
             self.cache.apply(model, self.back_end, *changes, delta, &mut added.fresh[*number]);
@@ -309,17 +318,22 @@ impl<'a> Batched<'a> {
                 masks: &mut self.masks,
                 psqt: &mut self.psqt[pov],
             };
-            model.follow_line(self.back_end, first, self.partial.is_some().then_some(second), buffers);
+            let second = if self.partial.is_some() { Some(second) } else { None };
+            model.follow_line(self.back_end, first, second, buffers);
         }
         let inputs = self.activations.chunks_exact(model.input_bytes());
         let inputs = inputs.zip(self.masks.chunks_exact(model.input_masks()));
         let positions = added.turns.iter().zip(&added.buckets);
         for (position, ((turn, bucket), (activations, masks))) in positions.zip(inputs).enumerate() {
-            let (bucket, scratch) = (*bucket, &mut self.scratch);
+            let bucket = *bucket;
+            let scratch = &mut self.scratch;
             let positional = DenseStack { model, bucket, activations, masks, scratch }.run_on(self.back_end);
-            let psqt = |pov: Perspective| match model.shape().psqt {
-                true => bytemuck::cast_slice::<i16, i32>(&self.psqt[pov][position * model.psqt_width()..])[bucket],
-                false => 0,
+            let psqt = |pov: Perspective| {
+                if model.shape().psqt {
+                    bytemuck::cast_slice::<i16, i32>(&self.psqt[pov][position * model.psqt_width()..])[bucket]
+                } else {
+                    0
+                }
             };
             let stm = Perspective::of(*turn);
             each(RawScore { psqt: psqt(stm).wrapping_sub(psqt(stm.other())) / 2, positional });
@@ -331,7 +345,8 @@ impl AddedPositions {
     fn clear(&mut self) {
         self.turns.clear();
         self.buckets.clear();
-        self.steps.white.iter_mut().chain(&mut self.steps.black).for_each(Steps::clear);
-        (self.fresh_count, self.pending_count) = (0, 0);
+        self.steps.white.iter_mut().chain(&mut self.steps.black).for_each(LineChanges::clear);
+        self.fresh_count = 0;
+        self.pending_count = 0;
     }
 }

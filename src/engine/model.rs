@@ -3,8 +3,8 @@
 use super::aligned::{AlignedVec, HugePageTable};
 use super::ft_rows::{FtRows, RowLayout};
 use super::kernels::{
-    AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, LinePass, MixedRows, NarrowRows, Observer, SMALL_SUM, Steps,
-    Summand, TILE, WideRows,
+    AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, LineChanges, LinePass, LineSum, MixedRows, NarrowRows,
+    Observer, SMALL_SUM, TILE, WideRows,
 };
 use super::simd::{NNZ_SLACK, VectorKernel, WIDEST};
 use crate::cpu;
@@ -113,7 +113,8 @@ pub struct LayerScratch {
 impl Model {
     #[must_use]
     pub fn new(net: &QuantNet) -> Model {
-        let (shape, scheme) = (net.shape.clone(), net.scheme.clone());
+        let shape = net.shape.clone();
+        let scheme = net.scheme.clone();
         let side_inputs = shape.activation.outputs(shape.l1).next_multiple_of(WIDEST);
         let parts = if shape.activation == Activation::Pairwise { 2 } else { 1 };
         let words = parts * side_inputs;
@@ -135,7 +136,8 @@ impl Model {
         };
         let one = scheme.crelu(i32::MAX);
         let hidden = |layer| {
-            let (rescale, largest) = (scheme.rescale_shift(layer), i64::from(SMALL_SUM) * i64::from(SMALL_SUM));
+            let rescale = scheme.rescale_shift(layer);
+            let largest = i64::from(SMALL_SUM) * i64::from(SMALL_SUM);
             let square = 2 * rescale + scheme.product_shift();
             HiddenShifts { rescale, small_square: (largest >> square >= i64::from(one)).then_some(square) }
         };
@@ -247,8 +249,9 @@ impl Model {
         self.run(back_end, Some(from), to, added, removed);
     }
 
-    /// Asks for rows to be loaded into the CPU's second-level cache. All of them may be in flight at once there, which took
-    /// a fifth off the time of an evaluation with rows in no near cache; the first-level cache has no room for so many.
+    /// Asks for rows to be loaded into the CPU's second-level cache. All of them may be in flight at once there, which
+    /// took a fifth off the time of an evaluation with rows in no near cache; the first-level cache has no room for so
+    /// many.
     pub fn prefetch(&self, features: &[u32]) {
         let FtRows { narrow, narrow_rows, wide } = &self.rows;
         for &feature in features {
@@ -289,8 +292,8 @@ impl Model {
         self.width - self.words
     }
 
-    /// Follows one perspective's accumulator along a line of positions; see [`LinePass`]. `second` is the other summand of
-    /// an accumulator with partial refresh.
+    /// Follows one perspective's accumulator along a line of positions; see [`LinePass`]. `second` is the other summand
+    /// of an accumulator with partial refresh.
     pub(super) fn follow_line(
         &self,
         back_end: BackEnd,
@@ -310,8 +313,8 @@ impl Model {
             };
         }
         match second {
-            None if is_wide(&first) => pass!(first.over(wide), None::<Summand<'_, WideRows<'_>>>),
-            None if is_narrow(&first) => pass!(first.over(narrow), None::<Summand<'_, NarrowRows<'_>>>),
+            None if is_wide(&first) => pass!(first.over(wide), None::<LineSum<'_, WideRows<'_>>>),
+            None if is_narrow(&first) => pass!(first.over(narrow), None::<LineSum<'_, NarrowRows<'_>>>),
             Some(second) if is_narrow(&first) && is_wide(&second) => {
                 pass!(first.over(narrow), Some(second.over(wide)));
             }
@@ -371,15 +374,15 @@ impl Model {
     }
 }
 
-/// A sum of rows along a line; see [`Summand`].
+/// A sum of rows along a line; see [`LineSum`].
 pub(super) struct LineSummand<'a> {
-    pub steps: &'a Steps,
+    pub steps: &'a LineChanges,
     pub accumulator: &'a mut [i16],
 }
 
 impl<'a> LineSummand<'a> {
-    fn over<R>(self, rows: R) -> Summand<'a, R> {
-        Summand { rows, steps: self.steps, accumulator: self.accumulator }
+    fn over<R>(self, rows: R) -> LineSum<'a, R> {
+        LineSum { rows, steps: self.steps, accumulator: self.accumulator }
     }
 }
 
@@ -432,8 +435,10 @@ impl DenseLayer {
 fn tiled(rows: &[i8], inputs: usize, outputs: usize) -> AlignedVec<i8> {
     let mut tiles = AlignedVec::zeroed(inputs * outputs);
     for (output, row) in rows.chunks_exact(inputs).enumerate() {
-        let (tile, inside) = (output / TILE, output % TILE);
-        let (quarter, vector) = (inside / 4, inside % 4);
+        let tile = output / TILE;
+        let inside = output % TILE;
+        let quarter = inside / 4;
+        let vector = inside % 4;
         for (column, weights) in row.chunks_exact(TILE).enumerate() {
             let at = TILE * (column * outputs + tile * TILE + vector * 4 + quarter);
             tiles[at..at + TILE].copy_from_slice(weights);

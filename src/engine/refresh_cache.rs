@@ -64,7 +64,8 @@ impl RefreshCache {
         let all = || (0..set.blocks().len()).collect();
         let blocks: Vec<usize> = partial.map_or_else(all, |partial| partial.dependent_blocks().to_vec());
         let contexts = Vec::with_capacity(blocks.len());
-        let (entries, numbers) = (Vec::new(), ByPerspective::default());
+        let entries = Vec::new();
+        let numbers = ByPerspective::default();
         RefreshCache { blocks, entries, numbers, contexts, delta: Delta::default(), is_partial: partial.is_some() }
     }
 
@@ -79,7 +80,7 @@ impl RefreshCache {
         changes
     }
 
-    /// The first half of [`RefreshCache::refresh`]: finds what changes in the entry of the request's board. Each call is
+    /// The first half of [`RefreshCache::refresh`]: finds the changes in the entry of the request's board. Each call is
     /// followed by one of [`RefreshCache::apply`], in the same order.
     pub fn find_changes(&mut self, request: &RefreshRequest<'_>, delta: &mut Delta) -> EntryChanges {
         let RefreshRequest { set, model, board, pov, partial, .. } = *request;
@@ -127,10 +128,11 @@ impl RefreshCache {
     ) {
         let entry = &mut self.entries[changes.entry].accumulator;
         if changes.is_new {
-            match self.is_partial {
+            if self.is_partial {
                 // The biases are in the sum over the stable blocks.
-                true => entry.fill(0),
-                false => entry.copy_from_slice(model.biases()),
+                entry.fill(0);
+            } else {
+                entry.copy_from_slice(model.biases());
             }
         }
         model.update(back_end, entry, &delta.added, &delta.removed);

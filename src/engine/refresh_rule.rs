@@ -10,8 +10,8 @@ pub const fn recomputes(delta: &Delta, changed: usize, active: usize) -> bool {
     delta.refresh && (changed == 0 || changed >= active)
 }
 
-/// The blocks of a set, split into those whose context hardly ever changes (stable), and the others (king-dependent). The
-/// sums over both are kept apart, so that a refresh recomputes the second only.
+/// The blocks of a set, split into those whose context hardly ever changes (stable), and the others (king-dependent).
+/// The sums over both are kept apart, so that a refresh recomputes the second only.
 #[derive(Clone)]
 pub struct PartialRefresh {
     /// Numbers of blocks: stable, king-dependent.
@@ -19,7 +19,8 @@ pub struct PartialRefresh {
     parts: Parts,
 }
 
-/// Blocks of at most this many contexts are stable beside blocks of more: those that change when a king crosses the middle.
+/// Blocks of at most this many contexts are stable beside blocks of more: those that change when a king crosses the
+/// middle.
 const FEW_CONTEXTS: u32 = 2;
 
 impl PartialRefresh {

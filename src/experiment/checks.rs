@@ -11,7 +11,7 @@ use crate::settings::SettingError;
 use crate::units::Seed;
 
 /// A mistake in the file, at a byte of its text.
-pub(super) struct Problem {
+pub(super) struct Mistake {
     pub(super) byte: usize,
     pub(super) message: String,
 }

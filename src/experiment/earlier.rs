@@ -1,4 +1,4 @@
-//! What one command has done of an experiment so far.
+//! The steps of an experiment that one command has done so far.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,9 @@ impl Earlier {
         // The folder must exist before it has an absolute path without links.
         let failed = |source| ExperimentError::WorkFolder { path: options.out.clone(), source };
         std::fs::create_dir_all(&options.out).map_err(failed)?;
-        let (name, results, runs) = (experiment.name.clone(), absolute(&options.out), self.runs.clone());
+        let name = experiment.name.clone();
+        let results = absolute(&options.out);
+        let runs = self.runs.clone();
         Ok(UsedRuns { name, results, runs, host: hostname() })
     }
 }

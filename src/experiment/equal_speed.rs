@@ -99,8 +99,8 @@ pub(super) fn check_equal_speed(
 
 impl Experiment {
     /// The experiment with further rows: each method's reference, and its other rows at the widths that were found;
-    /// where `trained` has the speed of a network trained at that width, at the width that is best by it. `None` if there
-    /// are no rows to add, or a width is not found yet.
+    /// where `trained` has the speed of a network trained at that width, at the width that is best by it. `None` if
+    /// there are no rows to add, or a width is not found yet.
     pub(super) fn at_equal_speed(
         &self,
         found: &[NetResult<EqualSpeedRecord>],

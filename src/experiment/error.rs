@@ -16,27 +16,33 @@ pub enum ExperimentError {
     Spec { at: Location, message: String },
     #[error("{at}: the feature set '{set}' cannot be used: {message}")]
     Set { at: Location, set: String, message: String },
-    #[error("{at}: no file {}; paths are relative to the experiment's folder, to the current one or to $FSBENCH_DATA", path.display())]
+    #[error(
+        "{at}: no file {}; paths are relative to the experiment's folder, to the current one or to $FSBENCH_DATA",
+        path.display()
+    )]
     NoFile { at: Location, path: PathBuf },
     #[error("{at}: the openings cannot be used: {message}")]
     Openings { at: Location, message: String },
     #[error("no run of the experiment uses the set '{set}'; the experiment has {known}")]
     NoSuchSet { set: String, known: String },
     #[error(
-        "another experiment, or a worker, is running in {}; wait for it to end, or set FSBENCH_CACHE to another folder (two trainings \
-         at once would distort each other's timings)",
+        "another experiment, or a worker, is running in {}; wait for it to end, or set FSBENCH_CACHE to another folder \
+         (two trainings at once would distort each other's timings)",
         .0.display()
     )]
     Busy(PathBuf),
     #[error(
-        "the experiment '{experiment}' has no step {key}; `--list-steps` lists them (the keys change with the settings, the \
-         data and the sets)"
+        "the experiment '{experiment}' has no step {key}; `--list-steps` lists them (the keys change with the \
+         settings, the data and the sets)"
     )]
     NoSuchStep { key: String, experiment: String },
     #[error("{step} needs {missing}, which is not done")]
     NotReady { step: String, missing: String },
     /// Steps failed, and others that need them were not done.
-    #[error("{failed} of the experiment's steps failed, and {} that need them were not done; the first: {first}", .blocked)]
+    #[error(
+        "{failed} of the experiment's steps failed, and {} that need them were not done; the first: {first}",
+        .blocked
+    )]
     Failed { failed: usize, blocked: usize, first: Box<ExperimentError> },
     #[error("the row {row} cannot be trained: {source}")]
     NoTrainer { row: String, source: Box<dyn std::error::Error + Send + Sync> },
@@ -52,7 +58,8 @@ pub enum ExperimentError {
     #[error(transparent)]
     File(#[from] RecordFileError),
     #[error(
-        "cannot tell which runs are in use: {} cannot be read or is damaged; run its experiment again, which writes it anew",
+        "cannot tell which runs are in use: {} cannot be read or is damaged; run its experiment again, which writes it \
+         anew",
         .0.display()
     )]
     UsedRuns(PathBuf),

@@ -1,4 +1,4 @@
-//! What an experiment will take: steps, time, memory and disk, from short rehearsals of its trainings and matches.
+//! The steps, time, memory and disk that an experiment will take, from short rehearsals of its trainings and matches.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::match_settings::{MatchMeasure, MatchTerms};
 use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
-use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Stage};
+use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::{MatchOptions, MatchProgress};
@@ -90,7 +90,7 @@ impl Runner<'_> {
     ) -> Result<RunEstimate, ExperimentError> {
         let at_equal_speed = Runner::found_rows(experiment, executor, options)?;
         let experiment = at_equal_speed.as_ref().unwrap_or(experiment);
-        let (mut runner, _lock) = Runner::prepared(experiment, Purpose::Trial, executor, options)?;
+        let (mut runner, _lock) = Runner::prepared(experiment, PassPurpose::Trial, executor, options)?;
         let mut pending = Vec::new();
         for step in runner.plan.steps.clone() {
             if options.fresh || !runner.load_step(step)? {
@@ -114,7 +114,7 @@ impl Runner<'_> {
         if experiment.equal_speed.is_none() || options.fresh {
             return Ok(None);
         }
-        let (mut runner, _lock) = Runner::prepared(experiment, Purpose::Trial, executor, options)?;
+        let (mut runner, _lock) = Runner::prepared(experiment, PassPurpose::Trial, executor, options)?;
         for step in runner.plan.steps.clone() {
             if matches!(step, PlanStep::EqualSpeed(_)) {
                 runner.load_step(step)?;
@@ -123,19 +123,22 @@ impl Runner<'_> {
         Ok(experiment.at_equal_speed(&runner.results.equal_speed, &[]))
     }
 
-    /// The trainings at widths of equal speed that are not found yet, as if they took as long as those at the rows' own
-    /// widths: one of each seed, and one for the second look.
+    /// The trainings at widths of equal speed that are not found yet, as if they took as long as trainings at the rows'
+    /// own widths: one of each seed, and one for the second look.
     fn trainings_at_equal_speed(
         &self,
         pending: &[PlanStep],
         train_seconds: impl Fn(usize) -> f64,
     ) -> Option<StageEstimate> {
-        let searches = pending.iter().filter_map(|step| match step {
-            PlanStep::EqualSpeed(index) => Some(self.plan.equal_speeds[*index]).filter(|planned| planned.is_search),
-            _ => None,
-        });
         let trainings = self.experiment.seeds.len() + 1;
-        let seconds: Vec<f64> = searches.map(|search| train_seconds(search.run) * trainings as f64).collect();
+        let mut seconds = Vec::new();
+        for step in pending {
+            if let PlanStep::EqualSpeed(index) = step
+                && self.plan.equal_speeds[*index].is_search
+            {
+                seconds.push(train_seconds(self.plan.equal_speeds[*index].run) * trainings as f64);
+            }
+        }
         (!seconds.is_empty()).then(|| StageEstimate {
             stage: "training at equal speed",
             steps: trainings * seconds.len(),
@@ -334,9 +337,9 @@ impl Runner<'_> {
         } else if !seed_plan(sets, seeds).decides() {
             let with_more = seed_plan(sets, advised).detectable;
             warnings.push(format!(
-                "two seeds decide nothing: Student's t at one degree of freedom is {:.1}, so that only sets that differ by \
-                 {detectable:.0} times the deviation between trainings are told apart, with {advised} seeds by \
-                 {with_more:.1} times; give {advised} or more",
+                "two seeds decide nothing: Student's t at one degree of freedom is {:.1}, so that only sets that \
+                 differ by {detectable:.0} times the deviation between trainings are told apart, with {advised} seeds \
+                 by {with_more:.1} times; give {advised} or more",
                 student_t_quantile(CONFIDENCE, seeds - 1),
             ));
         }
@@ -344,8 +347,8 @@ impl Runner<'_> {
         let is_found = self.experiment.rows.iter().any(|row| row.group == EQUAL_SPEED);
         if !is_found && self.plan.equal_speeds.iter().any(is_search) {
             warnings.push(
-                "the widths of equal speed are found when the first networks are trained: trainings at them are counted as \
-                 if they took as long as at the rows' own widths, their measures and matches not at all"
+                "the widths of equal speed are found when the first networks are trained: trainings at them are \
+                 counted as if they took as long as at the rows' own widths, their measures and matches not at all"
                     .into(),
             );
         }
@@ -371,7 +374,7 @@ fn training_split(settings: &TrainSettings, outcome: &TrainOutcome) -> u64 {
     outcome.training_samples.max(split as u64)
 }
 
-/// Bytes of the files in a folder and in those below it.
+/// Bytes of the files in a folder and in the folders below it.
 fn folder_bytes(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let bytes =

@@ -73,7 +73,7 @@ pub struct NetRequest {
 #[derive(Clone, Debug)]
 pub struct MatchRequest<'a> {
     pub kind: MatchKind,
-    /// The network of the set in question, and that of the reference set.
+    /// The network of the set in question, and the reference set's network.
     pub networks: [PathBuf; 2],
     /// Their names in the games.
     pub names: [String; 2],
@@ -88,7 +88,7 @@ pub struct MatchRequest<'a> {
     pub folder: PathBuf,
 }
 
-/// What the matches of an experiment depend on, beside its settings and networks.
+/// The conditions of an experiment's matches, beside its settings and networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchSetup {
     /// BLAKE3 hash of the openings, in hexadecimal.
@@ -203,7 +203,7 @@ pub trait Executor {
         monitor: &dyn MatchMonitor,
     ) -> Result<Option<ShardRecord>, StepError>;
 
-    /// Plays a match to its end, taking over what its shards have played; `None` if the monitor stopped it.
+    /// Plays a match to its end, taking over the games that its shards have played; `None` if the monitor stopped it.
     ///
     /// # Errors
     /// When the match cannot be played.

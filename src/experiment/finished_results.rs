@@ -9,7 +9,7 @@ use super::ExperimentError;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
 use super::runner::Runner;
-use super::runner_options::{Purpose, Stage};
+use super::runner_options::{PassPurpose, Stage};
 use crate::data::DataFiles;
 use crate::record::{
     NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_checked_json, write_atomically,
@@ -60,7 +60,7 @@ impl Runner<'_> {
         let Ok(outcome) = read_checked_json::<TrainOutcome>(&self.run_folder(run).join(OUTCOME)) else {
             return Ok(false);
         };
-        // Paths may differ: the folder's name contains hashes of what they lead to.
+        // Paths may differ: the folder's name contains hashes of the files they lead to.
         let without_paths = |config: TrainConfig| {
             let second = config.second.map(|second| SecondMethod { data: DataFiles::default(), ..second });
             TrainConfig { data: DataFiles::default(), set: String::new(), start: None, second, ..config }
@@ -117,7 +117,7 @@ impl Runner<'_> {
 
     /// Writes the results folder, but for trials: the experiment's text, and every record in the plan's order.
     pub(super) fn save(&mut self) -> Result<(), ExperimentError> {
-        if self.purpose == Purpose::Trial {
+        if self.purpose == PassPurpose::Trial {
             return Ok(());
         }
         let order: HashMap<_, _> =
@@ -160,7 +160,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Deletes the finished results of the requested steps, but for those with keys in `kept`.
+    /// Deletes the finished results of the requested steps, except steps with keys in `kept`.
     pub(super) fn delete_finished(&mut self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
         // A match's key covers the networks' files, so all keys come before any file is removed.
         let requested = self.plan.steps.iter().filter(|step| self.is_requested(**step));

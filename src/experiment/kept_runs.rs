@@ -49,7 +49,8 @@ impl UsedRuns {
         self
     }
 
-    /// Whether the results folder is there, or is out of sight: of another machine, at a place that this one does not have.
+    /// Whether the results folder is there, or is out of sight: of another machine, at a place that this one does not
+    /// have.
     fn counts(&self) -> bool {
         let has_place = self.results.parent().is_some_and(Path::is_dir);
         let is_elsewhere = self.host != hostname() && !has_place;
@@ -64,7 +65,9 @@ impl UsedRuns {
             // A write that was cut off leaves its hidden part.
             if path.extension().is_some_and(|extension| extension == "json") {
                 let note: UsedRuns = read_checked_json(&path).map_err(|_| ExperimentError::UsedRuns(path))?;
-                notes.extend(Some(note).filter(UsedRuns::counts));
+                if note.counts() {
+                    notes.push(note);
+                }
             }
         }
         Ok(notes)
@@ -128,7 +131,7 @@ pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> 
     Ok(unused)
 }
 
-/// What a folder holds; nothing if there is no such folder.
+/// The entries of a folder; none if there is no such folder.
 fn paths(folder: &Path) -> Result<Vec<PathBuf>, ExperimentError> {
     let paths = match std::fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),

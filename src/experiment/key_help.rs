@@ -1,5 +1,5 @@
-//! The help on the keys of an experiment file, as `fsbench run --help` prints it: the JSON schema of the file's structs,
-//! whose descriptions are their doc comments, laid out for a terminal.
+//! The help on the keys of an experiment file, as `fsbench run --help` prints it: the JSON schema of the file's
+//! structs, whose descriptions are their doc comments, laid out for a terminal.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -26,18 +26,18 @@ pub(super) struct KeyHelp {
 pub(super) fn key_tables() -> Vec<TableHelp> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<TomlFile>();
     let root = schema.to_value();
-    let mut tables = Tables { definitions: &root["$defs"], found: Vec::new() };
+    let mut tables = HelpTables { definitions: &root["$defs"], found: Vec::new() };
     tables.add("", false, "", &root);
     tables.found.into_iter().map(|(_, help)| help).collect()
 }
 
-struct Tables<'a> {
+struct HelpTables<'a> {
     definitions: &'a Value,
     /// Each with the name of its definition.
     found: Vec<(String, TableHelp)>,
 }
 
-impl Tables<'_> {
+impl HelpTables<'_> {
     /// Adds the table at `path`, or the list of tables, and then the tables in it.
     fn add(&mut self, path: &str, is_list: bool, name: &str, schema: &Value) {
         let Some(properties) = schema["properties"].as_object() else { return };
@@ -147,7 +147,7 @@ fn values(words: &[String], meaning: &str) -> String {
     if words.is_empty() || named >= 2 { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// The width of the help text. Clap would wrap longer lines at the terminal's width, but not indent what follows.
+/// The width of the help text. Clap would wrap longer lines at the terminal's width, but not indent the continuation.
 const WIDTH: usize = 80;
 /// Spaces before a key.
 const INDENT: usize = 4;

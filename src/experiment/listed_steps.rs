@@ -11,7 +11,7 @@ use super::executor::Executor;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedStart};
 use super::result_store::ResultKey;
 use super::runner::Runner;
-use super::runner_options::{ExperimentMonitor, Purpose, RunnerOptions, Share};
+use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Share};
 use super::spec::Experiment;
 use crate::record::{MatchKind, Results, machine};
 
@@ -70,12 +70,13 @@ impl Runner<'_> {
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Results, ExperimentError> {
         let options = RunnerOptions { share: Share::Free, ..options.clone() };
-        let (mut earlier, mut collected) = (Earlier::default(), None);
+        let mut earlier = Earlier::default();
+        let mut collected = None;
         Runner::passes(experiment, &mut |experiment, purpose| {
             let (mut runner, _lock) = Runner::prepared(experiment, purpose, &mut *executor, &options)?;
             let pending = runner.load_finished(&mut *monitor, &mut earlier)?;
             runner.save()?;
-            if purpose == Purpose::Results {
+            if purpose == PassPurpose::Results {
                 collected = Some(runner.results.clone());
             }
             Ok(pending.is_empty().then_some(runner.results))
@@ -112,7 +113,7 @@ impl Runner<'_> {
         Ok(steps)
     }
 
-    /// What identifies a step before the steps that it needs are done. The key of a match's result is not known then.
+    /// The step's identity before the steps that it needs are done. The key of a match's result is not known then.
     pub(super) fn step_key(&self, step: PlanStep) -> ResultKey {
         match step {
             PlanStep::Match(index) => self.match_step_key(index),

@@ -11,7 +11,7 @@ use super::executor::{
 use super::local_match;
 use crate::data::Fsd;
 use crate::features::FeatureSet;
-use crate::measure::{self, ErrorOptions, SpeedOptions};
+use crate::measure::{self, QuantisationOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::record::{
@@ -74,7 +74,7 @@ impl Executor for LocalExecutor {
         monitor: &mut dyn TrainingMonitor,
     ) -> Result<Option<TrainOutcome>, StepError> {
         let run = TrainingRun { resume: true, ..TrainingRun::new(request.config, &request.folder) };
-        match run.train(&mut MonitorAdapter(monitor)) {
+        match run.train(&mut RunObserverAdapter(monitor)) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
             Err(error) => Err(error.into()),
@@ -99,8 +99,8 @@ impl Executor for LocalExecutor {
     fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
         let network = NetFile::load(&request.network)?;
         let (float, checkpoint) = load_float(&request.weights)?;
-        let options = ErrorOptions { limit: request.games, ..ErrorOptions::default() };
-        Ok(measure::error(&network, &float, &checkpoint, &request.data, options)?.0)
+        let options = QuantisationOptions { limit: request.games, ..QuantisationOptions::default() };
+        Ok(measure::quantisation(&network, &float, &checkpoint, &request.data, options)?.0)
     }
 
     fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
@@ -154,8 +154,8 @@ impl Executor for LocalExecutor {
 }
 
 impl LocalExecutor {
-    /// `data_cache`: the folder of built data sets; `None` = the default one. `node_type`: the kind of this machine, for the
-    /// records of times.
+    /// `data_cache`: the folder of built data sets; `None` = the default one. `node_type`: the kind of this machine,
+    /// for the records of times.
     #[must_use]
     pub const fn new(data_cache: Option<PathBuf>, node_type: Option<String>) -> LocalExecutor {
         LocalExecutor { data_cache, node_type, prepared: Vec::new() }
@@ -175,9 +175,9 @@ fn short_name(network: &Path) -> String {
 }
 
 /// Reports a training to the experiment's monitor.
-struct MonitorAdapter<'a>(&'a mut dyn TrainingMonitor);
+struct RunObserverAdapter<'a>(&'a mut dyn TrainingMonitor);
 
-impl RunObserver for MonitorAdapter<'_> {
+impl RunObserver for RunObserverAdapter<'_> {
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
         self.0.epoch(metrics);
     }

@@ -118,8 +118,8 @@ fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, Step
     Ok((Player { name: request.names[index].clone(), kind, nodes: None }, network))
 }
 
-/// Measures the cost of a node of both networks, or takes what an earlier part of the same match measured; `None` if the
-/// monitor stopped it.
+/// Measures the cost of a node of both networks, or takes the cost that an earlier part of the same match measured;
+/// `None` if the monitor stopped it.
 fn cost(
     request: &MatchRequest<'_>,
     players: &[LoadedPlayer; 2],
@@ -180,7 +180,8 @@ fn record(
             // Engines give centipawns.
             PlayerIdentity::Engine { .. } => 1.0,
         };
-        let (network, node_limit) = (networks[index].clone(), nodes[index]);
+        let network = networks[index].clone();
+        let node_limit = nodes[index];
         MatchPlayer { network, eval_scale, node_limit, moves, nodes: searched, seconds }
     };
     let [wins, draws, losses] = result.games[0];

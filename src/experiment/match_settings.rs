@@ -64,8 +64,8 @@ impl MatchMeasure {
         self.reference_row(rows, row).filter(|reference| is_covered && is_other(reference))
     }
 
-    /// The row that `row` plays: of the same method, unless another is given, and, unless the reference is one row's whole label, of the same
-    /// group. `None` if no such row is called `reference`.
+    /// The row that `row` plays: of the same method, unless another is given, and, unless the reference is one row's
+    /// whole label, of the same group. `None` if no such row is called `reference`.
     fn reference_row<'a>(&self, rows: &'a [ComparisonRow], row: &ComparisonRow) -> Option<&'a ComparisonRow> {
         let method = self.terms.reference_method.unwrap_or(row.method);
         let of_method = rows.iter().filter(move |other| other.method == method);
@@ -104,8 +104,8 @@ fn check_terms(terms: &MatchTerms) -> Result<(), SettingError> {
         (
             "",
             nodes.is_some() || equal_cost.is_some(),
-            "give nodes = 5000 (nodes per move, the same for both), equal_cost = 5000 (nodes per move of the reference) \
-             or both",
+            "give nodes = 5000 (nodes per move, the same for both), equal_cost = 5000 (nodes per move of the \
+             reference) or both",
         ),
         ("nodes", nodes != Some(0), "nodes must be at least 1"),
         ("equal_cost", equal_cost != Some(0), "equal_cost must be at least 1"),

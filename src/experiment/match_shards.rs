@@ -1,8 +1,8 @@
 //! Matches that several processes play: steps for shards of their pairs. The match itself takes the shards' games over
-//! and counts them; it is the match that one process would play.
+//! and counts them; the result equals a match played by one process.
 //!
-//! A match to a wanted interval is judged between batches of shards, each twice as large as the one before: a shard that
-//! the pairs before it make superfluous counts as done.
+//! A match to a wanted interval is judged between batches of shards, each twice as large as the one before: a shard
+//! that the pairs before it make superfluous counts as done.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::ExperimentError;
 use super::match_settings::MatchMeasure;
-use super::match_steps::MonitorAdapter;
+use super::match_steps::MatchMonitorAdapter;
 use super::plan::{Plan, PlanStep, PlannedMatch};
 use super::result_store::ResultKey;
 use super::runner::Runner;
@@ -28,7 +28,7 @@ pub struct PlannedShard {
     pub of: usize,
     /// Numbers of its pairs, from 0.
     pub pairs: Range<u64>,
-    /// Shards of a batch begin once those of the batch before are done.
+    /// Shards of a batch begin once the shards of the batch before are done.
     pub batch: u32,
 }
 
@@ -60,7 +60,7 @@ impl Plan {
     }
 }
 
-/// What is known of matches in shards.
+/// The known facts about matches in shards.
 #[derive(Default)]
 pub(super) struct PlayedShards {
     /// Half points of each pair, by index into [`Plan::shards`].
@@ -147,7 +147,9 @@ impl Runner<'_> {
     fn is_wide_enough(&self, of: usize) -> bool {
         let Some(measure) = &self.experiment.matches else { return false };
         let Some(half_width) = measure.terms.half_width else { return false };
-        let (mut played, mut most, mut has_gap) = (Vec::new(), 0, false);
+        let mut played = Vec::new();
+        let mut most = 0;
+        let mut has_gap = false;
         for (index, shard) in self.plan.shards_of(of) {
             most = shard.pairs.end;
             match self.played.half_points.get(&index) {
@@ -174,7 +176,7 @@ impl Runner<'_> {
         let step = PlanStep::MatchCost(index);
         let request = self.match_request(index)?;
         let begun = Instant::now();
-        let cost = self.executor.match_cost(&request, &MonitorAdapter(monitor));
+        let cost = self.executor.match_cost(&request, &MatchMonitorAdapter(monitor));
         let cost = cost.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
         let Some(cost) = cost else { return Err(ExperimentError::Interrupted) };
         self.keep("match cost", &self.match_cost_key(index), begun.elapsed().as_secs_f64(), cost)?;
@@ -192,7 +194,7 @@ impl Runner<'_> {
         let request = self.match_request(of)?;
         let begun = Instant::now();
         monitor.resumable_begins();
-        let record = self.executor.play_shard(&request, pairs, &MonitorAdapter(monitor));
+        let record = self.executor.play_shard(&request, pairs, &MatchMonitorAdapter(monitor));
         monitor.resumable_ended();
         let record = record.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
         let Some(record) = record else { return Err(ExperimentError::Interrupted) };

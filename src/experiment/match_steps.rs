@@ -24,25 +24,25 @@ impl<'a> Runner<'a> {
         ResultKey::of("match", &json!([self.game_determinants(index), self.match_length()]))
     }
 
-    /// What identifies a match before its networks are trained.
+    /// A match's identity before its networks are trained.
     pub(super) fn match_step_key(&self, index: usize) -> ResultKey {
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
         ResultKey::of("match step", &json!([self.determinants(index, run), self.match_length()]))
     }
 
-    /// What identifies its journal before its networks are trained.
+    /// Its journal's identity before its networks are trained.
     pub(super) fn match_claim_key(&self, index: usize) -> ResultKey {
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
         ResultKey::of("match claim", &self.determinants(index, run))
     }
 
-    /// What identifies the measurement of its cost before its networks are trained.
+    /// The identity of its cost's measurement before its networks are trained.
     pub(super) fn match_cost_step_key(&self, index: usize) -> ResultKey {
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
         ResultKey::of("match cost step", &self.determinants(index, run))
     }
 
-    /// What identifies a shard before its networks are trained.
+    /// A shard's identity before its networks are trained.
     pub(super) fn shard_step_key(&self, index: usize) -> ResultKey {
         let PlannedShard { of, pairs, .. } = &self.plan.shards[index];
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
@@ -53,7 +53,8 @@ impl<'a> Runner<'a> {
         self.experiment.matches.as_ref().map(|measure| json!([measure.options.pairs(), measure.terms.half_width]))
     }
 
-    /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
+    /// The inputs that determine the games of a match. The number of games does not: a longer match continues a shorter
+    /// one.
     pub(super) fn game_determinants(&self, index: usize) -> Value {
         self.determinants(index, |run| json!([self.run_key(&self.plan.runs[run]), self.network_hash(run)]))
     }
@@ -145,7 +146,7 @@ impl<'a> Runner<'a> {
         let key = self.key(step);
         let begun = Instant::now();
         monitor.resumable_begins();
-        let record = self.executor.play(&request, &MonitorAdapter(monitor));
+        let record = self.executor.play(&request, &MatchMonitorAdapter(monitor));
         monitor.resumable_ended();
         let record = record.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
         let Some(record) = record else { return Err(ExperimentError::Interrupted) };
@@ -165,16 +166,17 @@ impl<'a> Runner<'a> {
         self.note_time(stored.recorded);
         self.note_seconds(&key, Stage::Matches, stored.seconds);
         let label = |run: usize| self.plan.runs[run].key.clone();
-        let (key, reference) = (label(run), label(reference).set);
+        let key = label(run);
+        let reference = label(reference).set;
         self.results.matches.push(MatchResult { key, reference, record: stored.record });
         true
     }
 }
 
 /// Reports a match to the experiment's monitor.
-pub(super) struct MonitorAdapter<'a>(pub(super) &'a dyn ExperimentMonitor);
+pub(super) struct MatchMonitorAdapter<'a>(pub(super) &'a dyn ExperimentMonitor);
 
-impl MatchMonitor for MonitorAdapter<'_> {
+impl MatchMonitor for MatchMonitorAdapter<'_> {
     fn games(&self, progress: &MatchProgress) {
         self.0.games(progress);
     }
@@ -184,7 +186,7 @@ impl MatchMonitor for MonitorAdapter<'_> {
     }
 }
 
-/// What the experiment's matches depend on; `None` without matches.
+/// The conditions of the experiment's matches; `None` without matches.
 pub(super) fn match_setup(
     experiment: &Experiment,
     executor: &dyn Executor,
@@ -198,8 +200,8 @@ pub(super) fn match_setup(
     })?;
     if measure.terms.half_width.is_none() && measure.options.pairs() > setup.count {
         let message = format!(
-            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
-             fewer pairs, or make a larger book with `fsbench openings --count`",
+            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask \
+             for fewer pairs, or make a larger book with `fsbench openings --count`",
             measure.options.pairs(),
             setup.count
         );

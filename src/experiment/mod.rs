@@ -5,7 +5,6 @@
 //! store.
 
 mod checks;
-mod claims;
 mod earlier;
 mod equal_speed;
 mod error;
@@ -22,7 +21,6 @@ mod match_shards;
 mod match_steps;
 mod network_links;
 mod plan;
-mod result_keys;
 mod result_store;
 mod runner;
 mod runner_options;
@@ -30,6 +28,8 @@ mod scale;
 mod shared_steps;
 pub mod slurm;
 mod spec;
+mod step_keys;
+mod step_locks;
 mod step_times;
 mod sweep;
 mod toml_file;

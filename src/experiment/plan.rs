@@ -50,7 +50,7 @@ pub enum PlannedStart {
     Run(usize),
 }
 
-/// A match of the experiment: a run's network against that of the reference set, of the same method and seed.
+/// A match of the experiment: a run's network against the reference set's network of the same method and seed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PlannedMatch {
     /// Index into [`Plan::runs`], as `reference`.
@@ -109,7 +109,7 @@ impl PlanStep {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub sets: Vec<PlannedSet>,
-    /// The samples of all runs, those of second methods last.
+    /// The samples of all runs, samples of second methods last.
     pub datasets: Vec<BuildOptions>,
     pub runs: Vec<PlannedRun>,
     pub matches: Vec<PlannedMatch>,
@@ -126,8 +126,12 @@ impl Plan {
     /// When a set cannot be resolved or `[measure]` names a set without runs.
     pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, executor)?;
-        let (datasets, matches, equal_speeds) = (datasets(experiment), Vec::new(), Vec::new());
-        let (runs, shards, steps) = (Vec::new(), Vec::new(), Vec::new());
+        let datasets = datasets(experiment);
+        let matches = Vec::new();
+        let equal_speeds = Vec::new();
+        let runs = Vec::new();
+        let shards = Vec::new();
+        let steps = Vec::new();
         let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, steps };
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
@@ -140,7 +144,8 @@ impl Plan {
                 };
                 let data = samples(row.method).unwrap_or_default();
                 let second_data = row.second.and_then(|second| samples(second.method));
-                let (start, settings) = (plan.start(experiment, row, seed)?, row.settings.clone());
+                let start = plan.start(experiment, row, seed)?;
+                let settings = row.settings.clone();
                 plan.runs.push(PlannedRun { key, set, data, second_data, start, second: row.second, settings });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
@@ -187,15 +192,18 @@ impl Plan {
             PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
             PlanStep::EqualSpeed(index) => {
                 let PlannedEqualSpeed { run, reference, is_search } = self.equal_speeds[index];
-                let (run, reference) = (&self.runs[run].key, &self.runs[reference].key.set);
-                match is_search {
-                    true => format!("the width of {run} at the speed of {reference}"),
-                    false => format!("speed of {run} beside {reference}"),
+                let run = &self.runs[run].key;
+                let reference = &self.runs[reference].key.set;
+                if is_search {
+                    format!("the width of {run} at the speed of {reference}")
+                } else {
+                    format!("speed of {run} beside {reference}")
                 }
             }
             PlanStep::Match(index) => {
                 let PlannedMatch { run, reference, kind } = self.matches[index];
-                let (run, reference) = (&self.runs[run].key, &self.runs[reference].key.set);
+                let run = &self.runs[run].key;
+                let reference = &self.runs[reference].key.set;
                 format!("match of {run} against {reference} at {}", kind.name())
             }
             PlanStep::MatchCost(index) => format!("cost of a node for the {}", self.describe(PlanStep::Match(index))),
@@ -242,7 +250,7 @@ impl Plan {
         self.runs.iter().position(|run| run.key == *key)
     }
 
-    /// What the run of a row with a seed begins with. The rows before it are in the plan already.
+    /// The start of a row's run with a seed. The rows before it are in the plan already.
     fn start(
         &self,
         experiment: &Experiment,
@@ -328,7 +336,8 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
         if sets.iter().any(|set| set.label == row.label) {
             continue;
         }
-        let (label, written) = (row.label.clone(), row.set.get_ref().clone());
+        let label = row.label.clone();
+        let written = row.set.get_ref().clone();
         let known = sets.iter().find(|set| set.written == written);
         let (request, resolved) = match known {
             Some(known) => (known.request.clone(), known.resolved.clone()),
@@ -348,7 +357,7 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
 }
 
 impl PlannedRun {
-    /// The trainer's configuration of this run, with the data of its method and of a second one. What the run begins with
+    /// The trainer's configuration of this run, with the data of its method and of a second one. The start of the run
     /// is left to the caller.
     pub(super) fn config(&self, set: &PlannedSet, data: PathBuf, second_data: PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
@@ -364,7 +373,7 @@ impl PlannedRun {
     }
 }
 
-/// The samples of all rows, in the order of the rows; those of second methods last.
+/// The samples of all rows, in the order of the rows; samples of second methods last.
 fn datasets(experiment: &Experiment) -> Vec<BuildOptions> {
     let mut datasets = Vec::new();
     let firsts = experiment.rows.iter().map(|row| (row, row.method));
@@ -378,7 +387,7 @@ fn datasets(experiment: &Experiment) -> Vec<BuildOptions> {
     datasets
 }
 
-/// The settings that a row overrides, its samples, its second method and what it begins with, as results record them.
+/// The settings that a row overrides, its samples, its second method and its start, as results record them.
 fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
     let written = serde_json::to_value(row.overrides.as_ref()).ok()?;
     let mut overrides = written.as_object().cloned().unwrap_or_default();

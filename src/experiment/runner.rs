@@ -1,5 +1,5 @@
-//! Runs an experiment's steps in order, skips those whose results are stored, and keeps the results folder up to date.
-//! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
+//! Runs an experiment's steps in order, skips steps whose results are stored, and keeps the results folder up to date.
+//! `step_keys.rs` says on what a result depends, `finished_results.rs` collects finished results.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::ExperimentError;
-use super::claims::HeldClaim;
 use super::earlier::{Earlier, absolute};
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
@@ -19,8 +18,9 @@ use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
 use super::result_store::{ResultKey, ResultStore};
-use super::runner_options::{ExperimentMonitor, FinishedWhen, Purpose, RunnerOptions, Share, Stage};
+use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
+use super::step_locks::HeldClaim;
 use super::step_times::StepTimes;
 use super::work_lock::{lock, lock_shared};
 use crate::pipeline::WeightedInput;
@@ -49,12 +49,12 @@ fn check_trainers(
 }
 
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
-type Pass<'p> = dyn FnMut(&Experiment, Purpose) -> Result<Option<Results>, ExperimentError> + 'p;
+type PlanPass<'p> = dyn FnMut(&Experiment, PassPurpose) -> Result<Option<Results>, ExperimentError> + 'p;
 
 /// A running experiment.
 pub struct Runner<'a> {
     pub(super) experiment: &'a Experiment,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: PassPurpose,
     pub(super) executor: &'a mut dyn Executor,
     pub(super) options: &'a RunnerOptions,
     pub(super) store: ResultStore,
@@ -93,11 +93,11 @@ impl<'a> Runner<'a> {
         results.ok_or(ExperimentError::Interrupted)
     }
 
-    /// Does the steps that no other process does at the moment, and returns all records if all steps are done. `earlier` is
-    /// what the calls before have done; a step that failed is not done again.
+    /// Does the steps that no other process does at the moment, and returns all records if all steps are done.
+    /// `earlier` has the steps that the calls before have done; a step that failed is not done again.
     ///
     /// # Errors
-    /// As [`Runner::run`], once nothing is left that another process may do.
+    /// As [`Runner::run`], once no step is left that another process may do.
     pub fn run_free(
         experiment: &Experiment,
         executor: &mut dyn Executor,
@@ -123,9 +123,10 @@ impl<'a> Runner<'a> {
         let options = RunnerOptions { share: Share::One(key.to_owned()), ..options.clone() };
         let mut earlier = Earlier::default();
         Runner::run_share(experiment, executor, &options, monitor, &mut earlier)?;
-        match earlier.found {
-            true => Ok(()),
-            false => Err(ExperimentError::NoSuchStep { key: key.to_owned(), experiment: experiment.name.clone() }),
+        if earlier.found {
+            Ok(())
+        } else {
+            Err(ExperimentError::NoSuchStep { key: key.to_owned(), experiment: experiment.name.clone() })
         }
     }
 
@@ -149,22 +150,23 @@ impl<'a> Runner<'a> {
         Ok(results)
     }
 
-    /// Runs `pass` over an experiment's rows, then over those at equal speed, which the results before determine. Stops
-    /// after a pass that returns `None`: it is not complete. Returns the last results.
-    pub(super) fn passes(experiment: &Experiment, pass: &mut Pass<'_>) -> Result<Option<Results>, ExperimentError> {
-        let Some(results) = pass(experiment, Purpose::Results)? else { return Ok(None) };
+    /// Runs `pass` over an experiment's rows, then over the rows at equal speed, which the results before determine.
+    /// Stops after a pass that returns `None`: it is not complete. Returns the last results.
+    pub(super) fn passes(experiment: &Experiment, pass: &mut PlanPass<'_>) -> Result<Option<Results>, ExperimentError> {
+        let Some(results) = pass(experiment, PassPurpose::Results)? else { return Ok(None) };
         let found_widths = &results.equal_speed;
         let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };
-        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
-        let Some(trained) = pass(&found.equal_speed_trial(), Purpose::Trial)? else { return Ok(None) };
+        // A trained network is not as fast as the network that its width was found with, so the first seed's networks
+        // are timed.
+        let Some(trained) = pass(&found.equal_speed_trial(), PassPurpose::Trial)? else { return Ok(None) };
         let at_equal_speed = experiment.at_equal_speed(found_widths, &trained.equal_speed);
-        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
+        pass(&at_equal_speed.unwrap_or(found), PassPurpose::Results)
     }
 
     /// Does all steps of the experiment's rows.
     fn pass(
         experiment: &Experiment,
-        purpose: Purpose,
+        purpose: PassPurpose,
         executor: &mut dyn Executor,
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
@@ -186,7 +188,7 @@ impl<'a> Runner<'a> {
     /// The plan, the data, and the lock of the work folder.
     pub(super) fn prepared(
         experiment: &'a Experiment,
-        purpose: Purpose,
+        purpose: PassPurpose,
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
     ) -> Result<(Runner<'a>, File), ExperimentError> {
@@ -206,7 +208,9 @@ impl<'a> Runner<'a> {
         }?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
-        let (data, seconds, newest) = (Vec::new(), BTreeMap::new(), None);
+        let data = Vec::new();
+        let seconds = BTreeMap::new();
+        let newest = None;
         let mut runner = Runner {
             experiment,
             purpose,
@@ -334,7 +338,8 @@ impl<'a> Runner<'a> {
                 self.keep("updates", &key, seconds(), record)?;
             }
             PlanStep::Validation(run) => {
-                let (config, folder) = (self.config(run), self.run_folder(run));
+                let config = self.config(run);
+                let folder = self.run_folder(run);
                 let request = TrainRequest { config: &config, folder };
                 let record = self.executor.validation(&request).map_err(failed)?;
                 // The losses come first: a record without them is not finished.
@@ -391,7 +396,8 @@ impl<'a> Runner<'a> {
 
     fn train(&mut self, run: usize, monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
         let step = PlanStep::Train(run);
-        let (config, folder) = (self.config(run), self.run_folder(run));
+        let config = self.config(run);
+        let folder = self.run_folder(run);
         let name = self.plan.describe(step);
         if let (Some(PlannedStart::Run(other)), None) = (&self.plan.runs[run].start, &config.start) {
             let other = self.plan.describe(PlanStep::Train(*other));
@@ -399,8 +405,9 @@ impl<'a> Runner<'a> {
             return Err(ExperimentError::Step { step: name, source });
         }
         monitor.resumable_begins();
-        let (epochs, claim) = (config.settings.epochs, self.claim.clone());
-        let mut adapter = MonitorAdapter { monitor: &mut *monitor, epochs, claim };
+        let epochs = config.settings.epochs;
+        let claim = self.claim.clone();
+        let mut adapter = TrainingMonitorAdapter { monitor: &mut *monitor, epochs, claim };
         let outcome = self.executor.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut adapter);
         monitor.resumable_ended();
         let outcome = outcome.map_err(|source| ExperimentError::Step { step: name.clone(), source })?;
@@ -421,7 +428,7 @@ impl<'a> Runner<'a> {
         when: FinishedWhen,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<(), ExperimentError> {
-        if self.purpose == Purpose::Results {
+        if self.purpose == PassPurpose::Results {
             monitor.trained(&self.trained_run(run)?, when);
         }
         Ok(())
@@ -429,15 +436,16 @@ impl<'a> Runner<'a> {
 
     /// A finished run, with a link to its network in the results folder.
     fn trained_run(&self, run: usize) -> Result<TrainedRun, ExperimentError> {
-        let (key, folder) = (self.plan.runs[run].key.clone(), absolute(&self.run_folder(run)));
+        let key = self.plan.runs[run].key.clone();
+        let folder = absolute(&self.run_folder(run));
         let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         let network = folder.join(outcome.network);
         let link = network_links::link(&self.options.out, &key, &network);
         Ok(TrainedRun { key, folder, network, link })
     }
 
-    /// Notes in the work folder which runs this experiment uses. Those of passes to come are not known yet: until the last
-    /// pass is done, the note keeps the runs that it had.
+    /// Notes in the work folder which runs this experiment uses. Runs of passes to come are not known yet: until the
+    /// last pass is done, the note keeps the runs that it had.
     fn note_used_runs(&self, earlier: &mut Earlier) -> Result<(), ExperimentError> {
         let name = |run| self.run_folder(run).file_name().unwrap_or_default().to_string_lossy().into_owned();
         earlier.runs.extend((0..self.plan.runs.len()).map(name));
@@ -458,13 +466,13 @@ impl<'a> Runner<'a> {
 }
 
 /// Reports a training to the experiment's monitor.
-struct MonitorAdapter<'a> {
+struct TrainingMonitorAdapter<'a> {
     monitor: &'a mut dyn ExperimentMonitor,
     epochs: u32,
     claim: Option<HeldClaim>,
 }
 
-impl TrainingMonitor for MonitorAdapter<'_> {
+impl TrainingMonitor for TrainingMonitorAdapter<'_> {
     fn epoch(&mut self, metrics: &EpochMetrics) {
         self.monitor.epoch(metrics, self.epochs);
     }

@@ -22,8 +22,8 @@ pub struct RunnerOptions {
     /// Delete the experiment's finished results first.
     pub fresh: bool,
     pub share: Share,
-    /// The kind of machine on which times are measured. Keys of timed results hold it in the place of this machine's CPU,
-    /// so that every machine knows them.
+    /// The kind of machine on which times are measured. Keys of timed results hold it in the place of this machine's
+    /// CPU, so that every machine knows them.
     pub timed_on: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub enum Share {
     /// All, alone in the work folder.
     #[default]
     All,
-    /// Those that no other process of the work folder does, until all are done.
+    /// The steps that no other process of the work folder does, until all are done.
     Free,
     /// As `Free`, but without waiting for other processes.
     Unclaimed,
@@ -80,9 +80,9 @@ pub trait ExperimentMonitor: Sync {
     fn stop_requested(&self) -> bool;
 }
 
-/// What a pass over an experiment's steps is for.
+/// The purpose of a pass over an experiment's steps.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum PassPurpose {
     /// Its results are the experiment's.
     Results,
     /// Its results decide on the rows of another pass, and are not shown.

@@ -4,22 +4,22 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::checks::Problem;
+use super::checks::Mistake;
 
 /// The scale of a file with scales when none is asked for.
 pub const DEFAULT_SCALE: &str = "cpu";
 
-/// Replaces settings by those of a scale, table by table and key by key, and takes the scales out. Returns the scale's
-/// name; `None` if the file has no scales.
-pub(super) fn apply_scale(root: &mut DeTable<'_>, chosen: Option<&str>) -> Result<Option<String>, Problem> {
+/// Replaces settings by a scale's settings, table by table and key by key, and takes the scales out. Returns the
+/// scale's name; `None` if the file has no scales.
+pub(super) fn apply_scale(root: &mut DeTable<'_>, chosen: Option<&str>) -> Result<Option<String>, Mistake> {
     let Some(scales) = root.remove("scale") else {
         return match chosen {
-            Some(chosen) => Err(Problem { byte: 0, message: format!("no table [scale.{chosen}] in this file") }),
+            Some(chosen) => Err(Mistake { byte: 0, message: format!("no table [scale.{chosen}] in this file") }),
             None => Ok(None),
         };
     };
     let start = scales.span().start;
-    let at_start = |message: String| Problem { byte: start, message };
+    let at_start = |message: String| Mistake { byte: start, message };
     let DeValue::Table(mut scales) = scales.into_inner() else {
         return Err(at_start("scale must consist of tables, as in [scale.cpu]".into()));
     };
@@ -29,7 +29,7 @@ pub(super) fn apply_scale(root: &mut DeTable<'_>, chosen: Option<&str>) -> Resul
         return Err(at_start(format!("no scale `{name}`; choose one by --scale: {}", names.join(", "))));
     };
     let scale_start = scale.span().start;
-    let problem = |message: String| Problem { byte: scale_start, message };
+    let problem = |message: String| Mistake { byte: scale_start, message };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.chars().all(is_name) {
         return Err(problem(format!("the scale's name `{name}` must consist of letters, digits, '-' and '_'")));
@@ -50,7 +50,8 @@ pub(super) fn apply_scale(root: &mut DeTable<'_>, chosen: Option<&str>) -> Resul
 /// Replaces the settings that `by` has; tables key by key.
 fn replace<'t>(table: &mut DeTable<'t>, by: DeTable<'t>) {
     for (key, value) in by {
-        let (span, value) = (value.span(), value.into_inner());
+        let span = value.span();
+        let value = value.into_inner();
         match (table.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value) {
             (Some(DeValue::Table(inner)), DeValue::Table(by)) => replace(inner, by),
             (_, value) => {

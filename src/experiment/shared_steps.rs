@@ -1,4 +1,4 @@
-//! Steps that several processes share: a process does the one that it is asked for, or those that are free.
+//! Steps that several processes share: a process does the step that it is asked for, or the free steps.
 
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::ExperimentError;
-use super::claims::{Claim, Claims};
 use super::earlier::Earlier;
 use super::executor::DataRequest;
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
+use super::step_locks::{Claim, Claims};
 use crate::output::folder_lock::hostname;
 
 /// Between two looks at steps that others do.
@@ -85,8 +85,8 @@ impl Runner<'_> {
         Ok(pending.is_empty())
     }
 
-    /// Does the free steps until all are done; or, unless the options say to wait, until other processes do those that are
-    /// left. Returns whether all are done.
+    /// Does the free steps until all are done; or, unless the options say to wait, until other processes do those that
+    /// are left. Returns whether all are done.
     fn do_free(
         &mut self,
         pending: Vec<PlanStep>,
@@ -131,7 +131,7 @@ impl Runner<'_> {
                 None => break,
             }
         }
-        // Not those of other passes, nor what failed here and another process has done since.
+        // Not the steps of other passes, nor steps that failed here and another process has done since.
         let keys: HashSet<ResultKey> = left.iter().map(|step| self.step_key(*step)).collect();
         let failed: Vec<_> = earlier.failed.extract_if(.., |(key, _)| keys.contains(key)).collect();
         let blocked = left.len() - failed.len();
@@ -144,7 +144,7 @@ impl Runner<'_> {
     }
 
     /// Does a step, or loads what another process has done. False if another process does it now, or it cannot be done
-    /// beside what runs on this machine.
+    /// beside the steps that run on this machine.
     fn try_step(
         &mut self,
         step: PlanStep,
@@ -179,8 +179,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The key of the claim on a step. A longer match continues the journal of a shorter one, so that one process at a time
-    /// plays either.
+    /// The key of the claim on a step. A longer match continues the journal of a shorter one, so that one process at a
+    /// time plays either.
     fn claim_key(&self, step: PlanStep) -> ResultKey {
         match step {
             PlanStep::Match(index) => self.match_claim_key(index),
@@ -200,8 +200,8 @@ impl Runner<'_> {
         Ok(loaded)
     }
 
-    /// This machine, shared with the steps of other processes or, where times are measured, for this one alone; `None` if
-    /// it cannot be had now.
+    /// This machine, shared with the steps of other processes or, where times are measured, for this one alone; `None`
+    /// if it cannot be had now.
     fn machine_for(&self, step: PlanStep) -> Result<Option<File>, ExperimentError> {
         let path = self.options.work.join("claims").join(format!("machine {}", hostname()));
         let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };

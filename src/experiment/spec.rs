@@ -94,7 +94,7 @@ pub struct ComparisonRow {
     /// The set as written: a name, a path or an expression.
     pub set: Spanned<String>,
     pub method: Method,
-    /// What the row's runs begin with; `None` = random weights.
+    /// The start of the row's runs; `None` = random weights.
     pub start: Option<RowStart>,
     /// A second method, learned in the same steps.
     pub second: Option<RowSecond>,
@@ -149,8 +149,8 @@ pub struct Dataset {
     pub pqr: DatasetKeys,
 }
 
-/// The keys of `[dataset.eval]` or `[dataset.pqr]`, or of `dataset` in `[[runs]]`: options of a build, of which a missing
-/// one has the method's default; in `[[runs]]`, the value of the method's table.
+/// The keys of `[dataset.eval]` or `[dataset.pqr]`, or of `dataset` in `[[runs]]`: options of a build, of which a
+/// missing one has the method's default; in `[[runs]]`, the value of the method's table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DatasetKeys(Map<String, Value>);
@@ -336,7 +336,7 @@ impl Experiment {
         let input = |written: &Spanned<String>| {
             let (path, weight) = match self.existing(written) {
                 Ok(path) => (path, 1.0),
-                // What is no file's name may end in a weight.
+                // A name that is no file's may end in a weight.
                 Err(_) => {
                     let at = self.location_of(written);
                     let split = split_weight(written.get_ref());
@@ -376,8 +376,8 @@ impl Experiment {
         }
     }
 
-    /// The path of the book of `[match]`, found as the files of [`Experiment::inputs`]; `None` for the openings that come
-    /// with fsbench.
+    /// The path of the book of `[match]`, found as the files of [`Experiment::inputs`]; `None` for the openings that
+    /// come with fsbench.
     ///
     /// # Errors
     /// When the book exists in neither folder.
@@ -392,9 +392,10 @@ impl Experiment {
     /// # Errors
     /// When an expression names a file beside the experiment and has a mistake.
     pub fn set_request(&self, written: &str) -> Result<String, FeatureError> {
-        let file = match written.ends_with(".toml") {
-            true => Some(PathBuf::from(written)),
-            false => is_name(written).then(|| PathBuf::from(format!("{written}.toml"))),
+        let file = if written.ends_with(".toml") {
+            Some(PathBuf::from(written))
+        } else {
+            is_name(written).then(|| PathBuf::from(format!("{written}.toml")))
         };
         let Some(file) = file else {
             return Ok(expression_with_files(written, self.folder())?.unwrap_or_else(|| written.to_owned()));

@@ -1,4 +1,4 @@
-//! How long the steps done so far took, and what the others will take.
+//! How long the steps done so far took, and how long the others will take.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -103,7 +103,7 @@ impl SweepPoint {
         }
     }
 
-    /// Adds the point's settings to those of a row.
+    /// Adds the point's settings to a row's.
     pub(super) fn overrides(
         &self,
         row: Option<&Map<String, Value>>,

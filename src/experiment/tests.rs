@@ -148,7 +148,8 @@ impl ExperimentFolder {
 
 #[test]
 fn every_step_is_done_once_and_a_rerun_changes_no_byte() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let results = folder.run(TEXT, &mut executor).expect("done");
     assert_eq!((executor.calls.len(), executor.calls.values().sum::<u32>() as usize), (STEPS, STEPS));
     assert_eq!((results.runs.len(), results.updates.len(), results.activity.len()), (6, 2, 6));
@@ -166,8 +167,8 @@ fn every_step_is_done_once_and_a_rerun_changes_no_byte() {
 #[test]
 fn after_a_kill_the_rest_is_done_once() {
     for calls in 0..STEPS as u32 {
-        let (folder, mut executor) =
-            (ExperimentFolder::new(), FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() });
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() };
         let error = folder.run(TEXT, &mut executor).expect_err("killed");
         assert!(error.to_string().contains("killed"), "{error}");
         Results::load(&folder.options().out).expect("finished results can be read");
@@ -180,7 +181,8 @@ fn after_a_kill_the_rest_is_done_once() {
 
 #[test]
 fn an_interrupted_experiment_is_resumed() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let experiment = folder.experiment(TEXT).expect("an experiment");
     let mut monitor = RecordingMonitor { stop_after: Some(2), ..RecordingMonitor::default() };
     let stopped = Runner::run(&experiment, &mut executor, &folder.options(), &mut monitor).expect_err("stopped");
@@ -192,10 +194,11 @@ fn an_interrupted_experiment_is_resumed() {
     assert_eq!(monitor.skipped, 7);
 }
 
-/// A network whose losses by game are lost, or those of another, is validated again, without a training.
+/// A network whose losses by game are lost, or another network's, is validated again, without a training.
 #[test]
 fn lost_validations_are_repeated_without_training() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let results = folder.run(TEXT, &mut executor).expect("done");
     let runs = std::fs::read_dir(folder.options().work).expect("runs").map(|entry| entry.expect("listed").path());
     let mut losses: Vec<PathBuf> =
@@ -208,7 +211,8 @@ fn lost_validations_are_repeated_without_training() {
     let again = folder.run(TEXT, &mut executor).expect("done");
     assert_eq!(again.validation, results.validation);
     let count = |kind: &str| executor.calls.iter().filter(|(name, _)| name.starts_with(kind)).map(|(_, n)| n).sum();
-    let (trainings, validations): (u32, u32) = (count("train"), count("validation"));
+    let trainings: u32 = count("train");
+    let validations: u32 = count("validation");
     assert_eq!((trainings, validations), (6, 8));
     assert_eq!(Results::load(&folder.options().out).expect("saved").validation, results.validation);
 }
@@ -218,7 +222,8 @@ fn a_change_redoes_only_the_steps_it_affects() {
     let trainings = |executor: &FakeExecutor| {
         executor.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, n)| n).sum()
     };
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     folder.run(TEXT, &mut executor).expect("done");
     let check = |executor: &mut FakeExecutor, text: &str, expected: u32, why: &str| {
         folder.run(text, executor).expect("done");
@@ -247,7 +252,8 @@ fn a_change_redoes_only_the_steps_it_affects() {
 
 #[test]
 fn only_keeps_the_results_of_other_sets() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let experiment = folder.experiment(TEXT).expect("an experiment");
     let only = |set: &str| RunnerOptions { only: Some(set.into()), ..folder.options() };
     let run = |executor: &mut FakeExecutor, set: &str| {
@@ -257,7 +263,7 @@ fn only_keeps_the_results_of_other_sets() {
     assert!(first.runs.iter().all(|run| run.key.set == "compact") && first.runs.len() == 2);
     let both = run(&mut executor, "piece").expect("done");
     assert_eq!(both.runs.len(), 6);
-    // Repeated steps are those of the set.
+    // Repeated steps are the set's.
     let trained = |executor: &FakeExecutor| -> u32 {
         executor.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, count)| count).sum()
     };
@@ -347,7 +353,8 @@ fn settings_reach_the_configuration() {
         run.config(&plan.sets[run.set], "data.fsd".into(), PathBuf::new())
     };
     let data = config(Method::Pqr).data;
-    let (eval, pqr) = (config(Method::Eval).settings, config(Method::Pqr).settings);
+    let eval = config(Method::Eval).settings;
+    let pqr = config(Method::Pqr).settings;
     let design = ShapeOptions {
         activation: Activation::Pairwise,
         hidden_activation: Activation::Dual,
@@ -392,7 +399,7 @@ fn configurations_are_hashed_in_their_first_order() {
         r#""score_scale":410.0,"output_scale":361.0,"lambda":1.0,"form":"power","epsilon":10.0},"#,
         r#""pqr_loss":{"kappa":1.0,"output_scale":361.0},"threads":3,"device":"auto"}"#,
     );
-    assert_eq!(super::result_keys::in_hashed_order(&config).to_string(), expected);
+    assert_eq!(super::step_keys::in_hashed_order(&config).to_string(), expected);
 }
 
 /// The experiments of the repository that run in minutes are valid.

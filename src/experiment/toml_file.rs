@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::ExperimentError;
 use super::checks::{
-    Problem, check_data, check_dataset, check_games, check_name, check_published, check_seeds, check_sets, labels,
+    Mistake, check_data, check_dataset, check_games, check_name, check_published, check_seeds, check_sets, labels,
 };
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
@@ -37,8 +37,8 @@ pub(super) struct TomlFile {
     #[serde(default)]
     about: String,
     /// File of games or samples, relative to the experiment's folder, the current one or $FSBENCH_DATA; several in a
-    /// list, each with a weight if it is not 1: ["a.binpack", "b.binpack@0.5"] takes half of b's games; measures read the
-    /// first
+    /// list, each with a weight if it is not 1: ["a.binpack", "b.binpack@0.5"] takes half of b's games; measures read
+    /// the first
     // One file stands here as a list of one.
     data: Vec<String>,
     /// Unit of the scores, for data that do not name it: "cp" or "internal:PAWN" [default: "internal:208" for binpacks,
@@ -81,8 +81,8 @@ pub(super) struct TomlFile {
     /// Results to compare with
     #[serde(default)]
     published: Option<Published>,
-    /// Tables [scale.NAME] of keys as in the whole file, which replace the file's own for `--scale NAME`; results go to the
-    /// folder of the experiment's name with -NAME
+    /// Tables [scale.NAME] of keys as in the whole file, which replace the file's own for `--scale NAME`; results go to
+    /// the folder of the experiment's name with -NAME
     #[serde(default)]
     #[expect(dead_code, reason = "a scale is applied before the file is read")]
     scale: Option<Map<String, Value>>,
@@ -148,36 +148,36 @@ struct MeasureTables {
 }
 
 /// The file's text, and where its keys stand in it.
-struct Source<'a> {
+struct FileText<'a> {
     file: &'a Path,
     text: &'a str,
 }
 
-impl Source<'_> {
-    fn error(&self, Problem { byte, message }: Problem) -> ExperimentError {
+impl FileText<'_> {
+    fn error(&self, Mistake { byte, message }: Mistake) -> ExperimentError {
         ExperimentError::Spec { at: Location::of_byte(self.file, self.text, byte), message }
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> ExperimentError {
         let byte = error.span().map_or(0, |span| span.start);
-        self.error(Problem { byte, message: error.message().trim().replace('\n', ", ") })
+        self.error(Mistake { byte, message: error.message().trim().replace('\n', ", ") })
     }
 }
 
 /// A setting that is wrong, in the table that stands at `path`.
-fn wrong(document: &Document, path: &str, error: SettingError) -> Problem {
+fn wrong(document: &Document, path: &str, error: SettingError) -> Mistake {
     let key = match (path, error.key.as_str()) {
         (path, "") => path.to_owned(),
         ("", key) => key.to_owned(),
         (path, key) => format!("{path}.{key}"),
     };
     let byte = if error.key.is_empty() { document.byte_of_value(&key) } else { document.byte_of_key(&key) };
-    Problem { byte, message: error.message }
+    Mistake { byte, message: error.message }
 }
 
-fn unreadable(document: &Document, error: ReadError) -> Problem {
+fn unreadable(document: &Document, error: ReadError) -> Mistake {
     let byte = if error.is_key { document.byte_of_key(&error.path) } else { document.byte_of_value(&error.path) };
-    Problem { byte, message: error.message }
+    Mistake { byte, message: error.message }
 }
 
 /// A value with its place in the file.
@@ -203,7 +203,7 @@ impl Experiment {
     /// # Errors
     /// When the text is not an experiment or has no such scale; the error names the position.
     pub fn parse(file: &Path, text: String, scale: Option<&str>) -> Result<Experiment, ExperimentError> {
-        let source = Source { file, text: &text };
+        let source = FileText { file, text: &text };
         let mut root = DeTable::parse(&text).map_err(|error| source.toml_error(&error))?;
         let scale = apply_scale(root.get_mut(), scale).map_err(|problem| source.error(problem))?;
         list_data(root.get_mut());
@@ -218,14 +218,14 @@ impl Experiment {
 }
 
 /// The checked settings, without the file's path and text.
-fn checked(document: &Document) -> Result<Experiment, Problem> {
+fn checked(document: &Document) -> Result<Experiment, Mistake> {
     let parsed: TomlFile = read(document.root(), "").map_err(|error| unreadable(document, error))?;
     let in_file = |error| wrong(document, "", error);
     let from_unit = match &parsed.from_unit {
         None => None,
         Some(unit) => Some(unit.parse::<ScoreUnit>().map_err(|message| {
             let byte = document.byte_of_value("from_unit");
-            Problem { byte, message: format!("from_unit: {message}") }
+            Mistake { byte, message: format!("from_unit: {message}") }
         })?),
     };
     check_name(&parsed.name).map_err(in_file)?;
@@ -247,7 +247,7 @@ fn checked(document: &Document) -> Result<Experiment, Problem> {
         let read = EqualSpeedMeasure::read(table).map_err(|error| unreadable(document, error))?;
         if let Some(start) = rows.iter().find_map(|row| Some(row.start.as_ref()?.written())) {
             let message = "[equal_speed] and start cannot stand together: a network's neurons have one width";
-            return Err(Problem { byte: start.span().start, message: message.into() });
+            return Err(Mistake { byte: start.span().start, message: message.into() });
         }
         check_equal_speed(&read, &rows, parsed.sweep.is_some())
             .map_err(|error| wrong(document, "equal_speed", error))?;
@@ -288,7 +288,7 @@ fn read_measures(
     tables: &MeasureTables,
     rows: &[ComparisonRow],
     seeds: &[Seed],
-) -> Result<Measures, Problem> {
+) -> Result<Measures, Mistake> {
     let mut measures = Measures::default();
     if let Some(table) = &tables.updates {
         let path = "measure.updates";
@@ -321,7 +321,7 @@ fn read_measures(
 }
 
 /// Refuses more trainings than anyone means.
-fn check_size(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<(), Problem> {
+fn check_size(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<(), Mistake> {
     let mut trainings = sweep.size();
     let sets: usize = file.runs.iter().map(|table| table.sets.len()).sum();
     for factor in [file.seeds.len(), sets.max(1)] {
@@ -339,10 +339,10 @@ fn check_size(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<(),
 
 /// Checks the shared settings and expands the `[[runs]]` tables into rows: at each point of the sweep, all tables in
 /// order.
-fn expand_rows(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<Vec<ComparisonRow>, Problem> {
+fn expand_rows(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<Vec<ComparisonRow>, Mistake> {
     let of_method = |message: String| {
         let key = if sweep.has_method() { "sweep.method" } else { "runs" };
-        Problem { byte: document.byte_of_key(key), message }
+        Mistake { byte: document.byte_of_key(key), message }
     };
     let mut rows: Vec<ComparisonRow> = Vec::new();
     let points = sweep.points();
@@ -389,13 +389,13 @@ struct RowContext<'a> {
 
 impl RowContext<'_> {
     /// A mistake in a key of the table.
-    fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
+    fn problem(&self, key: &str, message: impl Into<String>) -> Mistake {
         let byte = self.document.byte_of_value(&format!("{}.{key}", self.path));
-        Problem { byte, message: message.into() }
+        Mistake { byte, message: message.into() }
     }
 
     /// A mistake in a training setting, where it is written: in the row, the sweep or the shared table.
-    fn setting_problem(&self, error: SettingError) -> Problem {
+    fn setting_problem(&self, error: SettingError) -> Mistake {
         let tables = [format!("{}.train", self.path), "sweep".to_owned(), "train".to_owned()];
         for table in &tables {
             if self.document.contains(&format!("{table}.{}", error.key)) {
@@ -442,7 +442,7 @@ impl RunsTable {
         method: Method,
         context: &RowContext<'_>,
         rows: &mut Vec<ComparisonRow>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Mistake> {
         let overrides = point.overrides(self.train.as_ref()).map_err(|error| context.setting_problem(error))?;
         let second = self.checked_second(method, context)?;
         let in_dataset = |error| wrong(context.document, &format!("{}.dataset", context.path), error);
@@ -462,21 +462,23 @@ impl RunsTable {
             let label = if group.is_empty() { name.clone() } else { format!("{name}, {group}") };
             self.check_label(&label, &set, method, context, rows)?;
             let start = self.start(&set, &group, context, rows)?;
-            let (settings, overrides, group) = (settings.clone(), overrides.clone(), group.clone());
+            let settings = settings.clone();
+            let overrides = overrides.clone();
+            let group = group.clone();
             let dataset = self.dataset.clone();
             rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, dataset, overrides });
         }
         Ok(())
     }
 
-    /// What the runs of `set`'s row in `group` begin with; `rows` are the rows before it.
+    /// The start of the runs of `set`'s row in `group`; `rows` are the rows before it.
     fn start(
         &self,
         set: &Spanned<String>,
         group: &str,
         context: &RowContext<'_>,
         rows: &[ComparisonRow],
-    ) -> Result<Option<RowStart>, Problem> {
+    ) -> Result<Option<RowStart>, Mistake> {
         let written = |key: &str, text: String| spanned(context.document, &format!("{}.{key}", context.path), text);
         let Some(start_row) = &self.start_row else {
             return Ok(self.start.as_ref().map(|start| RowStart::Network(written("start", start.clone()))));
@@ -502,7 +504,7 @@ impl RunsTable {
     }
 
     /// The second method, which must be another than the first.
-    fn checked_second(&self, method: Method, context: &RowContext<'_>) -> Result<Option<RowSecond>, Problem> {
+    fn checked_second(&self, method: Method, context: &RowContext<'_>) -> Result<Option<RowSecond>, Mistake> {
         let Some(second) = self.second else { return Ok(None) };
         if second.method == method {
             let message = format!("the second method must be another than {}", method.name());
@@ -516,7 +518,7 @@ impl RunsTable {
     }
 
     /// The label of the row of `set`.
-    fn label(&self, set: &Spanned<String>, context: &RowContext<'_>) -> Result<String, Problem> {
+    fn label(&self, set: &Spanned<String>, context: &RowContext<'_>) -> Result<String, Mistake> {
         let Some(label) = &self.label else { return Ok(set.get_ref().clone()) };
         let written = label.trim();
         if written.is_empty() || written.contains(char::is_control) {
@@ -538,10 +540,10 @@ impl RunsTable {
         method: Method,
         context: &RowContext<'_>,
         rows: &[ComparisonRow],
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Mistake> {
         let problem = |message: String| match self.label {
             Some(_) => Err(context.problem("label", message)),
-            None => Err(Problem { byte: set.span().start, message }),
+            None => Err(Mistake { byte: set.span().start, message }),
         };
         for row in rows.iter().filter(|row| row.label == label) {
             if row.method == method {
@@ -554,7 +556,8 @@ impl RunsTable {
                 });
             }
             if row.set.get_ref() != set.get_ref() {
-                let (first, second) = (row.set.get_ref(), set.get_ref());
+                let first = row.set.get_ref();
+                let second = set.get_ref();
                 return problem(format!("the label '{label}' belongs to two sets, '{first}' and '{second}'"));
             }
         }

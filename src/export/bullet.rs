@@ -32,12 +32,12 @@ pub fn source(set: &FeatureSet) -> Result<String, ExportError> {
         let orientation = block.spec().orientation;
         orientation.black == BlackOrientation::Rotate && orientation.mirror == Mirror::None
     });
-    let note = match rotates {
-        true => {
-            "\n//! They do not say which colour that is. The definition rotates Black's board, so where Black is to move, these\n\
+    let note = if rotates {
+        "\n//! They do not say which colour that is. The definition rotates Black's board, so where Black is to move, \
+             these\n\
              //! indices are those of the position with the files exchanged."
-        }
-        false => "",
+    } else {
+        ""
     };
     Ok(TEMPLATE.replace("NAME)", &format!("{})", set.name())).replace("NOTE\n", &format!("{note}\n")))
 }

@@ -1,4 +1,5 @@
-//! `golden.jsonl`: what an engine must reproduce, a line a position: half random play, half games of the sample data.
+//! `golden.jsonl`: the values that an engine must reproduce, a line per position: half random play, half games of the
+//! sample data.
 
 use serde::Serialize;
 use shakmaty::Position;
@@ -28,12 +29,12 @@ pub struct GoldenEval {
 pub type GoldenEvaluator<'a> = dyn Fn(&Chess) -> GoldenEval + 'a;
 
 /// A game as a start and moves.
-pub struct Line {
+pub struct GoldenGame {
     start: Chess,
     moves: Vec<Move>,
 }
 
-impl Line {
+impl GoldenGame {
     /// Every position, the start and the end included.
     pub fn positions(&self) -> impl Iterator<Item = Chess> + '_ {
         let mut position = self.start.clone();
@@ -54,7 +55,7 @@ struct GoldenLine {
     eval_internal: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_cp: Option<i32>,
-    /// The move played in the position, and what it changes.
+    /// The move played in the position, and its changes.
     #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
     mv: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,12 +66,12 @@ struct GoldenLine {
 
 #[derive(Serialize)]
 struct GoldenDelta {
-    white: PerspectiveDelta,
-    black: PerspectiveDelta,
+    white: GoldenSide,
+    black: GoldenSide,
 }
 
 #[derive(Serialize)]
-struct PerspectiveDelta {
+struct GoldenSide {
     added: Vec<u32>,
     removed: Vec<u32>,
     refresh: bool,
@@ -90,7 +91,7 @@ pub fn lines(set: &FeatureSet, evaluator: Option<&GoldenEvaluator<'_>>) -> Resul
     Ok(out)
 }
 
-fn write_line(set: &FeatureSet, evaluator: Option<&GoldenEvaluator<'_>>, line: &Line, out: &mut String) {
+fn write_line(set: &FeatureSet, evaluator: Option<&GoldenEvaluator<'_>>, line: &GoldenGame, out: &mut String) {
     let mut moves = line.moves.iter();
     for position in line.positions() {
         let eval = evaluator.map(|evaluate| evaluate(&position));
@@ -126,19 +127,20 @@ fn delta(set: &FeatureSet, position: &Chess, mv: Move) -> GoldenDelta {
     let [white, black] = Perspective::ALL.map(|pov| {
         let mut delta = Delta::default();
         set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
-        PerspectiveDelta { added: delta.added, removed: delta.removed, refresh: delta.refresh }
+        GoldenSide { added: delta.added, removed: delta.removed, refresh: delta.refresh }
     });
     GoldenDelta { white, black }
 }
 
 /// Random games that prefer castling, en passant, promotions and captures.
-pub fn random_lines() -> Vec<Line> {
+pub fn random_lines() -> Vec<GoldenGame> {
     let mut lines = Vec::new();
     let mut left = POSITIONS;
     for game in 0.. {
         let mut rng = Seed(0).stream("golden", game);
         let start = Chess::default();
-        let (mut position, mut moves) = (start.clone(), Vec::new());
+        let mut position = start.clone();
+        let mut moves = Vec::new();
         while moves.len() + 1 < left.min(PLIES) {
             let legal = position.legal_moves();
             let all = |is: fn(Move) -> bool| legal.iter().filter(|mv| is(**mv)).copied().collect::<Vec<Move>>();
@@ -159,7 +161,7 @@ pub fn random_lines() -> Vec<Line> {
             position.play_unchecked(mv);
         }
         left -= moves.len() + 1;
-        lines.push(Line { start, moves });
+        lines.push(GoldenGame { start, moves });
         if left == 0 {
             break;
         }
@@ -168,14 +170,14 @@ pub fn random_lines() -> Vec<Line> {
 }
 
 /// The first games of the sample data.
-fn real_lines() -> Result<Vec<Line>, ExportError> {
+fn real_lines() -> Result<Vec<GoldenGame>, ExportError> {
     let mut lines = Vec::new();
     let mut left = POSITIONS;
     for game in games(&sample_games()?)? {
         let game = game?;
         let moves: Vec<Move> = game.moves.iter().map(|played| played.mv).take(left - 1).collect();
         left -= moves.len() + 1;
-        lines.push(Line { start: game.start, moves });
+        lines.push(GoldenGame { start: game.start, moves });
         if left == 0 {
             break;
         }

@@ -1,8 +1,7 @@
 //! Export: a definition as plain source for an engine or a trainer, with the vectors that prove it.
 //!
-//! [`Export::files`] writes all files in memory: `feature_set.rs` or `feature_set.h` (`features`), an input type for the
-//! trainer
-//! bullet (`bullet`), `golden.jsonl` (`golden`) and a README. [`Export::write`] makes a new folder of them.
+//! [`Export::files`] writes all files in memory: `feature_set.rs` or `feature_set.h` (`features`), an input type for
+//! the trainer bullet (`bullet`), `golden.jsonl` (`golden`) and a README. [`Export::write`] makes a new folder of them.
 
 mod bullet;
 mod features;
@@ -129,7 +128,8 @@ impl<'a> Export<'a> {
         chapter: String,
         evaluator: &'a GoldenEvaluator<'a>,
     ) -> Export<'a> {
-        (self.network, self.chapter) = (files, chapter);
+        self.network = files;
+        self.chapter = chapter;
         self.evaluator = Some(evaluator);
         self
     }

@@ -1,4 +1,4 @@
-//! The README of an export: what the files are, how to keep an accumulator, and how to check the code.
+//! The README of an export: its files, how to keep an accumulator, and how to check the code.
 
 use super::{ExportFile, Language};
 use crate::features::FeatureSet;
@@ -25,9 +25,10 @@ pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile], network:
         Language::C => C_USAGE,
     };
     format!(
-        "# {title}\n\nWritten by `fsbench export`. The generated files belong to whoever exported them, to use, change and \
-         distribute under\nany terms, without any warranty.\n\n{} features per perspective, at most {} active, {} \
-         context{}.\nIdentity {}.\n\n{files}\n{usage}{ACCUMULATOR}{network}{GOLDEN}",
+        "# {title}\n\nWritten by `fsbench export`. The generated files belong to whoever exported them, to use, change \
+         and distribute under\nany terms, without any warranty.\n\n\
+         {} features per perspective, at most {} active, {} context{}.\nIdentity {}.\n\n{files}\n\
+         {usage}{ACCUMULATOR}{network}{GOLDEN}",
         set.num_features(),
         set.max_active(),
         set.contexts(),

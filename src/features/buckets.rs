@@ -73,7 +73,7 @@ fn squares(table: &BucketTable, mirror: Mirror) -> Result<Vec<i64>, String> {
     }
 }
 
-/// Expands the own king's half to 64 squares; those of the other half are outside.
+/// Expands the own king's half to 64 squares; the other half is outside.
 fn expand_half(numbers: &[i64], mirror: Mirror) -> Result<Vec<i64>, String> {
     let first_file = match mirror {
         Mirror::KingLeft => 0,
@@ -91,9 +91,10 @@ fn expand_half(numbers: &[i64], mirror: Mirror) -> Result<Vec<i64>, String> {
 
 /// The eight numbers of a drawn rank.
 fn read_rank(rank: &str) -> Result<Vec<i64>, String> {
-    let words: Vec<String> = match rank.trim().contains(char::is_whitespace) {
-        true => rank.split_whitespace().map(str::to_owned).collect(),
-        false => rank.trim().chars().map(String::from).collect(),
+    let words: Vec<String> = if rank.trim().contains(char::is_whitespace) {
+        rank.split_whitespace().map(str::to_owned).collect()
+    } else {
+        rank.trim().chars().map(String::from).collect()
     };
     let number = |word: &String| match word.as_str() {
         "." => Ok(-1),

@@ -185,8 +185,8 @@ impl Encoder {
         block.append(&Placement::of(board, block.compiled.needs()), pov, out);
     }
 
-    /// Appends the active features of boards, each with its side to move: those of the side to move to `sides[0]`,
-    /// those of the other side to `sides[1]`. Marks the end of every board in both.
+    /// Appends the active features of boards, each with its side to move: the side to move's to `sides[0]`, the other
+    /// side's to `sides[1]`. Marks the end of every board in both.
     pub fn append_batch<'a>(
         &self,
         boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
@@ -280,7 +280,8 @@ impl Encoder {
         }
         let mut is_followed = [false; 2];
         for pov in Perspective::ALL {
-            let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
+            let mv = mv.seen_by(pov);
+            let out = &mut out[pov];
             if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
                 out.clear();
                 out.refresh = true;
@@ -297,8 +298,8 @@ impl Encoder {
         }
     }
 
-    /// The blocks in two parts, the second those for which `is_second`; `None` if blocks that are encoded together are in
-    /// both.
+    /// The blocks in two parts, the second with the blocks for which `is_second`; `None` if blocks that are encoded
+    /// together are in both.
     pub fn parts(&self, is_second: impl Fn(usize) -> bool) -> Option<Parts> {
         let of_block: Vec<usize> = (0..self.blocks.len()).map(|block| usize::from(is_second(block))).collect();
         let of_group = |group: usize| {
@@ -428,9 +429,10 @@ impl Encoder {
         }
     }
 
-    /// Adds the changes of grouped blocks to those of all others, for each perspective with a delta.
+    /// Adds the changes of grouped blocks to the others' changes, for each perspective with a delta.
     fn follow_groups(&self, mv: &Transition<'_>, povs: &[Perspective], out: &mut [&mut Delta]) {
-        let (boards, change) = (mv.boards(), mv.change());
+        let boards = mv.boards();
+        let change = mv.change();
         for group in &self.groups {
             let may_cancel = group.find_changes(boards, change, povs);
             for (pov, Delta { added, removed, .. }) in povs.iter().zip(out.iter_mut()) {

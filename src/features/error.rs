@@ -23,7 +23,7 @@ pub enum FeatureError {
     /// No file exists at this path.
     #[error("there is no file `{}`; {hint}", .path.display())]
     NoFile { path: PathBuf, hint: String },
-    /// The file at this path is not called what a definition is.
+    /// The file at this path does not have a definition's name.
     #[error("`{}` is no definition: the name of a definition's file ends in `.toml`", .0.display())]
     NotToml(PathBuf),
     /// The definition's file cannot be read.

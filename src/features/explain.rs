@@ -55,7 +55,7 @@ pub struct AxisValue {
     pub axis: String,
     /// The value's name: `e4`.
     pub value: String,
-    /// What the value says of a square.
+    /// The value's relation to a square.
     pub place: Place,
     /// Whether the axis reads a king's square.
     pub of_king: bool,

@@ -169,7 +169,8 @@ pub(super) fn inputs(
     match (ended, other) {
         (SearchEnd::OutOfBudget, _) => Err(Undetermined::OutOfSteps),
         (_, Some(other)) => Err(Undetermined::Ambiguous(format!(
-            "feature {element} of the block does not determine this factor: different positions give it the values {known:?} and {other:?}"
+            "feature {element} of the block does not determine this factor: different positions give it the values \
+             {known:?} and {other:?}"
         ))),
         _ => Ok(known),
     }
@@ -186,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_piece_on_its_square_without_the_king() {
-        let half_kp = "features = \"square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces\"\nfactor = \"role(P, pawn..queen) * color(P) * square(P)\"\n";
+        let half_kp = "features = \"square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in \
+            pieces\"\nfactor = \"role(P, pawn..queen) * color(P) * square(P)\"\n";
         let factors = factors(half_kp).expect("determined");
         assert_eq!(factors.size, 640);
         assert_eq!(factors.inputs(0), [] as [u32; 0], "reserved");
@@ -197,7 +199,8 @@ mod tests {
 
     #[test]
     fn the_kings_plane_tells_whose_king_it_is() {
-        let half_ka = "features = \"square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces\"\nfactor = \"role(P) * color(P) * square(P)\"\n";
+        let half_ka = "features = \"square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in \
+            pieces\"\nfactor = \"role(P) * color(P) * square(P)\"\n";
         let factors = factors(half_ka).expect("determined");
         let feature = |king: u32, plane: u32, square: u32| king * 704 + plane * 64 + square;
         assert_eq!(factors.size, 768);
@@ -209,7 +212,8 @@ mod tests {
 
     #[test]
     fn sums_give_several_inputs_and_terms_have_their_own() {
-        let text = "features = \"square(P) * role(P) for P in pieces + file(P) for P in pieces + axis-v\"\nfactor = [\"(square(P) + role(P))\", \"\"]\n";
+        let text = "features = \"square(P) * role(P) for P in pieces + file(P) for P in pieces + axis-v\"\n\
+            factor = [\"(square(P) + role(P))\", \"\"]\n";
         let factors = factors(text).expect("determined");
         assert_eq!(factors.size, 70);
         assert_eq!(factors.inputs(9 * 6 + 3), [9, 64 + 3]);

@@ -35,7 +35,8 @@ fn canonical_line(block: &BlockSpec) -> String {
         let selected = renumbering.iter().enumerate().filter(|(_, index)| **index != DROPPED);
         format!(" selected {} {}", block.offset, list(selected.map(|(element, index)| format!("({element}, {index})"))))
     });
-    let (orientation, multiplicity) = (orientation_text(block.orientation), multiplicity_text(block.multiplicity));
+    let orientation = orientation_text(block.orientation);
+    let multiplicity = multiplicity_text(block.multiplicity);
     format!("{orientation} {multiplicity} {}{tables}{selected}\n", block.canonical)
 }
 

@@ -11,7 +11,7 @@ use super::spec::BlockSpec;
 use crate::chess::{Board, Perspective, random_move};
 use crate::units::Seed;
 
-/// Why a set's rows cannot start those of another.
+/// Why a set's rows cannot start another set's.
 #[derive(Debug, Error)]
 pub enum LiftError {
     #[error(
@@ -31,9 +31,9 @@ pub enum LiftError {
 const GAMES: u64 = 30;
 const PLIES: usize = 80;
 
-/// The features of `coarse` that each feature of `fine` stands for, as factors: in every position the active features of
-/// `fine` together stand for the active features of `coarse`. A network on `fine` whose rows are the sums of these rows
-/// has the scores of the network on `coarse`.
+/// The features of `coarse` that each feature of `fine` stands for, as factors: in every position the active features
+/// of `fine` together stand for the active features of `coarse`. A network on `fine` whose rows are the sums of these
+/// rows has the scores of the network on `coarse`.
 ///
 /// Each block of `coarse` needs a block of `fine` over the same variables; blocks of `fine` beyond that stand for
 /// nothing. That the result is right is also checked on positions of random games.
@@ -59,7 +59,8 @@ pub fn lifting(fine: &FeatureSet, coarse: &FeatureSet) -> Result<Factors, LiftEr
             return Err(LiftError::Counts { coarse: coarse.name().into(), block: spec.as_written.clone() });
         }
         let Some(at) = unused.iter().position(|other| same_bindings(other.spec(), spec)) else {
-            let (coarse, fine) = (coarse.name().into(), fine.name().into());
+            let coarse = coarse.name().into();
+            let fine = fine.name().into();
             return Err(LiftError::NoBlock { coarse, fine, block: spec.as_written.clone() });
         };
         let undetermined = |why: &str| LiftError::Undetermined {
@@ -103,9 +104,10 @@ fn lift_block(fine: &BlockSpec, coarse: &BlockSpec, rows: &mut [Vec<u32>]) -> Re
     Ok(())
 }
 
-/// A board of random games on which the lifted features of `fine` are not those of `coarse`.
+/// A board of random games on which the lifted features of `fine` differ from the features of `coarse`.
 fn differing_board(fine: &FeatureSet, coarse: &FeatureSet, lifted: &Factors) -> Option<Board> {
-    let (mut active, mut expected) = (Vec::new(), Vec::new());
+    let mut active = Vec::new();
+    let mut expected = Vec::new();
     let mut differs = |board: &Board| {
         Perspective::ALL.into_iter().any(|pov| {
             fine.encoder().encode(board, pov, &mut active);
@@ -179,7 +181,8 @@ mod tests {
             for game in 0..4 {
                 for (position, _) in random_game(&mut Seed(1).stream("shipped pairs", game), 60) {
                     for pov in Perspective::ALL {
-                        let (mut active, mut expected) = (Vec::new(), Vec::new());
+                        let mut active = Vec::new();
+                        let mut expected = Vec::new();
                         fine.encoder().encode(position.board(), pov, &mut active);
                         coarse.encoder().encode(position.board(), pov, &mut expected);
                         let sum = active.iter().map(row).fold(0, u64::wrapping_add);

@@ -2,7 +2,8 @@
 //!
 //! `library` finds definitions and `definition` reads them; `syntax` parses expressions, `resolve` turns them into
 //! `spec`s, `selection` renumbers. A [`FeatureSet`] is the result; its [`Encoder`] runs the strategies of `compiled`,
-//! which `reference` checks. [`analysis`], `factor`, `lifting`, `explain`, `warnings` and `summary` derive properties of a set.
+//! which `reference` checks. [`analysis`], `factor`, `lifting`, `explain`, `warnings` and `summary` derive properties
+//! of a set.
 
 pub mod analysis;
 mod buckets;
@@ -39,4 +40,4 @@ pub use lifting::{LiftError, lifting};
 pub use selection::index_ranges;
 pub use set::{Block, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};
-pub use summary::{ActiveFeatures, AxisSummary, BlockSummary, SetSummary, formula};
+pub use summary::{ActiveSummary, AxisSummary, BlockSummary, SetSummary, formula};

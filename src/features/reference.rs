@@ -80,7 +80,7 @@ impl ReferenceBoard {
         self.squares[square as usize]
     }
 
-    /// The squares that a piece attacks, including those of its own side.
+    /// The squares that a piece attacks, including squares of its own side.
     fn attacks(&self, piece: Entity) -> Vec<u32> {
         const ROOK: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
         const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, 1), (-1, -1)];
@@ -145,7 +145,8 @@ fn forward(color: u32) -> i32 {
 }
 
 fn step_from(square: u32, (files, ranks): (i32, i32)) -> Option<u32> {
-    let (file, rank) = (square as i32 % 8 + files, square as i32 / 8 + ranks);
+    let file = square as i32 % 8 + files;
+    let rank = square as i32 / 8 + ranks;
     ((0..8).contains(&file) && (0..8).contains(&rank)).then_some((file + 8 * rank) as u32)
 }
 
@@ -206,13 +207,15 @@ fn factor(board: &ReferenceBoard, factor: &FactorSpec, entities: &mut [Entity]) 
     match &factor.kind {
         FactorKind::Axis(axis) => axis.index(entities[axis.slot]).into_iter().collect(),
         FactorKind::Difference(left, right) => {
-            let (a, b) = (left.property.of(entities[left.slot]), right.property.of(entities[right.slot]));
+            let a = left.property.of(entities[left.slot]);
+            let b = right.property.of(entities[right.slot]);
             vec![(a - b + left.size() as i32 - 1) as u32]
         }
         FactorKind::Reserved => Vec::new(),
         FactorKind::Count(spec) => vec![count(board, spec, entities)],
         FactorKind::Reach(spec) => {
-            let (attacker, target) = (entities[spec.attacker], entities[spec.target]);
+            let attacker = entities[spec.attacker];
+            let target = entities[spec.target];
             if attacker.role != spec.role || (spec.role == 0 && [0, 7].contains(&(attacker.square / 8))) {
                 return Vec::new();
             }

@@ -133,7 +133,7 @@ struct Resolver<'a> {
     settings: &'a BlockSettings<'a>,
     /// The bound variables with their slots.
     scope: Vec<(Letter, usize)>,
-    /// By slot, those of finished counts included.
+    /// By slot, the variables of finished counts included.
     variables: Vec<VariableKind>,
 }
 
@@ -219,7 +219,8 @@ impl<'a> Resolver<'a> {
             Factor::Reserved(size, _) => (FactorKind::Reserved, *size),
             Factor::Count(count) => (FactorKind::Count(self.count(count)?), count.max + 1),
             Factor::Reach(reach) => {
-                let (attacker, target) = (self.piece(&reach.attacker)?, self.slot(&reach.target)?);
+                let attacker = self.piece(&reach.attacker)?;
+                let target = self.slot(&reach.target)?;
                 let spec = ReachSpec { attacker, target, role: reach.role };
                 (FactorKind::Reach(spec), ReachSpec::size(reach.role))
             }
@@ -278,7 +279,8 @@ impl<'a> Resolver<'a> {
             let message = "bucket numbers are names and cannot be subtracted";
             return Err(SyntaxError::new(message, span.clone()));
         }
-        let (left, right) = (self.axis(left)?, self.axis(right)?);
+        let left = self.axis(left)?;
+        let right = self.axis(right)?;
         let size = 2 * left.size() - 1;
         Ok((FactorKind::Difference(left, right), size))
     }
@@ -317,16 +319,17 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Splits a condition's conjuncts into those without counts (one condition) and those with counts (guards).
+    /// Splits a condition's conjuncts: without counts (one condition) and with counts (guards).
     fn conditions(&mut self, condition: Option<&Condition>) -> Resolved<(Option<ConditionSpec>, Vec<GuardSpec>)> {
         let mut plain = Vec::new();
         let mut guards = Vec::new();
         for conjunct in condition.into_iter().flat_map(conjuncts) {
             let mut counts = Vec::new();
             let condition = self.condition(conjunct, &mut counts)?;
-            match counts.is_empty() {
-                true => plain.push(condition),
-                false => guards.push(GuardSpec { counts, condition }),
+            if counts.is_empty() {
+                plain.push(condition);
+            } else {
+                guards.push(GuardSpec { counts, condition });
             }
         }
         let plain = match plain.len() {

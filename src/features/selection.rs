@@ -72,10 +72,7 @@ impl Selection {
     }
 
     fn nonempty(self) -> Result<Selection, FeatureError> {
-        match self.indices.is_empty() {
-            true => Err(self.text.at("no index is selected", 0..0)),
-            false => Ok(self),
-        }
+        if self.indices.is_empty() { Err(self.text.at("no index is selected", 0..0)) } else { Ok(self) }
     }
 
     /// Renumbers the blocks of a definition with `size` features; returns the number of features selected.
@@ -128,10 +125,7 @@ pub fn index_ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
 }
 
 fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
-    let range = |(first, last): (u32, u32)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
+    let range = |(first, last): (u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
     index_ranges(indices).into_iter().map(range).collect::<Vec<_>>().join(" ")
 }
 
@@ -139,7 +133,8 @@ impl FeatureSet {
     /// The set with only these features, renumbered in this order.
     ///
     /// # Errors
-    /// When the list is empty, holds an index twice or one that does not exist, or the set is too large to select from.
+    /// When the list is empty, holds an index twice or an index that does not exist, or the set is too large to select
+    /// from.
     pub fn select(&self, indices: &[u32]) -> Result<FeatureSet, FeatureError> {
         let entry = |key: &str, value: &str| (key.to_owned(), toml::Value::String(value.to_owned()));
         let complete: toml::Table = toml::from_str(self.definition())

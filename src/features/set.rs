@@ -22,7 +22,7 @@ pub struct Block {
     pub offset: u32,
     /// Number of features.
     pub size: u32,
-    /// The block's indices, ascending, where a selection interleaves them with those of other blocks.
+    /// The block's indices, ascending, where a selection interleaves them with other blocks' indices.
     scattered: Option<Box<[u32]>>,
     /// As resolved; the compiled block may have another form.
     spec: BlockSpec,
@@ -53,7 +53,7 @@ impl Block {
         Ok(Block { name: spec.name.clone(), offset, size, scattered, spec: spec.clone(), compiled, merges })
     }
 
-    /// The block's indices; `None` where a selection interleaves them with those of other blocks.
+    /// The block's indices; `None` where a selection interleaves them with other blocks' features.
     pub fn range(&self) -> Option<Range<u32>> {
         self.scattered.is_none().then(|| self.offset..self.offset + self.size)
     }

@@ -1,6 +1,6 @@
-//! A definition with every name resolved: variables are slots, bucket tables are looked up, sizes are known.
-//! `source` has what variables range over, `axis` the axes and their strides, `joint` the axes of two variables, and
-//! `condition` the part behind `if`, and counts.
+//! A definition with every name resolved: variables are slots, bucket tables are looked up, sizes are known. `source`
+//! has the ranges of variables, `axis` the axes and their strides, `joint` the axes of two variables, and `condition`
+//! the part behind `if`, and counts.
 
 mod axis;
 mod condition;
@@ -104,7 +104,8 @@ impl BlockSpec {
     pub fn index_of(&self, element: u32) -> Option<u32> {
         match &self.renumbering {
             None => Some(self.offset + element),
-            Some(table) => Some(table[element as usize]).filter(|index| *index != DROPPED).map(|i| self.offset + i),
+            Some(table) if table[element as usize] == DROPPED => None,
+            Some(table) => Some(self.offset + table[element as usize]),
         }
     }
 

@@ -1,11 +1,11 @@
-//! What a definition amounts to: the document of `fsbench define`.
+//! The facts of a definition: the document of `fsbench define`.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::analysis::{ActiveCounts, Analysis, Budget, Lossless, Tally};
+use super::analysis::{ActiveCounts, Analysis, Budget, Lossless, StatusCounts};
 use super::error::FeatureError;
 use super::factor::{FactorCheck, Factors};
 use super::selection::index_ranges;
@@ -22,13 +22,13 @@ pub struct SetSummary<'a> {
     pub contexts: usize,
     /// Whether `contexts` is an upper bound, because there are too many assignments to try.
     pub contexts_bound: bool,
-    pub dead: Tally,
+    pub dead: StatusCounts,
     /// Whether both perspectives' features determine the placement of pieces: yes, no or unknown.
     pub lossless: &'static str,
     /// If not lossless, two positions with the same features.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<[String; 2]>,
-    pub active: ActiveFeatures,
+    pub active: ActiveSummary,
     /// Whether a search without a limit may resolve more features.
     #[serde(skip)]
     pub can_resolve_more: bool,
@@ -48,7 +48,7 @@ pub struct SetSummary<'a> {
 
 /// Active features per perspective. Mean and maximum are `None` if encoding takes too long.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ActiveFeatures {
+pub struct ActiveSummary {
     pub mean: Option<f64>,
     pub max: Option<usize>,
     /// Upper bound over all legal positions.
@@ -70,7 +70,7 @@ pub struct BlockSummary<'a> {
     pub contexts: u32,
     /// Whether `contexts` is an upper bound.
     pub contexts_bound: bool,
-    pub dead: Tally,
+    pub dead: StatusCounts,
     pub formula: String,
     pub axes: Vec<AxisSummary<'a>>,
 }
@@ -95,7 +95,8 @@ impl<'a> SetSummary<'a> {
         mut progress: impl FnMut(&Block, usize),
     ) -> Result<(SetSummary<'a>, Analysis), FeatureError> {
         let factors = Factors::within(set, budget)?;
-        let (activity, lossless) = (ActiveCounts::of(set, budget), Lossless::within(set, budget));
+        let activity = ActiveCounts::of(set, budget);
+        let lossless = Lossless::within(set, budget);
         let analysis = Analysis::within(set, budget, |block, left| progress(&set.blocks()[block], left));
         let mut summary = describe(set, &analysis, activity, &lossless);
         summary.warnings = set.warnings(&analysis, budget);
@@ -124,7 +125,7 @@ fn describe<'a>(
         Lossless::Yes | Lossless::Unknown => None,
     };
     let mean = activity.map(|activity| activity.mean);
-    let active = ActiveFeatures {
+    let active = ActiveSummary {
         mean,
         max: activity.map(|activity| activity.max),
         bound: set.max_active(),
@@ -154,7 +155,7 @@ fn describe<'a>(
     }
 }
 
-fn describe_block<'a>(block: &'a Block, dead: Tally) -> BlockSummary<'a> {
+fn describe_block<'a>(block: &'a Block, dead: StatusCounts) -> BlockSummary<'a> {
     let axis = |axis: &'a FactorSpec| AxisSummary { name: &axis.name, size: axis.size, stride: axis.stride };
     BlockSummary {
         name: &block.name,

@@ -88,7 +88,8 @@ fn listed(names: &[String]) -> String {
 /// Whether adding such a piece (or moving such a king) changes White's features on one of some boards. `None` when
 /// `boards`, the number of encodings left, does not suffice.
 fn sees(set: &FeatureSet, color: Color, role: Role, boards: &mut u64) -> Option<bool> {
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut first = Vec::new();
+    let mut second = Vec::new();
     let mut differ = |a: &Board, b: &Board| {
         set.encoder().encode(a, Perspective::White, &mut first);
         set.encoder().encode(b, Perspective::White, &mut second);
@@ -169,16 +170,13 @@ mod tests {
         check("king-piece", &["the set does not see the enemy king"]);
         check(
             "square(P, a1) * color(P) for P in pieces if role(P) == king",
-            &[
-                "the set does not see own pawns, own knights, own bishops, own rooks, own queens, enemy pawns, enemy knights, \
-             enemy bishops, enemy rooks and enemy queens",
-            ],
+            &["the set does not see own pawns, own knights, own bishops, own rooks, own queens, enemy pawns, enemy \
+             knights, enemy bishops, enemy rooks and enemy queens"],
         );
         check(
             "square(K) * square(P) * color(P) for P in pieces if color(P) == own",
-            &[
-                "the set does not see enemy pawns, enemy knights, enemy bishops, enemy rooks, enemy queens and the enemy king",
-            ],
+            &["the set does not see enemy pawns, enemy knights, enemy bishops, enemy rooks, enemy queens and the \
+                 enemy king"],
         );
     }
 
@@ -195,10 +193,8 @@ mod tests {
     fn unused_variables_are_named() {
         check(
             "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A)",
-            &[
-                "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A): nothing reads the variable B; it only requires that \
-             its source yields something",
-            ],
+            &["piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A): nothing reads the variable B; \
+             it only requires that its source yields something"],
         );
     }
 }

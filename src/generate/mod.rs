@@ -2,8 +2,9 @@
 //! comments or as samples.
 //!
 //! A game depends on the engines, the settings, the seed and its number only: engines have one thread and a fixed hash,
-//! and get `ucinewgame` before each game. GenerationCounts are written in number order, so the file does not depend on the number
-//! of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it stopped.
+//! and get `ucinewgame` before each game. GenerationCounts are written in number order, so the file does not depend on
+//! the number of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it
+//! stopped.
 
 mod job;
 mod opening;
@@ -65,7 +66,7 @@ pub struct GenerateSummary {
     /// Unit of the samples' scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_unit: Option<ScoreUnit>,
-    /// What the format could not hold of the samples.
+    /// Information of the samples that the format could not hold.
     #[serde(rename = "account", skip_serializing_if = "Option::is_none")]
     pub omissions: Option<Omissions>,
     /// GenerationCounts by result, White's view.
@@ -156,8 +157,8 @@ fn journal_note(finished: u32, journal: &Path) -> String {
 /// score in centipawns and the game's result. A `.fsd` file gets a manifest beside it.
 ///
 /// # Errors
-/// When an engine cannot be started or fails in game after game (the first 8, later 32 in a row), or a file cannot be read
-/// or written; finished games stay in the journal.
+/// When an engine cannot be started or fails in game after game (the first 8, later 32 in a row), or a file cannot be
+/// read or written; finished games stay in the journal.
 pub fn generate(
     settings: &GenerateSettings,
     job: &GenerateJob,
@@ -221,7 +222,7 @@ fn player(engine: &EngineSpec) -> Player {
     Player { name: engine.path.display().to_string(), kind: PlayerKind::Engine(engine.clone()), nodes: None }
 }
 
-/// Starts each engine once to learn what it is.
+/// Starts each engine once to learn its name and options.
 fn identities(
     settings: &GenerateSettings,
     job: &GenerateJob,

@@ -11,8 +11,8 @@ use crate::play::{Book, BookError, Fixture, GameLine, GameMove, GameStart, Rando
 /// Attempts at a number of random moves before one move fewer is tried.
 const ATTEMPTS: usize = 100;
 
-/// The players of a game among so many engines. A single engine plays itself, and every game is an encounter of its own;
-/// of several, every two meet in turn.
+/// The players of a game among so many engines. A single engine plays itself, and every game is an encounter of its
+/// own; of several, every two meet in turn.
 pub fn fixture_of(number: u64, engines: usize) -> Fixture {
     match engines {
         0 | 1 => Fixture { white: 0, black: 0, encounter: number },

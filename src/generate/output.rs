@@ -55,7 +55,7 @@ const ZSTD_LEVEL: i32 = 19;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenSamples {
     pub samples: u64,
-    /// What the format could not hold.
+    /// Information that the format could not hold.
     pub omissions: Omissions,
     /// Unit of the scores.
     pub score_unit: ScoreUnit,

@@ -1,4 +1,4 @@
-//! What a file holds of a generated game: PGN with scores, or a sample for each search.
+//! A generated game in a file: PGN with scores, or a sample for each search.
 
 use shakmaty::Position;
 
@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn pgn_has_scores_names_and_the_start() {
         let names = ["A \"x\"".to_owned(), "B".to_owned()];
-        let expected = "[Event \"Self-play\"]\n[Round \"4\"]\n[White \"B\"]\n[Black \"A \\\"x\\\"\"]\n[Result \"1-0\"]\n\
+        let expected = "[Event \"Self-play\"]\n[Round \"4\"]\n[White \"B\"]\n[Black \"A \\\"x\\\"\"]\n\
+            [Result \"1-0\"]\n\
             [SetUp \"1\"]\n[FEN \"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2\"]\n\n\
             2... Nf6 { [%eval #-3] } 3. Qh5 { [%eval -9.00] } 3... Nxh5 4. Nc3 { [%eval 0.07] } 4... d6 1-0\n\n";
         assert_eq!(pgn_of(&game(), Some(&names)), expected);

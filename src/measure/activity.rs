@@ -20,7 +20,8 @@ pub fn activity(
 ) -> Result<(ActivityRecord, ReadSummary), MeasureError> {
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
-    let (shape, one) = (&file.net.shape, file.net.scheme.crelu(i32::MAX));
+    let shape = &file.net.shape;
+    let one = file.net.scheme.crelu(i32::MAX);
     let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
 
     let layer = |(index, width): (usize, &usize)| {

@@ -62,18 +62,18 @@ pub const WIDTH_STEP: usize = 32;
 const MAX_WIDTH: usize = 4096;
 /// Most widths that are tried.
 const MOST_TRIES: usize = 10;
-/// A width that is off by this share of the tolerance ends the search: the trained network's speed will differ a little,
-/// and another timing too.
+/// A width that is off by this share of the tolerance ends the search: the trained network's speed will differ a
+/// little, and another timing too.
 const WELL_WITHIN: f64 = 1.0 / 3.0;
 /// The share of the evaluation time that is taken to grow with the width, as long as only one width is timed.
 const TIME_OF_WIDTH: f64 = 0.5;
-/// By so much closer to 1 must the ratio of another width be: about what timings of the same network differ by.
+/// The ratio of another width must be closer to 1 by this: about the difference between timings of the same network.
 const WORTH_ANOTHER_TRAINING: f64 = 0.005;
 
-/// Finds the accumulator width, a multiple of [`WIDTH_STEP`], at which networks of `network`'s set and shape evaluate as
-/// many positions per second as `reference`. A width is timed with `network`'s own neurons, repeated or left out, so that
-/// as large a share of them is active as in training. Both networks have their neurons arranged by the positions of other
-/// games, use their fastest strategy, and take turns on one thread. The search ends at a width well within the
+/// Finds the accumulator width, a multiple of [`WIDTH_STEP`], at which networks of `network`'s set and shape evaluate
+/// as many positions per second as `reference`. A width is timed with `network`'s own neurons, repeated or left out, so
+/// that as large a share of them is active as in training. Both networks have their neurons arranged by the positions
+/// of other games, use their fastest strategy, and take turns on one thread. The search ends at a width well within the
 /// tolerance, else when the closest of all is timed.
 ///
 /// # Errors
@@ -110,10 +110,10 @@ pub fn relative_speed(
     Ok(race.record(vec![WidthSpeed { l1: network.net.shape.l1, speed }]))
 }
 
-/// The width of equal speed by a second look: `trained` is the ratio of speeds of a network that was trained at the width
-/// that `search` found, and every other width is expected to differ from its own timing, or from a straight line through
-/// its neighbours' times, by the same factor. A width whose expected ratio is hardly closer to 1 does not replace the one
-/// found.
+/// The width of equal speed by a second look: `trained` is the ratio of speeds of a network that was trained at the
+/// width that `search` found, and every other width is expected to differ from its own timing, or from a straight line
+/// through its neighbours' times, by the same factor. A width whose expected ratio is hardly closer to 1 does not
+/// replace the one found.
 #[must_use]
 pub fn corrected_width(search: &EqualSpeedRecord, trained: f64) -> usize {
     let slowdown = search.speed.ratio / trained;
@@ -240,8 +240,8 @@ impl Contestant {
 /// As often are noisy rounds repeated.
 const REPEATS: usize = 3;
 
-/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as its interval reaches farther from it
-/// than the share `tolerated`.
+/// The median of `rounds` rounds; of up to [`REPEATS`] times as many more as long as its interval reaches farther from
+/// it than the share `tolerated`.
 ///
 /// # Errors
 /// The ratio, if it is noisy to the end.

@@ -1,6 +1,6 @@
-//! What each block, each value of an axis and each row of a network's feature transformer is worth.
+//! The worth of each block, each value of an axis and each row of a network's feature transformer.
 //!
-//! A group of rows is worth what the loss rises by when all of them are replaced by their mean: the network still sees
+//! A group of rows is worth the rise of the loss when all of them are replaced by their mean: the network still sees
 //! that some feature of the group is active, but not which (mean ablation).
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::MeasureError;
 use super::loss::LossOptions;
-use super::tally::{Mean, Tally};
+use super::tally::{LossTally, Mean};
 use crate::chess::{Board, Color, Perspective};
 use crate::data::formats::{SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{GameResult, Record, ScoreUnit};
@@ -40,8 +40,8 @@ pub struct Importance {
     pub skipped: SkippedSamples,
 }
 
-/// Measures what the rows of a network are worth on samples. `progress` gets the number of groups and rows that are
-/// done, and of all. The number of threads does not change the result.
+/// Measures the worth of a network's rows on samples. `progress` gets the number of groups and rows that are done, and
+/// of all. The number of threads does not change the result.
 ///
 /// # Errors
 /// When the data cannot be read, contain a damaged sample or no sample with a target, or the feature set cannot be
@@ -58,14 +58,16 @@ pub fn importance(
     let base = samples.losses(&set, &file.net, options)?;
     let groups = groups(&set);
     let total = groups.iter().map(BlockGroups::count).sum::<usize>() as u64 + 1;
-    let (mut done, perspectives) = (0, 2.0 * samples.positions.len() as f64);
+    let mut done = 0;
+    let perspectives = 2.0 * samples.positions.len() as f64;
     let mut measured = |value: &str, rows: &[u32]| -> Result<RowGroup, MeasureError> {
         progress(done, total);
         done += 1;
         let active: u64 = rows.iter().map(|row| uses[*row as usize]).sum();
-        let rise = match rows.len() > 1 && active > 0 {
-            true => Some(samples.rise(&base, &samples.losses(&set, &with_mean_row(&file.net, rows, &uses), options)?)),
-            false => None,
+        let rise = if rows.len() > 1 && active > 0 {
+            Some(samples.rise(&base, &samples.losses(&set, &with_mean_row(&file.net, rows, &uses), options)?))
+        } else {
+            None
         };
         Ok(RowGroup {
             value: value.to_owned(),
@@ -154,7 +156,8 @@ fn groups(set: &FeatureSet) -> Vec<BlockGroups> {
 /// The network with some rows replaced by their mean, weighted by use.
 fn with_mean_row(net: &QuantNet, rows: &[u32], uses: &[u64]) -> QuantNet {
     let mut net = net.clone();
-    let (l1, buckets) = (net.shape.l1, if net.shape.psqt { net.shape.buckets.count } else { 0 });
+    let l1 = net.shape.l1;
+    let buckets = if net.shape.psqt { net.shape.buckets.count } else { 0 };
     let weight: f64 = rows.iter().map(|row| uses[*row as usize] as f64).sum();
     let mut mean = vec![0.0; l1];
     let mut psqt = vec![0.0; buckets];
@@ -185,7 +188,7 @@ fn norm(net: &QuantNet, rows: &[u32]) -> f64 {
 }
 
 /// A position to evaluate, with its target.
-struct Sample {
+struct PositionWithTarget {
     board: Board,
     turn: Color,
     target: f64,
@@ -193,7 +196,7 @@ struct Sample {
 }
 
 struct Samples {
-    positions: Vec<Sample>,
+    positions: Vec<PositionWithTarget>,
 }
 
 /// Positions per parallel task.
@@ -204,10 +207,14 @@ impl Samples {
     fn read(data: &Path, options: &LossOptions) -> Result<(Samples, LossData, SkippedSamples), MeasureError> {
         let limit = options.limit.unwrap_or(DEFAULT_SAMPLES).max(1);
         let mut reader = SampleReader::open_with(data, options.format, options.unit, options.evals)?;
-        let (format, score_unit) = (reader.format(), reader.score_unit());
+        let format = reader.format();
+        let score_unit = reader.score_unit();
         let units = UnitConversion { from: score_unit, to: ScoreUnit::Centipawns };
-        let (mut kept, mut step): (Vec<(u64, Record, f64)>, u64) = (Vec::new(), 1);
-        let (mut read, mut with_target, mut without_target) = (0, 0u64, 0);
+        let mut kept: Vec<(u64, Record, f64)> = Vec::new();
+        let mut step: u64 = 1;
+        let mut read = 0;
+        let mut with_target = 0u64;
+        let mut without_target = 0;
         loop {
             let block = reader.next_block()?.unwrap_or_default();
             if block.is_empty() {
@@ -218,7 +225,7 @@ impl Samples {
                 match options.loss.target(score, record.result().map(GameResult::points)) {
                     None => without_target += 1,
                     Some(target) => {
-                        if with_target % step == 0 {
+                        if with_target.is_multiple_of(step) {
                             kept.push((read, record, f64::from(target)));
                         }
                         with_target += 1;
@@ -245,7 +252,7 @@ impl Samples {
                 reason: reason.into(),
             })?;
             let cluster = if format.has_ply() { u64::from(record.game()) } else { number };
-            Ok(Sample { board, turn: record.turn(), target, cluster })
+            Ok(PositionWithTarget { board, turn: record.turn(), target, cluster })
         };
         let positions = kept.into_iter().map(sample).collect::<Result<Vec<_>, MeasureError>>()?;
         let mut games: Vec<u64> = positions.iter().map(|sample| sample.cluster).collect();
@@ -266,7 +273,7 @@ impl Samples {
     fn uses(&self, set: &FeatureSet) -> Vec<u64> {
         let mut uses = vec![0; set.num_features() as usize];
         let mut active = Vec::new();
-        for Sample { board, .. } in &self.positions {
+        for PositionWithTarget { board, .. } in &self.positions {
             for pov in Perspective::ALL {
                 set.encoder().encode(board, pov, &mut active);
                 active.iter().for_each(|row| uses[*row as usize] += 1);
@@ -280,9 +287,9 @@ impl Samples {
         let model = Model::new(net);
         let evaluator = Evaluator::new(set, &model, Strategy::EagerCached, BackEnd::best())?;
         let centipawns = 100.0 / f64::from(net.scheme.pawn_value);
-        let of_chunk = |samples: &[Sample]| -> Vec<f64> {
+        let of_chunk = |samples: &[PositionWithTarget]| -> Vec<f64> {
             let mut evaluator = evaluator.clone();
-            let loss = |sample: &Sample| {
+            let loss = |sample: &PositionWithTarget| {
                 evaluator.set(&sample.board);
                 options.loss.loss.of(f64::from(evaluator.score(sample.turn)) * centipawns, sample.target)
             };
@@ -293,7 +300,7 @@ impl Samples {
 
     /// The rise of the mean loss from one network to another.
     fn rise(&self, from: &[f64], to: &[f64]) -> Rise {
-        let mut tally = Tally::new(2);
+        let mut tally = LossTally::new(2);
         for (sample, (from, to)) in self.positions.iter().zip(from.iter().zip(to)) {
             tally.add(sample.cluster, 0, &[*from, *to]);
         }
@@ -305,10 +312,11 @@ impl Samples {
     /// active.
     fn removal_effects(&self, set: &FeatureSet, net: &QuantNet) -> Vec<f64> {
         let centipawns = 100.0 / f64::from(net.scheme.pawn_value);
-        let of_chunk = |samples: &[Sample]| -> Vec<(u32, f64)> {
+        let of_chunk = |samples: &[PositionWithTarget]| -> Vec<(u32, f64)> {
             let mut effects: HashMap<u32, f64> = HashMap::new();
-            let (mut active, mut without) = ([Vec::new(), Vec::new()], Vec::new());
-            for Sample { board, turn, .. } in samples {
+            let mut active = [Vec::new(), Vec::new()];
+            let mut without = Vec::new();
+            for PositionWithTarget { board, turn, .. } in samples {
                 let pov = Perspective::of(*turn);
                 set.encoder().encode(board, pov, &mut active[0]);
                 set.encoder().encode(board, pov.other(), &mut active[1]);
@@ -400,7 +408,8 @@ mod tests {
         net.ft_weights[..16].copy_from_slice(&[[10; 8], [40; 8]].concat());
         net.psqt_weights[..2].copy_from_slice(&[-100, 200]);
         let mut uses = vec![0; 768];
-        (uses[0], uses[1]) = (3, 1);
+        uses[0] = 3;
+        uses[1] = 1;
         let mean = with_mean_row(&net, &[0, 1], &uses);
         assert_eq!((&mean.ft_weights[..16], &mean.psqt_weights[..2]), (&[18; 16][..], &[-25, -25][..]));
         assert_eq!(mean.ft_weights[16..], net.ft_weights[16..]);

@@ -10,7 +10,7 @@ use shakmaty::Position;
 use super::MeasureError;
 use crate::chess::{Board, BoardChange, Chess, Color, Move};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, detect};
-use crate::data::{DataError, Fsd, Game, Games, Record, SkippedGames, games};
+use crate::data::{DataError, Fsd, Games, PgnGame, Record, SkippedGames, games};
 use crate::engine::Evaluator;
 
 /// A position and the moves played from it.
@@ -130,9 +130,10 @@ pub(super) fn fold_lines<T: Send>(
         total = merge(total, sum);
     }
     let summary = reader.finish();
-    match is_empty {
-        false => Ok((total, summary)),
-        true => Err(MeasureError::NoPositions { path: path.into(), skipped: summary.skipped_total() }),
+    if is_empty {
+        Err(MeasureError::NoPositions { path: path.into(), skipped: summary.skipped_total() })
+    } else {
+        Ok((total, summary))
     }
 }
 
@@ -144,8 +145,8 @@ pub(super) fn first_lines(path: &Path, positions: u64) -> Result<(Vec<Line>, Rea
     first_lines_and_next(path, [positions, 0]).map(|([lines, _], summary)| (lines, summary))
 }
 
-/// The first lines of a file, with `positions[0]` positions in all, and those of the next games, with `positions[1]`.
-/// No game is in both lists.
+/// The first lines of a file, with `positions[0]` positions in all, and the lines of the next games, with
+/// `positions[1]`. No game is in both lists.
 ///
 /// # Errors
 /// As [`fold_lines`].
@@ -176,9 +177,10 @@ pub(super) fn first_lines_and_next(
         }
     }
     let summary = reader.finish();
-    match lists[0].is_empty() {
-        true => Err(MeasureError::NoPositions { path: path.into(), skipped: summary.skipped_total() }),
-        false => Ok((lists, summary)),
+    if lists[0].is_empty() {
+        Err(MeasureError::NoPositions { path: path.into(), skipped: summary.skipped_total() })
+    } else {
+        Ok((lists, summary))
     }
 }
 
@@ -209,7 +211,7 @@ enum GameFormat {
 
 /// A game whose positions are not yet unpacked.
 enum PackedGame<'a> {
-    Game(Game),
+    Game(PgnGame),
     /// `first`: the number of the first record in the file.
     Records {
         first: usize,
@@ -296,17 +298,20 @@ impl SampleGames {
 
     /// The records of the next game, with the number of the first; `None` at the end.
     fn next_game(&mut self) -> Result<Option<(usize, Vec<Record>)>, DataError> {
-        let (first, mut records) = (self.number, Vec::new());
+        let first = self.number;
+        let mut records = Vec::new();
         loop {
             if self.next == self.block.len() {
                 let Some(block) = self.reader.next_block()? else { break };
-                (self.block, self.next) = (block, 0);
+                self.block = block;
+                self.next = 0;
             }
             let rest = &self.block[self.next..];
             let game = records.first().unwrap_or(&rest[0]).game();
             let count = rest.iter().position(|record| record.game() != game).unwrap_or(rest.len());
             records.extend_from_slice(&rest[..count]);
-            (self.next, self.number) = (self.next + count, self.number + count);
+            self.next += count;
+            self.number += count;
             // A game may continue in the next block.
             if self.next < self.block.len() {
                 break;
@@ -398,7 +403,9 @@ mod tests {
             }
             assert_eq!(lines.iter().map(Line::len).sum::<usize>(), kept.iter().flatten().count());
         };
-        let (yes, bare, out) = (Some(true), Some(false), None);
+        let yes = Some(true);
+        let bare = Some(false);
+        let out = None;
         check([yes, yes, yes, yes, yes], &[(5, false)]);
         check([yes, yes, out, yes, yes], &[(2, false), (2, false)]);
         check([out, yes, out, yes, out], &[(1, false), (1, false)]);

@@ -5,7 +5,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::MeasureError;
-use super::tally::{Mean, Tally};
+use super::tally::{LossTally, Mean};
 use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
@@ -16,7 +16,7 @@ use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, Network
 use crate::train::EvalLoss;
 
 /// A network to measure.
-pub enum Network {
+pub enum MeasuredNetwork {
     Integer(NetFile),
     /// A checkpoint, evaluated as in training: with dense weights rounded to the scheme's grid.
     Float {
@@ -26,11 +26,11 @@ pub enum Network {
     },
 }
 
-impl Network {
+impl MeasuredNetwork {
     const fn origin(&self) -> &Origin {
         match self {
-            Network::Integer(file) => &file.origin,
-            Network::Float { origin, .. } => origin,
+            MeasuredNetwork::Integer(file) => &file.origin,
+            MeasuredNetwork::Float { origin, .. } => origin,
         }
     }
 }
@@ -73,7 +73,7 @@ const CHUNK: usize = 2048;
 /// When the data cannot be read, contain a damaged sample or no sample with a target, or a feature set cannot be
 /// rebuilt.
 pub fn loss(
-    networks: &[(String, Network)],
+    networks: &[(String, MeasuredNetwork)],
     data: &Path,
     options: &LossOptions,
     progress: &mut dyn FnMut(LossProgress),
@@ -85,15 +85,18 @@ pub fn loss(
         prepared.iter().zip(&sets).map(|(network, set)| network.scorer(set)).collect::<Result<Vec<_>, _>>()?;
 
     let mut reader = SampleReader::open_with(data, options.format, options.unit, options.evals)?;
-    let (format, score_unit) = (reader.format(), reader.score_unit());
-    let sample_losses = SampleLosses {
+    let format = reader.format();
+    let score_unit = reader.score_unit();
+    let sample_losses = LossMeter {
         path: data,
         units: UnitConversion { from: score_unit, to: ScoreUnit::Centipawns },
         loss: options.loss,
         has_games: format.has_ply(),
     };
-    let mut tally = Tally::new(networks.len());
-    let (mut read, mut measured, mut without_target) = (0, 0, 0);
+    let mut tally = LossTally::new(networks.len());
+    let mut read = 0;
+    let mut measured = 0;
+    let mut without_target = 0;
     let mut games = NumberSet::default();
     while let Some(mut block) = reader.next_block()? {
         block.truncate(usize::try_from(options.limit.unwrap_or(u64::MAX) - read).unwrap_or(usize::MAX));
@@ -138,13 +141,13 @@ pub fn loss(
     Ok((record, reader.skipped()))
 }
 
-fn network_loss((name, network): &(String, Network), index: usize, tally: &Tally) -> NetworkLoss {
+fn network_loss((name, network): &(String, MeasuredNetwork), index: usize, tally: &LossTally) -> NetworkLoss {
     let Mean { mean, interval, .. } = tally.mean(|losses| losses[index]);
     NetworkLoss {
         network: name.clone(),
         arithmetic: match network {
-            Network::Integer(_) => Arithmetic::Integer,
-            Network::Float { .. } => Arithmetic::Float,
+            MeasuredNetwork::Integer(_) => Arithmetic::Integer,
+            MeasuredNetwork::Float { .. } => Arithmetic::Float,
         },
         name: network.origin().name.clone(),
         identity: network.origin().identity.clone(),
@@ -154,7 +157,7 @@ fn network_loss((name, network): &(String, Network), index: usize, tally: &Tally
     }
 }
 
-fn pairs(networks: usize, tally: &Tally) -> Vec<LossPair> {
+fn pairs(networks: usize, tally: &LossTally) -> Vec<LossPair> {
     let each = (0..networks).flat_map(|first| (first + 1..networks).map(move |second| (first, second)));
     let pair = |(first, second): (usize, usize)| {
         let difference = |losses: &[f64]| losses[first] - losses[second];
@@ -190,7 +193,7 @@ struct SampleLoss {
 }
 
 /// Computes the losses of samples.
-struct SampleLosses<'a> {
+struct LossMeter<'a> {
     path: &'a Path,
     units: UnitConversion,
     loss: EvalLoss,
@@ -198,7 +201,7 @@ struct SampleLosses<'a> {
     has_games: bool,
 }
 
-impl SampleLosses<'_> {
+impl LossMeter<'_> {
     /// The losses of records, of which the first has number `first`; `None` for records without a target.
     fn compute(
         &self,
@@ -231,7 +234,7 @@ impl SampleLosses<'_> {
             let context =
                 SampleContext { board, turn: record.turn(), ply: self.has_games.then(|| record.ply().0), score };
             let cluster = if self.has_games { u64::from(record.game()) } else { number };
-            Some(SampleLoss { cluster, classes: Tally::classes(&context).collect(), losses })
+            Some(SampleLoss { cluster, classes: LossTally::classes(&context).collect(), losses })
         };
         Ok((first..)
             .zip(records)
@@ -272,10 +275,12 @@ enum PreparedNetwork<'a> {
 }
 
 impl PreparedNetwork<'_> {
-    fn new(network: &Network) -> PreparedNetwork<'_> {
+    fn new(network: &MeasuredNetwork) -> PreparedNetwork<'_> {
         match network {
-            Network::Integer(file) => PreparedNetwork::Integer(Box::new(Model::new(&file.net)), &file.net.scheme),
-            Network::Float { net, scheme, .. } => PreparedNetwork::Float(Box::new(net.on_grid(scheme)), scheme),
+            MeasuredNetwork::Integer(file) => {
+                PreparedNetwork::Integer(Box::new(Model::new(&file.net)), &file.net.scheme)
+            }
+            MeasuredNetwork::Float { net, scheme, .. } => PreparedNetwork::Float(Box::new(net.on_grid(scheme)), scheme),
         }
     }
 

@@ -13,13 +13,13 @@
 
 mod activity;
 mod equal_speed;
-mod error;
 mod frequency;
 mod ft_permute;
 mod importance;
 mod lines;
 mod loss;
 mod neuron;
+mod quantisation;
 mod speed;
 mod tally;
 mod updates;
@@ -27,13 +27,13 @@ mod validation;
 
 pub use activity::activity;
 pub use equal_speed::{EqualSpeedOptions, WIDTH_STEP, corrected_width, equal_speed, relative_speed};
-pub use error::{ErrorOptions, error};
 pub use frequency::{Frequencies, frequencies};
 pub use ft_permute::ft_permute;
 pub use importance::{DEFAULT_SAMPLES, Importance, ImportanceOptions, importance};
 pub use lines::{Line, ReadSummary};
-pub use loss::{LossOptions, LossProgress, Network, loss};
+pub use loss::{LossOptions, LossProgress, MeasuredNetwork, loss};
 pub use neuron::{AxisChoice, contributions, most_influential, neuron_weights};
+pub use quantisation::{QuantisationOptions, quantisation};
 pub use speed::{SpeedOptions, SpeedProgress, speed};
 pub use updates::updates;
 pub use validation::validation;
@@ -52,7 +52,10 @@ pub enum MeasureError {
     Data(#[from] DataError),
     #[error("record {number} of {path}: {reason}")]
     Record { path: std::path::PathBuf, number: u64, reason: RecordError },
-    #[error("{path} holds no position to measure{}", if *skipped > 0 { format!("; {skipped} broken games were skipped") } else { String::new() })]
+    #[error(
+        "{path} holds no position to measure{}",
+        if *skipped > 0 { format!("; {skipped} broken games were skipped") } else { String::new() }
+    )]
     NoPositions { path: std::path::PathBuf, skipped: u64 },
     #[error("{path} holds positions, but no moves; rows per move need games, or samples with moves")]
     NoMoves { path: std::path::PathBuf },
@@ -65,24 +68,26 @@ pub enum MeasureError {
     #[error("{path} has {samples} samples, but the run validates on sample {sample}: the file has changed")]
     OtherData { path: std::path::PathBuf, sample: u32, samples: usize },
     #[error(
-        "the network has feature set `{net}` ({net_identity}), the checkpoint has `{checkpoint}` ({checkpoint_identity})"
+        "the network has feature set `{net}` ({net_identity}), the checkpoint has `{checkpoint}` \
+         ({checkpoint_identity})"
     )]
     FeatureSets { net: String, net_identity: Identity, checkpoint: String, checkpoint_identity: Identity },
     #[error("the network has shape {net}, the checkpoint has {checkpoint}")]
     Shapes { net: String, checkpoint: String },
     #[error(
-        "{path}: none of its {samples} samples has a target (λ = {lambda}: 1 needs a score, 0 a game result, values between \
-         need both); choose another λ or other data"
+        "{path}: none of its {samples} samples has a target (λ = {lambda}: 1 needs a score, 0 a game result, values \
+         between need both); choose another λ or other data"
     )]
     NoTarget { path: std::path::PathBuf, samples: u64, lambda: f64 },
     #[error(
-        "{strategy} on {back_end} gives different scores than the first strategy; this is a bug in fsbench, please report it"
+        "{strategy} on {back_end} gives different scores than the first strategy; this is a bug in fsbench, please \
+         report it"
     )]
     Disagreement { strategy: &'static str, back_end: &'static str },
     #[error(
-        "{set} at l1 {l1} has {low:.2} to {high:.2} times the reference's speed, also after repetitions: the timings are too \
-         noisy to choose a width of equal speed by; end other programs on this machine and run the experiment again (what is \
-         done is kept)"
+        "{set} at l1 {l1} has {low:.2} to {high:.2} times the reference's speed, also after repetitions: the timings \
+         are too noisy to choose a width of equal speed by; end other programs on this machine and run the experiment \
+         again (what is done is kept)"
     )]
     NoisyTimings { set: String, l1: usize, low: f64, high: f64 },
 }

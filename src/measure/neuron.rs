@@ -1,5 +1,5 @@
-//! A look into a network: the weights of its neurons by the axes of its features, and what each feature and piece of a
-//! position contributes to the score.
+//! A look into a network: the weights of its neurons by the axes of its features, and the contribution of each feature
+//! and piece of a position to the score.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,8 +40,8 @@ pub fn neuron_weights(
     let set = file.origin.feature_set()?;
     let influences = influences(&file.net);
     let has_blocks = set.blocks().len() > 1;
-    let layout = |block: &Block| Layout::of(block, chosen, has_blocks);
-    let layouts: Vec<Layout> = set.blocks().iter().map(layout).collect();
+    let layout = |block: &Block| PanelLayout::of(block, chosen, has_blocks);
+    let layouts: Vec<PanelLayout> = set.blocks().iter().map(layout).collect();
     let l1 = file.net.shape.l1;
     let scale = file.net.scheme.feature_transformer_scale();
     let of_neuron = |neuron: &usize| {
@@ -61,7 +61,8 @@ pub fn neuron_weights(
 
 /// Spread of each neuron's weights over the features, times the absolute weights of its output.
 fn influences(net: &QuantNet) -> Vec<f64> {
-    let (l1, units) = (net.shape.l1, net.units());
+    let l1 = net.shape.l1;
+    let units = net.units();
     let mut sums = vec![[0.0; 2]; l1];
     for row in net.ft_weights.chunks_exact(l1) {
         for ([sum, squares], weight) in sums.iter_mut().zip(row) {
@@ -81,19 +82,19 @@ fn influences(net: &QuantNet) -> Vec<f64> {
 }
 
 /// Where each feature of a block is drawn.
-struct Layout {
+struct PanelLayout {
     columns: usize,
     rows: usize,
     panels: Vec<(String, Vec<(usize, u32)>)>,
 }
 
-impl Layout {
+impl PanelLayout {
     /// `named`: titles begin with the block's name.
-    fn of(block: &Block, chosen: &[AxisChoice], named: bool) -> Layout {
+    fn of(block: &Block, chosen: &[AxisChoice], named: bool) -> PanelLayout {
         let is_chosen = |coordinates: &[AxisValue]| {
-            chosen.iter().all(|(axis, value)| {
-                let own = coordinates.iter().find(|own| own.axis == *axis);
-                own.is_none_or(|own| own.value == *value)
+            chosen.iter().all(|(axis, value)| match coordinates.iter().find(|own| own.axis == *axis) {
+                Some(own) => own.value == *value,
+                None => true,
             })
         };
         let features: Vec<(u32, Vec<AxisValue>)> =
@@ -115,7 +116,7 @@ impl Layout {
             });
             panels[number].1.push((cell, *index));
         }
-        Layout { columns: sides.columns, rows: sides.rows, panels }
+        PanelLayout { columns: sides.columns, rows: sides.rows, panels }
     }
 
     fn panels(&self, weight: impl Fn(u32) -> f64) -> Vec<WeightPanel> {
@@ -173,13 +174,16 @@ impl Sides {
         let mut long = long.into_iter().map(|own| own.axis.clone());
         x = x.or_else(|| long.next());
         y = y.or_else(|| long.next());
-        let (columns, rows) = (size(&x), size(&y));
+        let columns = size(&x);
+        let rows = size(&y);
         Sides { square: None, x, y, columns, rows }
     }
 
-    /// A feature's cell, and its other coordinates without those of kings.
+    /// A feature's cell, and its other coordinates without the kings'.
     fn place<'a>(&self, coordinates: &'a [AxisValue]) -> (usize, Vec<&'a AxisValue>) {
-        let (mut x, mut y, mut rest) = (0, 0, Vec::new());
+        let mut x = 0;
+        let mut y = 0;
+        let mut rest = Vec::new();
         for own in coordinates.iter().filter(|own| !own.of_king) {
             let is = |axis: &Option<String>| axis.as_ref() == Some(&own.axis);
             match own.place {
@@ -193,13 +197,14 @@ impl Sides {
     }
 }
 
-/// What the features and pieces of a position contribute to its score, the largest contributions first.
+/// The contributions of a position's features and pieces to its score, the largest first.
 ///
 /// # Errors
 /// When the feature set cannot be rebuilt.
 pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Result<PositionRecord, MeasureError> {
     let set = file.origin.feature_set()?;
-    let (board, turn) = (position.board(), position.turn());
+    let board = position.board();
+    let turn = position.turn();
     let net = &file.net;
     let active = Active::of(&set, board);
     let score = active.score(net, turn);
@@ -227,7 +232,7 @@ pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Res
     Ok(PositionRecord { fen: fen.to_owned(), score, features, pieces })
 }
 
-/// What a network sees of a position.
+/// A network's view of a position.
 #[derive(Clone)]
 struct Active {
     /// The active features of both perspectives, White's first.
@@ -260,13 +265,13 @@ mod tests {
     use super::*;
     use crate::net::{FloatNet, Origin, Scheme, Shape, quantise};
 
-    fn layout(set: &str, chosen: &[AxisChoice]) -> Layout {
-        Layout::of(&FeatureSet::resolve(set).expect("a set").blocks()[0], chosen, false)
+    fn layout(set: &str, chosen: &[AxisChoice]) -> PanelLayout {
+        PanelLayout::of(&FeatureSet::resolve(set).expect("a set").blocks()[0], chosen, false)
     }
 
     /// Titles, columns and rows of the panels.
     fn shape(set: &str) -> (usize, usize, Vec<String>) {
-        let Layout { columns, rows, panels } = layout(set, &[]);
+        let PanelLayout { columns, rows, panels } = layout(set, &[]);
         (columns, rows, panels.into_iter().map(|(title, _)| title).collect())
     }
 

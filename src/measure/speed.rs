@@ -70,8 +70,8 @@ pub struct SpeedProgress {
 
 /// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy
 /// on the best back end with neurons permuted by positions of other games ([`super::ft_permute()`]), and lines known
-/// beforehand on every back end. The time includes the update of features and accumulators and the forward pass, but not
-/// the moves on the board.
+/// beforehand on every back end. The time includes the update of features and accumulators and the forward pass, but
+/// not the moves on the board.
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt, the data cannot be read, or two strategies give different scores.
@@ -88,12 +88,11 @@ pub fn speed(
     let ([lines, others], summary) = first_lines_and_next(data, [options.positions, POSITIONS])?;
     let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
     let model = Model::new(&file.net);
-    let permuted = match others.is_empty() {
-        true => None,
-        false => {
-            prepare("arranging neurons");
-            Some(Model::new(&ft_permute_by_lines(&set, &file.net, &others)?))
-        }
+    let permuted = if others.is_empty() {
+        None
+    } else {
+        prepare("arranging neurons");
+        Some(Model::new(&ft_permute_by_lines(&set, &file.net, &others)?))
     };
     let features_only = model.without_neurons();
     let mut timings = Vec::new();
@@ -143,7 +142,8 @@ fn repeat(
     options: SpeedOptions,
     progress: &mut dyn FnMut(&SpeedProgress),
 ) -> Result<(), MeasureError> {
-    let (repetitions, count) = (options.repetitions.max(2), timings.len());
+    let repetitions = options.repetitions.max(2);
+    let count = timings.len();
     let duration = Duration::try_from_secs_f64(options.seconds).unwrap_or_default();
     let total = repetitions * count as u32;
     let mut expected = None;
@@ -158,7 +158,8 @@ fn repeat(
             progress(&SpeedProgress { repetitions: Some((done, total)), activity });
             let checksum = timing.measure(track, duration);
             if *expected.get_or_insert(checksum) != checksum {
-                let (strategy, back_end) = (timing.name, timing.back_end.name());
+                let strategy = timing.name;
+                let back_end = timing.back_end.name();
                 return Err(MeasureError::Disagreement { strategy, back_end });
             }
         }
@@ -290,7 +291,8 @@ impl<'a> Timing<'a> {
     }
 
     fn of(evaluators: Evaluators<'a>, name: &'static str, back_end: BackEnd, permuted: bool) -> Timing<'a> {
-        let (rates, parts) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let rates = Vec::new();
+        let parts = [Vec::new(), Vec::new()];
         Timing { name, back_end, permuted, evaluators, rates, parts, evaluations: 0, rows: 0 }
     }
 

@@ -7,7 +7,7 @@ use crate::statistics::{CONFIDENCE, student_t_quantile};
 /// Sums of several networks' losses: per class (class 0 is all samples) and cluster, the number of samples and the sum
 /// of each network. Clusters are merged into [`Cluster::MAX_GROUPS`] groups, which are independent if the clusters are
 /// (random groups; Wolter, Introduction to Variance Estimation, chapter 2).
-pub(super) struct Tally {
+pub(super) struct LossTally {
     networks: usize,
     /// [class][group][1 + networks]
     sums: Vec<f64>,
@@ -20,10 +20,10 @@ pub(super) struct Mean {
     pub interval: Option<f64>,
 }
 
-impl Tally {
-    pub(super) fn new(networks: usize) -> Tally {
+impl LossTally {
+    pub(super) fn new(networks: usize) -> LossTally {
         let classes = 1 + BREAKDOWNS.iter().map(|breakdown| breakdown.classes.len()).sum::<usize>();
-        Tally { networks, sums: vec![0.0; classes * Cluster::MAX_GROUPS * (1 + networks)] }
+        LossTally { networks, sums: vec![0.0; classes * Cluster::MAX_GROUPS * (1 + networks)] }
     }
 
     /// The classes of a sample, starting with class 0.
@@ -51,7 +51,7 @@ impl Tally {
         self.mean_of_class(0, value)
     }
 
-    /// [`Tally::mean`] by class.
+    /// [`LossTally::mean`] by class.
     pub(super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> LossBreakdown {
         let mut first = 1;
         let [pieces, ply, material, score, king, kings] = BREAKDOWNS.each_ref().map(|breakdown| {

@@ -60,7 +60,7 @@ pub fn updates(
 
 /// Sums over moves, for one perspective.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-struct RowCounts {
+struct PerspectiveSums {
     added: u64,
     removed: u64,
     refreshes: u64,
@@ -69,8 +69,8 @@ struct RowCounts {
     cache: u64,
 }
 
-impl AddAssign for RowCounts {
-    fn add_assign(&mut self, other: RowCounts) {
+impl AddAssign for PerspectiveSums {
+    fn add_assign(&mut self, other: PerspectiveSums) {
         self.added += other.added;
         self.removed += other.removed;
         self.refreshes += other.refreshes;
@@ -80,7 +80,7 @@ impl AddAssign for RowCounts {
     }
 }
 
-impl RowCounts {
+impl PerspectiveSums {
     fn mean(self, moves: u64) -> MoveCounts {
         let mean = |sum: u64| sum as f64 / moves.max(1) as f64;
         MoveCounts {
@@ -97,8 +97,8 @@ impl RowCounts {
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 struct MoveSums {
     moves: u64,
-    mover: RowCounts,
-    other: RowCounts,
+    mover: PerspectiveSums,
+    other: PerspectiveSums,
 }
 
 impl MoveSums {
@@ -109,7 +109,7 @@ impl MoveSums {
         self
     }
 
-    fn side(&mut self, of_mover: bool) -> &mut RowCounts {
+    fn side(&mut self, of_mover: bool) -> &mut PerspectiveSums {
         if of_mover { &mut self.mover } else { &mut self.other }
     }
 
@@ -186,7 +186,8 @@ impl<'a> RowCounter<'a> {
 
     fn count_played_move(&mut self, played: &LineMove<'_>, sums: &mut MoveSums) {
         sums.moves += 1;
-        let (before, turn) = (played.before.board(), played.before.turn());
+        let before = played.before.board();
+        let turn = played.before.turn();
         for pov in Perspective::ALL {
             let mut rows = self.count_uncached(before, played.change, played.after, pov);
             rows.cache = self.count_cached(before, played.after, pov, true);
@@ -195,7 +196,8 @@ impl<'a> RowCounter<'a> {
     }
 
     fn count_legal_moves(&mut self, position: &Chess, sums: &mut MoveSums) {
-        let (before, turn) = (position.board(), position.turn());
+        let before = position.board();
+        let turn = position.turn();
         for mv in position.legal_moves() {
             let change = BoardChange::of(mv, turn);
             let after = change.applied_to(before);
@@ -209,23 +211,31 @@ impl<'a> RowCounter<'a> {
     }
 
     /// Counts everything but `cache`, and writes the move's delta to `self.delta`.
-    fn count_uncached(&mut self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> RowCounts {
+    fn count_uncached(
+        &mut self,
+        before: &Board,
+        change: &BoardChange,
+        after: &Board,
+        pov: Perspective,
+    ) -> PerspectiveSums {
         let set = self.set;
         set.encoder().diff(before, change, after, pov, &mut self.delta);
-        let (added, removed) = (self.delta.added.len(), self.delta.removed.len());
-        let mut rows = RowCounts {
+        let added = self.delta.added.len();
+        let removed = self.delta.removed.len();
+        let mut rows = PerspectiveSums {
             added: added as u64,
             removed: removed as u64,
             refreshes: u64::from(self.delta.refresh),
-            ..RowCounts::default()
+            ..PerspectiveSums::default()
         };
         for (block, active_count) in self.states[pov].active_counts.iter().enumerate() {
             let (added, removed) = block_delta(set, block, &self.delta);
             let active_after = active_count + added - removed;
             rows.refresh += active_after as u64;
-            rows.update += match set.encoder().context(block, before, pov) == set.encoder().context(block, after, pov) {
-                true => added + removed,
-                false => active_after,
+            rows.update += if set.encoder().context(block, before, pov) == set.encoder().context(block, after, pov) {
+                added + removed
+            } else {
+                active_after
             } as u64;
         }
         rows
@@ -277,7 +287,9 @@ fn block_delta(set: &FeatureSet, block: usize, delta: &Delta) -> (usize, usize) 
 
 /// The size of the symmetric difference of two sorted lists. Repeated features count repeatedly.
 fn difference(a: &[u32], b: &[u32]) -> usize {
-    let (mut i, mut j, mut different) = (0, 0, 0);
+    let mut i = 0;
+    let mut j = 0;
+    let mut different = 0;
     while i < a.len() && j < b.len() {
         match a[i].cmp(&b[j]) {
             std::cmp::Ordering::Equal => (i, j) = (i + 1, j + 1),

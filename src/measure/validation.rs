@@ -14,7 +14,7 @@ use crate::train::{TrainError, TrainingRun, ValidatedSamples};
 pub fn validation(run: &TrainingRun<'_>, stop: &dyn Fn() -> bool) -> Result<ValidationRecord, MeasureError> {
     let several = || TrainError::Config("a run over several data files cannot be validated game by game".into());
     let data = Fsd::open(run.config.data.only().ok_or_else(several)?)?;
-    let mut tally = Tally::new();
+    let mut tally = GameTally::new();
     let mut problem = None;
     let validated = run.validate_each(stop, &mut |samples| {
         tally.add(&data, samples).map_err(|error| {
@@ -36,13 +36,13 @@ pub fn validation(run: &TrainingRun<'_>, stop: &dyn Fn() -> bool) -> Result<Vali
 
 /// Sums in double precision.
 #[derive(Copy, Clone, Default)]
-struct Sums {
+struct GameLossSums {
     samples: u32,
     loss: f64,
     preferred: u32,
 }
 
-impl Sums {
+impl GameLossSums {
     fn add(&mut self, loss: f32, preferred: bool) {
         self.samples += 1;
         self.loss += f64::from(loss);
@@ -50,30 +50,31 @@ impl Sums {
     }
 
     fn named(self, game: u32) -> LossSums {
-        let Sums { samples, loss, preferred } = self;
+        let GameLossSums { samples, loss, preferred } = self;
         LossSums { game, samples, loss: loss as f32, preferred }
     }
 }
 
 /// Sums by game, and by class and group of games.
-struct Tally {
+struct GameTally {
     /// In the order of the data, which lists a game's samples together.
-    games: Vec<(u32, Sums)>,
+    games: Vec<(u32, GameLossSums)>,
     /// [breakdown][class][group]
-    classes: Vec<Vec<Vec<Sums>>>,
+    classes: Vec<Vec<Vec<GameLossSums>>>,
 }
 
-impl Tally {
-    fn new() -> Tally {
-        let groups = || vec![Sums::default(); ClassLosses::GROUPS as usize];
+impl GameTally {
+    fn new() -> GameTally {
+        let groups = || vec![GameLossSums::default(); ClassLosses::GROUPS as usize];
         let classes = |breakdown: &crate::data::Breakdown| breakdown.classes.iter().map(|_| groups()).collect();
-        Tally { games: Vec::new(), classes: BREAKDOWNS.iter().map(classes).collect() }
+        GameTally { games: Vec::new(), classes: BREAKDOWNS.iter().map(classes).collect() }
     }
 
     fn add(&mut self, data: &Fsd, samples: &ValidatedSamples<'_>) -> Result<(), MeasureError> {
         let unit = data.header().score_unit;
         for (index, (number, loss)) in samples.numbers.iter().zip(samples.losses).enumerate() {
-            let (path, records) = (data.path(), data.records());
+            let path = data.path();
+            let records = data.records();
             let Some(record) = records.get(*number as usize) else {
                 return Err(MeasureError::OtherData { path: path.into(), sample: *number, samples: records.len() });
             };
@@ -87,7 +88,7 @@ impl Tally {
             match self.games.last_mut() {
                 Some((last, sums)) if *last == game => sums.add(*loss, preferred),
                 _ => {
-                    let mut sums = Sums::default();
+                    let mut sums = GameLossSums::default();
                     sums.add(*loss, preferred);
                     self.games.push((game, sums));
                 }

@@ -60,7 +60,7 @@ impl OutputOrder {
 
 /// The properties of the network that the file does not store.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct BulletLayout {
     pub activation: Activation,
     /// Number of output buckets, chosen by bullet's `MaterialCount` ([`BucketRule::Cpw`]).
     pub buckets: usize,
@@ -82,7 +82,8 @@ pub enum BulletError {
     #[error("{size} bytes fit the accumulator widths {widths:?}; choose one with --l1")]
     Ambiguous { size: usize, widths: Vec<usize> },
     #[error(
-        "byte {at}: the numbers for accumulators of {l1} end here, but bullet's padding does not follow; is the width right?"
+        "byte {at}: the numbers for accumulators of {l1} end here, but bullet's padding does not follow; is the width \
+         right?"
     )]
     Padding { at: usize, l1: usize },
     #[error("bullet's format has no hidden layers, no PSQT and only the bucket rule cpw; the network is {0}")]
@@ -102,7 +103,7 @@ const PADDING: &[u8] = b"bullet";
 ///
 /// # Errors
 /// When the file cannot be read, its size fits no network of that layout, or a weight is too large for the scheme.
-pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<(NetFile, OrderEvidence), NetError> {
+pub fn load(path: &Path, set: &FeatureSet, layout: BulletLayout) -> Result<(NetFile, OrderEvidence), NetError> {
     let read = |reason| NetError::Read { path: path.into(), reason };
     let invalid = |reason| NetError::Bullet { path: path.into(), reason };
     let file = File::open(path).map_err(read)?;
@@ -125,7 +126,7 @@ pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<(NetFile, O
     Ok((NetFile { origin: Origin::of(set), net }, evidence))
 }
 
-/// What the output weights themselves tell about their order.
+/// The order of the output weights, as far as they tell it themselves.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum OrderEvidence {
     /// There is one bucket, or the weights speak for the order in which they were read.
@@ -194,8 +195,8 @@ pub fn save(path: &Path, net: &QuantNet) -> Result<(), NetError> {
 }
 
 /// The shape whose numbers and padding make up the file.
-fn shape(bytes: &[u8], features: u32, layout: Layout) -> Result<Shape, BulletError> {
-    let Layout { activation, buckets, l1, .. } = layout;
+fn shape(bytes: &[u8], features: u32, layout: BulletLayout) -> Result<Shape, BulletError> {
+    let BulletLayout { activation, buckets, l1, .. } = layout;
     let size = bytes.len();
     let shape = |l1| Shape {
         activation,
@@ -217,9 +218,10 @@ fn shape(bytes: &[u8], features: u32, layout: Layout) -> Result<Shape, BulletErr
     };
     let shape = shape(width);
     let at = 2 * numbers(&shape).ok_or(no_width)?;
-    match bytes[at..].iter().zip(PADDING.iter().cycle()).all(|(found, expected)| found == expected) {
-        true => Ok(shape),
-        false => Err(BulletError::Padding { at, l1: width }),
+    if bytes[at..].iter().zip(PADDING.iter().cycle()).all(|(found, expected)| found == expected) {
+        Ok(shape)
+    } else {
+        Err(BulletError::Padding { at, l1: width })
     }
 }
 
@@ -323,16 +325,16 @@ mod tests {
         ] {
             let net = net(activation, buckets, l1);
             save(&path, &net).expect("saved");
-            let layout = Layout { activation, buckets, l1: None, output_order: OutputOrder::Bucket };
+            let layout = BulletLayout { activation, buckets, l1: None, output_order: OutputOrder::Bucket };
             let (back, _) = load(&path, &set(), layout).expect("loads");
             assert_eq!(back.net, net);
-            assert_eq!(load(&path, &set(), Layout { l1: Some(l1), ..layout }).expect("loads").0, back);
-            assert!(load(&path, &set(), Layout { l1: Some(l1 + 2), ..layout }).is_err());
+            assert_eq!(load(&path, &set(), BulletLayout { l1: Some(l1), ..layout }).expect("loads").0, back);
+            assert!(load(&path, &set(), BulletLayout { l1: Some(l1 + 2), ..layout }).is_err());
             assert_eq!(forward_integer(&back.net, 0, &[1, 2], &[3]), forward_integer(&net, 0, &[1, 2], &[3]));
         }
     }
 
-    /// The same network in both orders, with buckets that are alike and ones that are not.
+    /// The same network in both orders, with buckets that are alike and buckets that are not.
     #[test]
     fn both_orders_of_the_output_weights_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -347,7 +349,8 @@ mod tests {
                 }
                 save(&path, &in_order).expect("saved");
                 for read in [OutputOrder::Bucket, OutputOrder::Input] {
-                    let layout = Layout { activation: Activation::Screlu, buckets: 8, l1: None, output_order: read };
+                    let layout =
+                        BulletLayout { activation: Activation::Screlu, buckets: 8, l1: None, output_order: read };
                     let (file, evidence) = load(&path, &set(), layout).expect("loads");
                     assert_eq!(file.net == *net, read == stored);
                     assert_eq!(evidence, expected(stored, read), "{stored:?} read as {read:?}");
@@ -362,10 +365,10 @@ mod tests {
         for (bucket, stack) in net.stacks.iter_mut().enumerate() {
             stack[0].weights = (0..32).map(|input| weight(input) / 2 + weight(bucket * 32 + input) / 8).collect();
         }
-        check(&net, |stored, read| match stored == read {
-            true => OrderEvidence::Agrees,
-            false => OrderEvidence::Contradicts(stored),
-        });
+        check(
+            &net,
+            |stored, read| if stored == read { OrderEvidence::Agrees } else { OrderEvidence::Contradicts(stored) },
+        );
     }
 
     /// A file that is cut anywhere is refused.
@@ -374,10 +377,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("quantised.bin");
         let output_order = OutputOrder::Bucket;
-        let layout = Layout { activation: Activation::Screlu, buckets: 1, l1: None, output_order };
+        let layout = BulletLayout { activation: Activation::Screlu, buckets: 1, l1: None, output_order };
         let net = net(Activation::Screlu, 1, 5);
         let whole = bytes(&net).expect("one of bullet's");
-        let check = |bytes: &[u8], layout: Layout, expected: &str| {
+        let check = |bytes: &[u8], layout: BulletLayout, expected: &str| {
             std::fs::write(&path, bytes).expect("written");
             let error = load(&path, &set(), layout).expect_err("refused").to_string();
             assert!(error.contains(expected), "{error}");
@@ -388,8 +391,8 @@ mod tests {
         let mut damaged = whole.clone();
         *damaged.last_mut().expect("bytes") ^= 1;
         check(&damaged, layout, "bullet's padding does not follow");
-        check(&whole, Layout { buckets: 33, ..layout }, "with 64 features, screlu and 33 output buckets");
-        check(&whole, Layout { l1: Some(usize::MAX / 2), ..layout }, "no accumulator width gives");
+        check(&whole, BulletLayout { buckets: 33, ..layout }, "with 64 features, screlu and 33 output buckets");
+        check(&whole, BulletLayout { l1: Some(usize::MAX / 2), ..layout }, "no accumulator width gives");
         let mut heavy = net.clone();
         heavy.stacks[0][0].weights[7] = 129;
         check(&bytes(&heavy).expect("bytes"), layout, "the integer weight of neuron 0, input 7 is 129, outside ±128");

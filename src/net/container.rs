@@ -22,7 +22,7 @@ const KEY: &str = "fsbench";
 pub(super) const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct NetHeader {
     pub(super) version: u32,
     pub(super) kind: FileKind,
     #[serde(flatten)]
@@ -99,7 +99,7 @@ pub(super) fn matrix<T: Copy, const N: usize>(
     (name, TensorBytes { shape: vec![values.len() / columns.max(1), columns], ..flat })
 }
 
-pub(super) fn write(path: &Path, header: &Header, tensors: &[(String, TensorBytes)]) -> Result<(), NetError> {
+pub(super) fn write(path: &Path, header: &NetHeader, tensors: &[(String, TensorBytes)]) -> Result<(), NetError> {
     let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
     let sum = checksum(&json, tensors.iter().map(|(name, tensor)| (&name[..], tensor)));
     let metadata = HashMap::from([(KEY.to_owned(), envelope(&json, sum))]);
@@ -140,7 +140,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
         let header = bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length)).min(MAX_HEADER);
         file.by_ref().take(header).read_to_end(&mut bytes).map_err(failed)?;
         let json = bytes.get(LENGTH as usize..).unwrap_or_default();
-        // The caller, who gets the header alone, says what is wrong with it.
+        // The caller, who gets the header alone, names the fault.
         let Ok(metadata) = serde_json::from_slice::<Metadata>(json) else { return Ok(bytes) };
         if (metadata.data_len() as u64).saturating_add(LENGTH + header) != about.len() {
             let reason = SafeTensorError::MetadataIncompleteBuffer;
@@ -156,7 +156,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
 pub(super) struct Container<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
-    pub(super) header: Header,
+    pub(super) header: NetHeader,
 }
 
 impl<'a> Container<'a> {
@@ -168,7 +168,7 @@ impl<'a> Container<'a> {
         let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(foreign)?;
         let damaged = || NetError::Damaged { path: path.into() };
         let (json, stored) = open_envelope(entry).map_err(|_| damaged())?;
-        let header: Header =
+        let header: NetHeader =
             serde_json::from_str(json).map_err(|reason| NetError::Header { path: path.into(), reason })?;
         if header.version != VERSION {
             return Err(NetError::Version { path: path.into(), found: header.version, known: VERSION });

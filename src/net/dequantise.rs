@@ -7,7 +7,8 @@ impl QuantNet {
     #[must_use]
     pub fn dequantised(&self) -> FloatNet {
         let QuantNet { shape, scheme, .. } = self;
-        let (ft, psqt) = (scheme.feature_transformer_scale(), scheme.psqt_scale());
+        let ft = scheme.feature_transformer_scale();
+        let psqt = scheme.psqt_scale();
         let buckets = shape.row_len() - shape.l1;
         let rows = self.ft_weights.chunks_exact(shape.l1).enumerate();
         let ft_weights = rows.flat_map(|(feature, row)| {
@@ -52,7 +53,8 @@ impl FloatNet {
             return Err(NetError::Shape(why.into()));
         }
         let scale = |values: &mut [f32]| values.iter_mut().for_each(|value| *value *= factor);
-        let (l1, row) = (self.shape.l1, self.shape.row_len());
+        let l1 = self.shape.l1;
+        let row = self.shape.row_len();
         if row > l1 {
             self.ft_weights.chunks_exact_mut(row).for_each(|columns| scale(&mut columns[l1..]));
         }
@@ -99,10 +101,12 @@ mod tests {
     #[test]
     fn another_pawn_value_scales_the_score_alone() {
         let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
-        let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+        let activation = Activation::Pairwise;
+        let hidden_activation = Activation::Dual;
         let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(50, 16, &[7, 4]) };
         for shape in [shape(50, 16, &[]), shape(50, 16, &[8, 4]), full] {
-            let (net, scheme) = (random_net(&shape, 8), Scheme::stockfish());
+            let net = random_net(&shape, 8);
+            let scheme = Scheme::stockfish();
             let times = net.clone().with_scaled_output(2.5).expect("scaled");
             for (bucket, own) in (0..shape.buckets.count).zip([[1, 2, 30], [4, 5, 6], [7, 40, 41]]) {
                 let [before, after] = [&net, &times].map(|net| forward(net, &scheme, bucket, &own, &[9, 10]));
@@ -129,7 +133,8 @@ mod tests {
         check(shape(50, 16, &[]));
         check(shape(50, 16, &[8, 4]));
         let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
-        let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+        let activation = Activation::Pairwise;
+        let hidden_activation = Activation::Dual;
         check(Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(50, 16, &[7, 4]) });
     }
 }

@@ -92,7 +92,8 @@ mod tests {
             assert_eq!(net, file.net);
             for bucket in [0, 1].repeat(50) {
                 let mut active = || (0..30).map(|_| rng.random_range(0..768)).collect::<Vec<u32>>();
-                let (stm, nstm) = (active(), active());
+                let stm = active();
+                let nstm = active();
                 let expected = f64::from(float_forward(&float, &scheme, bucket, &stm, &nstm)) * 400.0;
                 let found = f64::from(scheme.internal_score(forward_integer(&net, bucket, &stm, &nstm).sum()));
                 assert!((expected - found).abs() < 10.0, "{activation:?}: {expected} {found}");

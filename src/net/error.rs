@@ -43,7 +43,8 @@ pub enum NetError {
     #[error("the file gives its feature set `{name}` the identity {stored}, but its definition has {rebuilt}")]
     Inconsistent { name: String, stored: Identity, rebuilt: Identity },
     #[error(
-        "the network belongs to feature set `{name}` ({stored}), not to `{wanted}` ({identity}); use its own set or another network"
+        "the network belongs to feature set `{name}` ({stored}), not to `{wanted}` ({identity}); use its own set or \
+         another network"
     )]
     OtherSet { name: String, stored: Identity, wanted: String, identity: Identity },
     #[error("invalid network shape: {0}")]

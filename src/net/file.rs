@@ -20,7 +20,7 @@ use std::path::Path;
 use safetensors::{Dtype, View};
 use serde::{Deserialize, Serialize};
 
-use super::container::{Container, FileKind, Header, TensorBytes, VERSION, matrix, read, vector, write};
+use super::container::{Container, FileKind, NetHeader, TensorBytes, VERSION, matrix, read, vector, write};
 use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
 
@@ -42,16 +42,17 @@ impl Origin {
     /// The feature set, rebuilt from its definition.
     ///
     /// # Errors
-    /// When the definition does not compile, or its identity is not the one in the file.
+    /// When the definition does not compile, or its identity differs from the file's.
     pub fn feature_set(&self) -> Result<FeatureSet, NetError> {
         let set = FeatureSet::from_definition(&self.definition).map_err(NetError::Definition)?;
-        match *set.identity() == self.identity {
-            true => Ok(set),
-            false => Err(NetError::Inconsistent {
+        if *set.identity() == self.identity {
+            Ok(set)
+        } else {
+            Err(NetError::Inconsistent {
                 name: self.name.clone(),
                 stored: self.identity.clone(),
                 rebuilt: set.identity().clone(),
-            }),
+            })
         }
     }
 
@@ -60,14 +61,15 @@ impl Origin {
     /// # Errors
     /// When it belongs to another set; names both identities.
     pub fn expect(&self, set: &FeatureSet) -> Result<(), NetError> {
-        match *set.identity() == self.identity {
-            true => Ok(()),
-            false => Err(NetError::OtherSet {
+        if *set.identity() == self.identity {
+            Ok(())
+        } else {
+            Err(NetError::OtherSet {
                 name: self.name.clone(),
                 stored: self.identity.clone(),
                 wanted: set.name().into(),
                 identity: set.identity().clone(),
-            }),
+            })
         }
     }
 }
@@ -120,7 +122,7 @@ impl NetFile {
         write(path, &header, &tensors)
     }
 
-    /// A hash of what the network computes: features, shape, scheme and weights. In hexadecimal.
+    /// A hash of all that determines the network's output: features, shape, scheme and weights. In hexadecimal.
     #[must_use]
     pub fn hash(&self) -> String {
         let (header, tensors) = self.parts(None);
@@ -133,9 +135,9 @@ impl NetFile {
         hasher.finalize().to_hex().to_string()
     }
 
-    fn parts(&self, description: Option<&str>) -> (Header, Vec<(String, TensorBytes)>) {
+    fn parts(&self, description: Option<&str>) -> (NetHeader, Vec<(String, TensorBytes)>) {
         let net = &self.net;
-        let header = Header {
+        let header = NetHeader {
             version: VERSION,
             kind: FileKind::Network,
             origin: self.origin.clone(),
@@ -175,10 +177,7 @@ impl NetFile {
     /// # Errors
     /// When the file cannot be read, is truncated or foreign, or its tensors do not have the shape of its header.
     pub fn load(path: &Path) -> Result<NetFile, NetError> {
-        match nnue::is_nnue(path)? {
-            true => Ok(nnue::Nnue::load(path, None)?.into_file()?),
-            false => NetFile::load_own(path),
-        }
+        if nnue::is_nnue(path)? { Ok(nnue::Nnue::load(path, None)?.into_file()?) } else { NetFile::load_own(path) }
     }
 
     fn load_own(path: &Path) -> Result<NetFile, NetError> {
@@ -190,7 +189,8 @@ impl NetFile {
         let layer = |bucket: usize, index: usize, (inputs, outputs): (usize, usize)| {
             let name = shape.layer_name(bucket, index);
             let biases = file.tensor(&format!("{name}.bias"), Dtype::I32, &[outputs], i32::from_le_bytes)?;
-            let (weight, sizes) = (format!("{name}.weight"), [outputs, inputs]);
+            let weight = format!("{name}.weight");
+            let sizes = [outputs, inputs];
             let weights = match scheme.weights {
                 WeightType::I8 => file.tensor(&weight, Dtype::I8, &sizes, |[byte]: [u8; 1]| i16::from(byte as i8))?,
                 WeightType::I16 => file.tensor(&weight, Dtype::I16, &sizes, i16::from_le_bytes)?,
@@ -213,10 +213,8 @@ impl NetFile {
         let ft_weights = file.tensor("ft.weight", Dtype::I16, &rows, i16::from_le_bytes)?;
         let ft_biases = file.tensor("ft.bias", Dtype::I16, &[shape.l1], i16::from_le_bytes)?;
         let psqt = [shape.features as usize, shape.buckets.count];
-        let psqt_weights = match shape.psqt {
-            true => file.tensor("psqt.weight", Dtype::I32, &psqt, i32::from_le_bytes)?,
-            false => Vec::new(),
-        };
+        let psqt_weights =
+            if shape.psqt { file.tensor("psqt.weight", Dtype::I32, &psqt, i32::from_le_bytes)? } else { Vec::new() };
         let net = QuantNet { scheme, ft_weights, ft_biases, psqt_weights, stacks, shape };
         Ok(NetFile { origin: file.header.origin, net })
     }
@@ -246,7 +244,7 @@ pub fn save_float(
     net: &FloatNet,
     extra: &[(String, Vec<usize>, &[f32])],
 ) -> Result<(), NetError> {
-    let header = Header {
+    let header = NetHeader {
         version: VERSION,
         kind: FileKind::Checkpoint,
         origin: checkpoint.origin.clone(),
@@ -334,16 +332,21 @@ mod tests {
         let path = folder.path().join("net");
         let (float, file) = example(&piece());
         let checkpoint = Checkpoint { origin: file.origin.clone(), training: serde_json::json!({ "step": 17 }) };
-        let read = |is_network: bool| match is_network {
-            true => NetFile::load(&path).map(|file| format!("{file:?}")),
-            false => load_float(&path).map(|loaded| format!("{loaded:?}")),
+        let read = |is_network: bool| {
+            if is_network {
+                NetFile::load(&path).map(|file| format!("{file:?}"))
+            } else {
+                load_float(&path).map(|loaded| format!("{loaded:?}"))
+            }
         };
         for is_network in [true, false] {
-            match is_network {
-                true => file.save(&path).expect("saved"),
-                false => save_float(&path, &checkpoint, &float, &[]).expect("saved"),
+            if is_network {
+                file.save(&path).expect("saved");
+            } else {
+                save_float(&path, &checkpoint, &float, &[]).expect("saved");
             }
-            let (mut bytes, expected) = (std::fs::read(&path).expect("read"), read(is_network).expect("loads"));
+            let mut bytes = std::fs::read(&path).expect("read");
+            let expected = read(is_network).expect("loads");
             let mut refused = 0;
             for bit in 0..8 * bytes.len() {
                 bytes[bit / 8] ^= 1 << (bit % 8);
@@ -385,7 +388,7 @@ mod tests {
         check_text("checksum", "Checksum", "do not match its checksum");
         check_text(r#"l1\":3,"#, r#"l1\":9,"#, "do not match its checksum");
         // With their checksum, but with a header that contradicts the tensors.
-        let check = |change: fn(&mut Header), expected: &str| {
+        let check = |change: fn(&mut NetHeader), expected: &str| {
             let (mut header, tensors) = file.parts(None);
             change(&mut header);
             write(&path, &header, &tensors).expect("saved");

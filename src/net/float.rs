@@ -31,9 +31,12 @@ impl FloatNet {
     /// When the shape is invalid, a tensor's size does not match it, or a number is not finite.
     pub fn validate(&self) -> Result<(), NetError> {
         self.shape.validate()?;
-        let check_size = |what: String, found: usize, expected: usize| match found == expected {
-            true => Ok(()),
-            false => Err(NetError::Shape(format!("{what} holds {found} numbers, not {expected}"))),
+        let check_size = |what: String, found: usize, expected: usize| {
+            if found == expected {
+                Ok(())
+            } else {
+                Err(NetError::Shape(format!("{what} holds {found} numbers, not {expected}")))
+            }
         };
         let shape = &self.shape;
         check_size("the list of stacks".into(), self.stacks.len(), shape.buckets.count)?;
@@ -82,7 +85,8 @@ impl FloatNet {
     ) -> Result<FloatNet, E> {
         let mut tensors = shape.tensors().into_iter().map(|(name, dimensions)| fill(&name, &dimensions));
         let mut next = || tensors.next().unwrap_or_else(|| Ok(Vec::new()));
-        let (ft_weights, ft_biases) = (next()?, next()?);
+        let ft_weights = next()?;
+        let ft_biases = next()?;
         let mut layer = |(inputs, outputs)| Ok(Dense { inputs, outputs, weights: next()?, biases: next()? });
         let mut stack = |_| shape.layer_sizes().into_iter().map(&mut layer).collect();
         let stacks = (0..shape.buckets.count).map(&mut stack).collect::<Result<_, E>>()?;
@@ -108,8 +112,9 @@ impl FloatNet {
         FloatNet { shape, ft_weights, ..self }
     }
 
-    /// The network on a finer feature set, whose rows are the sums of the rows that [`lifting`](crate::features::lifting)
-    /// names: its outputs are the same in every position. It has no narrow features: sums of rows may need more bits.
+    /// The network on a finer feature set, whose rows are the sums of the rows that
+    /// [`lifting`](crate::features::lifting) names: its outputs are the same in every position. It has no narrow
+    /// features: sums of rows may need more bits.
     #[must_use]
     pub fn lifted(self, to: &Factors, features: u32) -> FloatNet {
         let width = self.shape.row_len();
@@ -139,8 +144,8 @@ impl FloatNet {
 
 /// The float output of a bucket for the active features of both perspectives. Indices are below `shape.features`, and
 /// repeated features count repeatedly. The output times the scheme's `nnue2score` is the score in internal units.
-/// Products of two clipped values are scaled by [`Scheme::product_scale`] and [`Scheme::accumulator_product_scale`], as in
-/// the integer network.
+/// Products of two clipped values are scaled by [`Scheme::product_scale`] and [`Scheme::accumulator_product_scale`], as
+/// in the integer network.
 #[must_use]
 pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm: &[u32]) -> f32 {
     let l1 = net.shape.l1;
@@ -169,10 +174,7 @@ pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm
         values = activate(net.shape.hidden_activation(index), &sums[..*width], scale);
         all.extend_from_slice(&values);
     }
-    let psqt = match net.shape.psqt {
-        true => (sides[0][l1 + bucket] - sides[1][l1 + bucket]) / 2.0,
-        false => 0.0,
-    };
+    let psqt = if net.shape.psqt { (sides[0][l1 + bucket] - sides[1][l1 + bucket]) / 2.0 } else { 0.0 };
     values.first().copied().unwrap_or_default() + skip + psqt
 }
 

@@ -23,15 +23,16 @@ impl QuantNet {
         self.with_units(order)
     }
 
-    /// A network of accumulator width `l1` whose neurons are this network's, evenly repeated or left out. Its scores are
-    /// meaningless, but about as many of its neurons are active as in this one, so that it takes as long as a trained
-    /// network of its width.
+    /// A network of accumulator width `l1` whose neurons are this network's, evenly repeated or left out. Its scores
+    /// are meaningless, but about as many of its neurons are active as in this one, so that it takes as long as a
+    /// trained network of its width.
     ///
     /// # Panics
     /// When `l1` is 0 or, with pairwise, odd.
     #[must_use]
     pub fn with_l1(&self, l1: usize) -> QuantNet {
-        let (old, new) = (self.units(), self.shape.activation.outputs(l1));
+        let old = self.units();
+        let new = self.shape.activation.outputs(l1);
         assert!(new > 0 && (self.shape.activation != Activation::Pairwise || l1.is_multiple_of(2)), "no width {l1}");
         let mut net = self.with_units(&(0..new).map(|unit| unit * old / new).collect::<Vec<_>>());
         net.shape.l1 = l1;

@@ -15,7 +15,7 @@ pub struct LoadOptions {
     /// The scheme by which a checkpoint is quantised; `None` as for [`load_quantised`].
     pub scheme: Option<Scheme>,
     /// Read a raw bullet file for this feature set (a name, a path or an expression).
-    pub bullet: Option<(String, bullet::Layout)>,
+    pub bullet: Option<(String, bullet::BulletLayout)>,
 }
 
 /// A network with the metadata of its file.
@@ -27,7 +27,7 @@ pub struct LoadedNetwork {
     /// Only of `.nnue` files.
     pub architecture: Option<Architecture>,
     pub description: Option<String>,
-    /// Only of bullet's files: the order in which the output weights were read, and what they tell about it.
+    /// Only of bullet's files: the order in which the output weights were read, and their own evidence for it.
     pub output_order: Option<(OutputOrder, OrderEvidence)>,
 }
 
@@ -80,7 +80,8 @@ pub enum StoredPrecision {
 pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, StoredPrecision), NetError> {
     let foreign = match NetFile::load(path) {
         Ok(file) => {
-            let (stored, wanted) = (&file.net.scheme.name, scheme.map(|scheme| &scheme.name));
+            let stored = &file.net.scheme.name;
+            let wanted = scheme.map(|scheme| &scheme.name);
             return match wanted.filter(|wanted| *wanted != stored) {
                 Some(wanted) => Err(NetError::Scheme(format!(
                     "{} is already quantised by scheme `{stored}`; to use `{wanted}`, load its checkpoint",

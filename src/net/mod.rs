@@ -2,7 +2,7 @@
 //!
 //! The trainer produces a [`FloatNet`], the engine runs a [`QuantNet`]; [`quantise()`] converts one to the other under
 //! a [`Scheme`]. [`NetFile`] and the checkpoint functions store both as safetensors files. [`nnue`] reads and writes
-//! Stockfish's files, [`bullet`] those of the trainer bullet. [`load_quantised`] loads any of these but bullet's.
+//! Stockfish's files, [`bullet`] the trainer bullet's. [`load_quantised`] loads any of these but bullet's.
 
 pub mod bullet;
 mod container;
@@ -39,7 +39,7 @@ pub(crate) mod tests {
         Shape::plain(features, l1, hidden.to_vec())
     }
 
-    /// Weights like those of a trained network: small, within the scheme's limits, activations spread over [0, 1].
+    /// Weights as in a trained network: small, within the scheme's limits, activations spread over [0, 1].
     pub(crate) fn random_net(shape: &Shape, seed: u64) -> FloatNet {
         let mut rng = Seed(seed).stream("random net", 0);
         let mut uniform =

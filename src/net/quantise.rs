@@ -22,7 +22,8 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
     scheme.validate()?;
     net.validate()?;
     scheme.admits(&net.shape)?;
-    let (l1, row) = (net.shape.l1, net.shape.row_len());
+    let l1 = net.shape.l1;
+    let row = net.shape.row_len();
     let ft = Rounding { scheme, scale: scheme.feature_transformer_scale(), largest: f64::from(i16::MAX) };
     let narrow = Rounding { largest: f64::from(i8::MAX), ..ft };
     let psqt = Rounding { scheme, scale: scheme.psqt_scale(), largest: f64::from(i32::MAX / MAX_ACTIVE) };
@@ -57,9 +58,10 @@ fn quantise_stack(
 ) -> Result<Vec<QuantDense>, NetError> {
     let last = layers.len() - 1;
     let layers = layers.iter().enumerate().map(|(index, layer)| {
-        let (weight_scale, bias_scale) = match index == last {
-            true => (scheme.output_weight_scale(), scheme.output_bias_scale()),
-            false => (scheme.hidden_weight_scale(index), scheme.hidden_bias_scale(index)),
+        let (weight_scale, bias_scale) = if index == last {
+            (scheme.output_weight_scale(), scheme.output_bias_scale())
+        } else {
+            (scheme.hidden_weight_scale(index), scheme.hidden_bias_scale(index))
         };
         let largest = f64::from(scheme.largest_weight(shape.input_activation(index)));
         let weight = Rounding { scheme, scale: weight_scale, largest };
@@ -110,14 +112,15 @@ impl Rounding<'_> {
         let round = |(n, value): (usize, &f32)| {
             let value = f64::from(*value);
             let rounded = (value * self.scale).round();
-            match rounded.abs() <= self.largest {
-                true => Ok(cast(rounded)),
-                false => Err(NetError::Range {
+            if rounded.abs() <= self.largest {
+                Ok(cast(rounded))
+            } else {
+                Err(NetError::Range {
                     place: place(n),
                     value,
                     limit: self.largest / self.scale,
                     scheme: self.scheme.name.clone(),
-                }),
+                })
             }
         };
         values.iter().enumerate().map(round).collect()
@@ -163,7 +166,9 @@ mod tests {
             let mut rng = Seed(5).stream("close", shape.l1 as u64);
             for number in 0..200 {
                 let mut active = || (0..30).map(|_| rng.random_range(0..500)).collect::<Vec<u32>>();
-                let (stm, nstm, bucket) = (active(), active(), number % shape.buckets.count);
+                let stm = active();
+                let nstm = active();
+                let bucket = number % shape.buckets.count;
                 let float = f64::from(forward(&net, &scheme, bucket, &stm, &nstm)) * f64::from(scheme.nnue2score);
                 let raw = forward_integer(&quant, bucket, &stm, &nstm).sum();
                 let integer = f64::from(scheme.internal_score(raw));
@@ -182,7 +187,8 @@ mod tests {
         check(Shape { skip: true, ..shape(500, 64, &[16, 8]) }, 60.0);
         let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
         check(Shape { psqt: true, buckets, ..shape(500, 64, &[16, 8]) }, 40.0);
-        let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+        let activation = Activation::Pairwise;
+        let hidden_activation = Activation::Dual;
         check(Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(500, 64, &[15]) }, 60.0);
     }
 

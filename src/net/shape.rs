@@ -165,8 +165,7 @@ impl Shape {
         self.l1 + if self.psqt { self.buckets.count } else { 0 }
     }
 
-    /// Names and dimensions of a float network's tensors: the feature transformer's, then those of each bucket's
-    /// layers.
+    /// Names and dimensions of a float network's tensors: the feature transformer's, then each bucket's layers'.
     #[must_use]
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let ft =
@@ -205,7 +204,7 @@ impl Shape {
         layers
     }
 
-    /// The output of the first hidden layer that is added to the network's output, and the one that is subtracted.
+    /// The outputs of the first hidden layer that are added to the network's output, and subtracted.
     #[must_use]
     pub fn skip_outputs(&self) -> Option<(usize, Option<usize>)> {
         let width = *self.hidden.first()?;

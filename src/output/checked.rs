@@ -1,6 +1,6 @@
-//! Checksums of text files that fsbench alone reads. A JSON document stands in an envelope, which other programs read as
-//! JSON: `{"checksum":"…","content":…}`, the content's BLAKE3 hash in hexadecimal before the content. A line of a journal
-//! ends with its CRC-32.
+//! Checksums of text files that fsbench alone reads. A JSON document stands in an envelope, which other programs read
+//! as JSON: `{"checksum":"…","content":…}`, the content's BLAKE3 hash in hexadecimal before the content. A line of a
+//! journal ends with its CRC-32.
 
 use thiserror::Error;
 

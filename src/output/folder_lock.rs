@@ -1,5 +1,5 @@
-//! The lock of a folder that one process writes to: a file in it that its holder keeps locked, and that says who that is.
-//! The kernel releases the lock with the process, however that ends.
+//! The lock of a folder that one process writes to: a file in it that its holder keeps locked, and that says who that
+//! is. The kernel releases the lock with the process, however that ends.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -86,7 +86,7 @@ impl FolderLock {
     }
 }
 
-/// Whether the open file is the one at the path.
+/// Whether the open file is the file at the path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::metadata(path) {
@@ -98,8 +98,8 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Removed while it is locked, so that it is no other process's file. If that fails, an unlocked file is left, which
-        // nobody holds.
+        // Removed while it is locked, so that it is no other process's file. If that fails, an unlocked file is left,
+        // which nobody holds.
         if is_at(&self.file, &self.path).unwrap_or(false) {
             let _ = fs::remove_file(&self.path);
         }
@@ -146,7 +146,8 @@ mod tests {
     fn a_lock_that_is_being_removed_is_not_shared() {
         use std::sync::atomic::{AtomicU32, Ordering};
         let folder = tempfile::tempdir().expect("a folder");
-        let (holders, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        let holders = AtomicU32::new(0);
+        let taken = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

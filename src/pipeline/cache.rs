@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::build::{BuildError, BuildJob, BuildOptions, build, input_unit};
 use super::inputs::WeightedInput;
 use crate::data::formats::{Format, UnitOrigin, detect, score_unit};
-use crate::data::{DataError, FSD_VERSION, Fsd, Header, InputPath, Method, Needs, Purpose, ScoreUnit, hash_file};
+use crate::data::{DataError, FSD_VERSION, Fsd, FsdHeader, InputPath, Method, Needs, Purpose, ScoreUnit, hash_file};
 
 /// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`.
 ///
@@ -78,15 +78,15 @@ pub(crate) fn open_unchecked_or_build(
     }
 }
 
-/// The `.fsd` file that needs no build, if that is the only input: it was built for a method, or the options leave nothing
-/// out. In the latter case it may hold samples that the method cannot use, which its reader leaves out.
+/// The `.fsd` file that needs no build, if that is the only input: it was built for a method, or the options leave
+/// nothing out. In the latter case it may hold samples that the method cannot use, which its reader leaves out.
 fn file_as_it_is<'a>(inputs: &'a [WeightedInput], options: &BuildOptions) -> Result<Option<&'a Path>, DataError> {
     let [WeightedInput { origin: InputPath::File(path), weight: 1.0, unit, .. }] = inputs else { return Ok(None) };
     score_unit(path, None, *unit)?;
     if detect(path)? != Format::Fsd {
         return Ok(None);
     }
-    let needs_no_build = options.keeps_all() || Header::load(path)?.purpose != Purpose::Any;
+    let needs_no_build = options.keeps_all() || FsdHeader::load(path)?.purpose != Purpose::Any;
     Ok(needs_no_build.then_some(path))
 }
 

@@ -40,7 +40,7 @@ pub struct Conversion {
     #[serde(flatten)]
     pub omissions: Omissions,
     pub skipped: SkippedSamples,
-    /// What was unusual in the games of PGN.
+    /// The unusual features of the games of PGN.
     #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
 }
@@ -130,7 +130,8 @@ fn convert_samples(
     let default_unit = if to == Format::Fsd { from_unit } else { to.default_unit() };
     let units = UnitConversion { from: from_unit, to: options.to_unit.unwrap_or(default_unit) };
     let mut writer = SampleWriter::create(output, to, options.unknown_is_draw)?;
-    let (mut read, mut clamped) = (0, 0);
+    let mut read = 0;
+    let mut clamped = 0;
     while let Some(mut block) = reader.next_block()? {
         read += block.len() as u64;
         clamped += rescale_scores(&mut block, units);

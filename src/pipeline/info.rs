@@ -35,7 +35,7 @@ pub struct FileInfo {
     /// Unreadable entries of other files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_samples: Option<SkippedSamples>,
-    /// What was unusual in the games of PGN.
+    /// The unusual features of the games of PGN.
     #[serde(skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
     /// The method for which a `.fsd` file's samples were drawn.

@@ -28,8 +28,8 @@ pub enum JournalError {
     #[error("{} is not a journal ({reason}); move it elsewhere, or give another output", path.display())]
     Foreign { path: PathBuf, reason: String },
     #[error(
-        "{} holds {finished} {items} of an interrupted run with other settings ({}); give the same settings to continue, \
-         or remove the file to begin again",
+        "{} holds {finished} {items} of an interrupted run with other settings ({}); give the same settings to \
+         continue, or remove the file to begin again",
         path.display(), differences.join("; ")
     )]
     OtherRun { path: PathBuf, items: &'static str, finished: u64, differences: Vec<String> },
@@ -60,7 +60,7 @@ const LONGEST_LINE: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// Plural of what a line holds, such as "games", for messages.
+    /// Plural of a line's contents, such as "games", for messages.
     items: &'static str,
     file: File,
     /// Length of the complete lines in bytes: the offset of the next line.
@@ -105,7 +105,9 @@ impl Journal {
         visit: &mut dyn FnMut(u64, &str) -> Result<(), String>,
     ) -> Result<u64, JournalError> {
         let mut reader = BufReader::with_capacity(1 << 16, &self.file);
-        let (mut line, mut number, mut length) = (Vec::new(), 0, 0);
+        let mut line = Vec::new();
+        let mut number = 0;
+        let mut length = 0;
         while self.next_line(&mut reader, &mut line)? {
             number += 1;
             let stored = std::str::from_utf8(&line).map_err(|error| self.damaged(number, error.to_string()))?;
@@ -147,7 +149,8 @@ impl Journal {
             let reason = format!("it does not begin as one of {} version {}", head["journal"], head["version"]);
             return Err(JournalError::Foreign { path, reason });
         }
-        let (mut finished, mut line) = (0, Vec::new());
+        let mut finished = 0;
+        let mut line = Vec::new();
         while self.next_line(rest, &mut line)? {
             finished += 1;
         }
@@ -193,8 +196,8 @@ impl Journal {
         self.file.sync_all().map_err(self.unusable())
     }
 
-    /// Deletes the journal, once the job's result is saved elsewhere. Best effort, because the result is whole: a journal
-    /// that stays only lets the same job, given again, take its items from it.
+    /// Deletes the journal, once the job's result is saved elsewhere. Best effort, because the result is whole: a
+    /// journal that stays only lets the same job, given again, take its items from it.
     pub fn remove(self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -235,7 +238,8 @@ fn open_locked(path: &Path) -> Result<File, JournalError> {
 fn is_file_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    let (opened, present) = (file.metadata().map(identity), path.metadata().map(identity));
+    let opened = file.metadata().map(identity);
+    let present = path.metadata().map(identity);
     matches!((opened, present), (Ok(opened), Ok(present)) if opened == present)
 }
 

@@ -31,7 +31,7 @@ pub struct SourceFile {
     pub skipped: SkippedGames,
     /// Unreadable samples, of other formats.
     pub skipped_samples: SkippedSamples,
-    /// What was unusual in the games of PGN.
+    /// The unusual features of the games of PGN.
     #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
     /// How often each game is taken.
@@ -103,8 +103,8 @@ impl Manifest {
         self.positions.saturating_sub(self.dropped.get(&DropReason::GameLeftOut).copied().unwrap_or(0))
     }
 
-    /// What was kept and, by reason, left out, in words: "348,391 of 424,721 positions of 5,000 games: 76,330 before ply
-    /// 20".
+    /// The samples kept and, by reason, left out, in words: "348,391 of 424,721 positions of 5,000 games: 76,330 before
+    /// ply 20".
     #[must_use]
     pub fn summary(&self) -> String {
         let counted = |count: u64| grouped(&count.to_string());
@@ -138,7 +138,8 @@ impl Manifest {
     /// # Errors
     /// When it is missing, cannot be read, is damaged, or describes other samples.
     pub fn of(fsd: &Fsd) -> Result<Manifest, DataError> {
-        let (path, hash) = (manifest_path(fsd.path()), fsd.hash());
+        let path = manifest_path(fsd.path());
+        let hash = fsd.hash();
         let text = std::fs::read_to_string(&path).map_err(DataError::read(&path))?;
         let invalid = |reason: String| DataError::Manifest { path: path.clone(), reason };
         let json = content_of(text.trim_end()).map_err(|damaged| invalid(damaged.to_string()))?;

@@ -22,7 +22,7 @@ pub struct VerifyReport {
     /// Whether the manifest agrees; `None` where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<bool>,
-    /// What was unusual in the games of PGN; none of it is a problem of the file.
+    /// The unusual features of the games of PGN; none of them is a problem of the file.
     #[serde(skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
     pub problems: u64,
@@ -48,7 +48,7 @@ const BLOCK: usize = 1 << 16;
 /// formed, and the manifest agrees.
 ///
 /// # Errors
-/// When the file cannot be read at all. The report describes what is wrong in the file.
+/// When the file cannot be read at all. The report describes the problems of the file.
 pub fn verify(
     path: &Path,
     format: Option<Format>,
@@ -84,7 +84,7 @@ impl Problems {
     }
 }
 
-/// What is common to all formats: samples, games, hash, whether the manifest agrees.
+/// The facts common to all formats: samples, games, hash, whether the manifest agrees.
 type FileFacts = (u64, u64, String, Option<bool>);
 
 fn verify_fsd(path: &Path, problems: &mut Problems, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, DataError> {

@@ -16,7 +16,8 @@ pub struct AdjudicationRules {
     pub max_plies: Option<u16>,
 }
 
-/// A side has won when both players' scores say so: its own are at least `score` centipawns, the other's at most minus that.
+/// A side has won when both players' scores say so: its own are at least `score` centipawns, the other's at most minus
+/// that.
 #[derive(Copy, Clone, Debug)]
 pub struct WinRule {
     pub score: u16,
@@ -96,9 +97,9 @@ impl Adjudicator {
         self.rules.max_plies.is_some_and(|most| plies >= usize::from(most))
     }
 
-    /// Takes the score of the position that `line` has reached, as the side to move sees it. `zeroing`: its best move is a
-    /// capture or a pawn move. A missing score starts all counts again. Returns White's result once the rules decide the
-    /// game.
+    /// Takes the score of the position that `line` has reached, as the side to move sees it. `zeroing`: its best move
+    /// is a capture or a pawn move. A missing score starts all counts again. Returns White's result once the rules
+    /// decide the game.
     pub(super) fn observe(&mut self, line: &GameLine, eval: Option<Eval>, zeroing: bool) -> Option<GameResult> {
         let Some(eval) = eval else {
             *self = Adjudicator::new(self.rules);
@@ -148,8 +149,8 @@ mod tests {
     use crate::play::GameMove;
     use crate::units::Centipawn;
 
-    /// What rules decide when each side's view of a position is scored so, one ply after the other; `zeroing_at`: which
-    /// ply has a capture or a pawn move. The game begins at move `fullmove`.
+    /// The decision of rules when each side's view of a position is scored so, one ply after the other; `zeroing_at`:
+    /// which ply has a capture or a pawn move. The game begins at move `fullmove`.
     fn decide(
         rules: impl Into<AdjudicationRules>,
         scores: &[i32],

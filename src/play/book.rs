@@ -21,7 +21,10 @@ pub enum BookError {
     Data(#[from] DataError),
     #[error("the book {}{}: {reason}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Book { path: PathBuf, line: Option<u64>, reason: String },
-    #[error("cannot keep the book's openings in a temporary file in {}: {cause}; make room or set TMPDIR", folder.display())]
+    #[error(
+        "cannot keep the book's openings in a temporary file in {}: {cause}; make room or set TMPDIR",
+        folder.display()
+    )]
     TempFile { folder: PathBuf, cause: io::Error },
 }
 
@@ -205,7 +208,7 @@ fn parse_epd(line: &str) -> Result<Chess, String> {
     parse_fen(&format!("{position} {rule50} {move_number}")).map_err(|error| error.to_string())
 }
 
-/// A line's first four words, and what follows.
+/// A line's first four words, and the rest.
 fn split_fields(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let mut at = 0;

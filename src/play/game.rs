@@ -28,7 +28,7 @@ pub struct PlayedGame {
     pub forfeit: Option<Forfeit>,
 }
 
-/// What an engine did to lose a game by forfeit.
+/// The fault by which an engine lost a game by forfeit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forfeit {
     pub reason: EngineFault,
@@ -115,9 +115,10 @@ impl GameSummary {
 }
 
 impl PlayedGame {
-    /// The game's line in a journal, without the checksum that the journal adds. `moves` has one word per move: the move
-    /// in UCI notation and, where its position was searched, `@score/depth/nodes/microseconds` (score from the mover's
-    /// view: centipawns, or `#` and moves to mate, or `?`), then `>` and the best move if another one was played.
+    /// The game's line in a journal, without the checksum that the journal adds. `moves` has one word per move: the
+    /// move in UCI notation and, where its position was searched, `@score/depth/nodes/microseconds` (score from the
+    /// mover's view: centipawns, or `#` and moves to mate, or `?`), then `>` and the best move if another one was
+    /// played.
     ///
     /// # Errors
     /// Never: its fields all have a JSON form.
@@ -168,7 +169,7 @@ impl PlayedGame {
         })
     }
 
-    /// The value of the PGN tag Termination, one of those in the PGN standard.
+    /// The value of the PGN tag Termination, from the PGN standard.
     fn termination_tag(&self) -> &'static str {
         match (self.termination, &self.forfeit) {
             (Termination::Rules, _) => "normal",
@@ -180,8 +181,8 @@ impl PlayedGame {
     }
 
     /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score
-    /// in pawns (`+M9`: mate in nine plies, as cutechess and fastchess write it), the depth and the time. The last comment
-    /// of a game lost by forfeit says what happened.
+    /// in pawns (`+M9`: mate in nine plies, as cutechess and fastchess write it), the depth and the time. The last
+    /// comment of a game lost by forfeit says what happened.
     ///
     /// # Panics
     /// When `names` lacks one of the game's players.
@@ -307,7 +308,8 @@ mod tests {
         let expected = "[Event \"fsbench match\"]\n[Site \"?\"]\n[Date \"????.??.??\"]\n[Round \"3\"]\n[White \"B\"]\n\
             [Black \"A \\\"x\\\"\"]\n[Result \"1-0\"]\n[SetUp \"1\"]\n\
             [FEN \"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2\"]\n[PlyCount \"4\"]\n\
-            [Termination \"adjudication\"]\n\n2... Nc6 3. Nf3 {+0.31/9 0.007s} Nf6 {-M10/7 0.000s} 4. Bc4 {0.000s} 1-0\n\n";
+            [Termination \"adjudication\"]\n\n2... Nc6 3. Nf3 {+0.31/9 0.007s} Nf6 {-M10/7 0.000s} 4. Bc4 {0.000s} \
+            1-0\n\n";
         assert_eq!(PlayedGame::from_journal(LINE).expect("a game").pgn(&names), expected);
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn play_game(
             _ => None,
         };
         line.play(GameMove { mv: random.unwrap_or(search.best), search: Some(search) });
-        // Mate and stalemate on the board count before what the players think.
+        // Mate and stalemate on the board count before the players' scores.
         if let Some(result) = adjudicated
             && line.result_by_rule().is_none()
         {

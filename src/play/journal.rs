@@ -8,7 +8,7 @@ use super::PlayError;
 use super::game::{GameSummary, PlayedGame};
 use crate::pipeline::{Journal, JournalError};
 
-/// What a journal's lines hold.
+/// The contents of a journal's lines.
 pub(super) const GAMES: &str = "games";
 
 /// A job's journal. Takes 16 bytes of memory per game.
@@ -21,8 +21,8 @@ pub struct GameJournal {
 }
 
 impl GameJournal {
-    /// Opens the journal of a job of so many games. `head` identifies the job; `note` receives what each of its games in
-    /// the file came to.
+    /// Opens the journal of a job of so many games. `head` identifies the job; `note` receives the outcome of each of
+    /// its games in the file.
     ///
     /// # Errors
     /// When the file cannot be used, belongs to another job, or `note` says that it is damaged.

@@ -29,8 +29,9 @@ impl<'a> Minimax<'a> {
         Ok(Minimax { evaluator, network })
     }
 
-    /// Whether the minimax value of a position, in the network's centipawns, lies within ± `bound`. The value is that
-    /// of all moves to `depth` plies and of captures and queen promotions below, where the side to move may stop.
+    /// Whether the minimax value of a position, in the network's centipawns, lies within ± `bound`. The value of a
+    /// search of all moves to `depth` plies and of captures and queen promotions below, where the side to move may
+    /// stop.
     pub(super) fn is_within(&mut self, position: &Chess, depth: u32, bound: u16) -> bool {
         self.evaluator.set(position.board());
         let bound = i32::from(bound);

@@ -1,12 +1,14 @@
-//! Games between networks and UCI engines, and what the results of matches say about Elo.
+//! Games between networks and UCI engines, and the evidence of matches on Elo.
 //!
-//! [`GamePool`] plays games for whoever needs them: matches, and data (`generate`). [`play_match`] plays openings in pairs with colours swapped; [`Pairs`] counts them, [`Sprt`] tests them one after
-//! the other, [`ratings`] compares more than two players.
+//! [`GamePool`] plays games for whoever needs them: matches, and data (`generate`). [`play_match`] plays openings in
+//! pairs with colours swapped; [`Pairs`] counts them, [`Sprt`] tests them one after the other, [`ratings`] compares
+//! more than two players.
 
 mod adjudication;
 mod book;
 mod equal_cost;
 mod error;
+mod fixtures;
 mod game;
 mod game_line;
 mod game_loop;
@@ -19,7 +21,6 @@ mod player;
 mod pool;
 mod rating;
 mod runner;
-mod schedule;
 mod scoreboard;
 mod seats;
 mod settings;
@@ -35,6 +36,7 @@ pub use adjudication::{Adjudication, AdjudicationRules, DrawRule, WinRule};
 pub use book::{Book, BookError};
 pub use equal_cost::{CostRatio, equal_cost};
 pub use error::PlayError;
+pub use fixtures::{Fixture, TournamentType, fixture};
 pub use game::{Forfeit, GameMove, GameSummary, PlayedGame, SearchInfo, Termination};
 pub use game_line::GameLine;
 pub use game_loop::{GameRules, GameStart, RandomMoves};
@@ -46,7 +48,6 @@ pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup}
 pub use pool::{GamePool, KeepGame, OnFault, PooledGame};
 pub use rating::{PairingResult, Rating, are_bounded, ratings};
 pub use runner::{MatchOutcome, open_book, play_match};
-pub use schedule::{Fixture, TournamentType, fixture};
 pub use scoreboard::{MatchProgress, PlayerWork};
 pub use settings::MatchSettings;
 pub use shards::{play_shard, shard_of};

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::adjudication::Adjudication;
+use super::fixtures::TournamentType;
 use super::limit::MoveLimit;
 use super::player::PlayerSetup;
-use super::schedule::TournamentType;
 use super::settings::MatchSettings;
 use crate::alpha_beta::TranspositionTable;
 use crate::settings::{SettingError, check_all};
@@ -74,7 +74,8 @@ impl MatchOptions {
     /// # Errors
     /// If a number is out of range, or the moves of an opening are limited without a book of games.
     pub fn check(&self) -> Result<(), SettingError> {
-        let (most_pairs, most_games) = (MatchOptions::MOST_PAIRS, MatchOptions::MOST_GAMES_AT_ONCE);
+        let most_pairs = MatchOptions::MOST_PAIRS;
+        let most_games = MatchOptions::MOST_GAMES_AT_ONCE;
         let most_hash = TranspositionTable::MAX_MEGABYTES as u32;
         check_all(&[
             (

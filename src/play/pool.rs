@@ -28,7 +28,7 @@ pub struct GamePool<'a> {
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// What becomes of a game in which an engine fails.
+/// The fate of a game in which an engine fails.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum OnFault {
     /// The engine loses it.
@@ -192,8 +192,8 @@ impl GamePool<'_> {
         play_game(number, start, &self.rules, seats)
     }
 
-    /// Whether the work is to end. An engine that has ended may have had the same signal as this process, which may still
-    /// be on its way here.
+    /// Whether the work is to end. An engine that has ended may have had the same signal as this process, which may
+    /// still be on its way here.
     fn is_ending(&self, stop: &AtomicBool) -> bool {
         let deadline = Instant::now() + INTERRUPT_WAIT;
         loop {

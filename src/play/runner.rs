@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::adjudication::AdjudicationRules;
 use super::book::Book;
+use super::fixtures::{Fixture, fixture};
 use super::game::Termination;
 use super::game_line::GameLine;
 use super::game_loop::{GameRules, GameStart};
 use super::player::{Player, PlayerIdentity, PlayerKind};
 use super::pool::{GamePool, KeepGame, OnFault};
 use super::rating::PairingResult;
-use super::schedule::{Fixture, fixture};
 use super::scoreboard::{MatchProgress, MatchTotals, PlayerWork, Scoreboard};
 use super::shards::JOURNAL;
 use super::tally::MatchTally;
@@ -41,13 +41,13 @@ pub struct MatchOutcome {
     pub resumed: u64,
 }
 
-/// Plays a match, or continues it, with the games that its shards have played. `folder` gets the journal (`games.journal`)
-/// and the counted games (`games.pgn`).
+/// Plays a match, or continues it, with the games that its shards have played. `folder` gets the journal
+/// (`games.journal`) and the counted games (`games.pgn`).
 ///
 /// # Errors
-/// When players or openings cannot be used, an engine cannot be started or loses game after game by forfeit (the first 8
-/// without having made a move, or 32 in a row), or a file cannot be read or written. Finished games stay in the journal; the
-/// same call continues from there.
+/// When players or openings cannot be used, an engine cannot be started or loses game after game by forfeit (the first
+/// 8 without having made a move, or 32 in a row), or a file cannot be read or written. Finished games stay in the
+/// journal; the same call continues from there.
 pub fn play_match(
     players: &[Player],
     settings: &MatchSettings,
@@ -89,13 +89,13 @@ pub fn play_match(
     })
 }
 
-/// What the processes of a match have in common.
+/// The settings that the processes of a match have in common.
 pub(super) struct Opened {
     pub(super) book: Book,
     pub(super) identities: Vec<PlayerIdentity>,
     pub(super) names: Vec<String>,
     pub(super) pairings: Vec<(usize, usize)>,
-    /// The first line of the journals: what determines the games.
+    /// The first line of the journals: the inputs that determine the games.
     pub(super) head: Value,
 }
 

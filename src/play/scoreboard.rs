@@ -47,7 +47,7 @@ pub(super) struct MatchTotals {
     pub(super) terminations: Vec<(Termination, u64)>,
 }
 
-/// The journal, and what has been counted of it.
+/// The journal, and the counts of its games.
 pub(super) struct Scoreboard {
     pub(super) journal: GameJournal,
     pub(super) tally: MatchTally,

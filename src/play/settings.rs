@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::PlayError;
 use super::adjudication::Adjudication;
+use super::fixtures::TournamentType;
 use super::limit::MoveLimit;
 use super::player::{Player, PlayerSetup};
-use super::schedule::TournamentType;
 use super::sprt::Sprt;
 use crate::units::Seed;
 

@@ -1,6 +1,6 @@
 //! Shards of a match: runs of its pairs that several processes play, each with a journal of its own below the match's
-//! folder. The match takes their games over. Since a game depends on the match and its number alone, the result is that
-//! of a match played by one process.
+//! folder. The match takes their games over. Since a game depends on the match and its number alone, the result equals
+//! a match played by one process.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::pipeline::Journal;
 
 /// The journal in a folder of a match or of its shards.
 pub(super) const JOURNAL: &str = "games.journal";
-/// What the names of the shards' folders begin with.
+/// The prefix of the shards' folder names.
 const PREFIX: &str = "pairs-";
 
 /// Shard `index` (from 0) of `count` of a match of so many pairs.
@@ -27,9 +27,9 @@ pub fn shard_of(pairs: u64, index: u64, count: u64) -> Range<u64> {
     at(index)..at(index + 1)
 }
 
-/// Plays the pairs of these numbers (from 0), or continues them, and returns the half points of the pairing's first player
-/// in each pair. `folder` is the match's. `None` if the pairs before the first of these decide a sequential test, as far
-/// as the shards that played them are finished: the match needs no more.
+/// Plays the pairs of these numbers (from 0), or continues them, and returns the half points of the pairing's first
+/// player in each pair. `folder` is the match's. `None` if the pairs before the first of these decide a sequential
+/// test, as far as the shards that played them are finished: the match needs no more.
 ///
 /// # Errors
 /// As [`super::play_match`].

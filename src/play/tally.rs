@@ -1,8 +1,8 @@
 //! Counts the results of a match in the order of its games, up to the pair that decides a sequential test.
 
+use super::fixtures::{Fixture, fixture};
 use super::game::GameSummary;
 use super::pentanomial::Pairs;
-use super::schedule::{Fixture, fixture};
 use super::scoreboard::MatchProgress;
 use super::sprt::{Sprt, SprtState};
 use crate::data::GameResult;
@@ -62,7 +62,7 @@ impl MatchTally {
         self.results.len()
     }
 
-    /// Counts the pairs that are finished without a gap, up to the one that decides the test.
+    /// Counts the pairs that are finished without a gap, up to the pair that decides the test.
     pub(super) fn count(&mut self) {
         while !self.decided
             && let Some(points) = self.points(self.counted)

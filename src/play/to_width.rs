@@ -12,8 +12,8 @@ const FIRST_PAIRS: u64 = 50;
 
 /// Plays a match of two players, or continues it, until half the 95% interval is at most `half_width` Elo, or
 /// `settings.pairs` pairs are played, or every opening where a repeated one gives the same game. The interval is looked
-/// at in few stages, each planned from the one before, and the stages depend on the results alone: a continued match ends
-/// where an uninterrupted one does.
+/// at in few stages, each planned from the stage before, and the stages depend on the results alone: a continued match
+/// ends where an uninterrupted match does.
 ///
 /// # Errors
 /// As [`play_match`].
@@ -40,8 +40,8 @@ pub fn play_to_width(
     }
 }
 
-/// Pairs after which [`play_to_width`] ends, if the first pairs have these half points; `None` if it needs more of them.
-/// `most`: pairs at most.
+/// Pairs after which [`play_to_width`] ends, if the first pairs have these half points; `None` if it needs more of
+/// them. `most`: pairs at most.
 ///
 /// ```
 /// use fsbench::play::pairs_to_width;

@@ -5,14 +5,14 @@ use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::service::{Array, Dtype, Header, LocalBatch};
+use crate::service::{Array, Dtype, LocalBatch, SlotHeader};
 
 /// Feature indices or offsets.
 pub type Indices<'py> = Bound<'py, PyArray1<i32>>;
 
 /// The base object of a batch's arrays. The slot goes back to the stream when the last of them is gone.
 #[pyclass(module = "fsbench", name = "_BatchMemory", frozen)]
-pub struct BatchMemory(LocalBatch);
+pub struct PyBatchMemory(LocalBatch);
 
 /// A batch as a dict from names to numbers and arrays. With `copy` the arrays have memory of their own, and the slot
 /// goes back at once.
@@ -22,8 +22,8 @@ pub fn batch_dict<'py>(
     arrays: &[Array],
     copy: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let Header { samples, positions, epoch, batch: number, .. } = *batch.header();
-    let memory = Bound::new(py, BatchMemory(batch))?;
+    let SlotHeader { samples, positions, epoch, batch: number, .. } = *batch.header();
+    let memory = Bound::new(py, PyBatchMemory(batch))?;
     let dict = PyDict::new(py);
     dict.set_item("samples", samples)?;
     dict.set_item("positions", positions)?;
@@ -45,7 +45,7 @@ pub fn batch_dict<'py>(
 
 /// One array of the batch.
 fn borrow<'py, T: Element + Copy>(
-    memory: &Bound<'py, BatchMemory>,
+    memory: &Bound<'py, PyBatchMemory>,
     array: &Array,
     copy: bool,
 ) -> PyResult<Bound<'py, PyAny>> {

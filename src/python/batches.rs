@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::arrays::batch_dict;
 use super::error;
-use super::feature_set::FeatureSet;
+use super::feature_set::PyFeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataFiles, EvalOptions, Method, ScoreUnit};
@@ -22,7 +22,7 @@ use crate::service::{
 };
 use crate::units::Seed;
 
-/// Slots beyond the threads: what a consumer can hold before batches are copied for it.
+/// Slots beyond the threads: the number that a consumer can hold before batches are copied for it.
 const SPARE_SLOTS: usize = 4;
 
 /// The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte, made
@@ -34,8 +34,8 @@ const SPARE_SLOTS: usize = 4;
 #[pyclass(module = "fsbench")]
 pub struct Batches {
     request: Request,
-    features: Py<FeatureSet>,
-    /// What the preparation of the data found.
+    features: Py<PyFeatureSet>,
+    /// The findings of the data's preparation.
     notes: Vec<String>,
     /// As given, for copies in other processes.
     arguments: (Py<PyAny>, Py<PyDict>),
@@ -67,7 +67,7 @@ impl Batches {
         options: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Batches> {
         let features = match features {
-            Some(features) => FeatureSet::of_argument(&features)?,
+            Some(features) => PyFeatureSet::of_argument(&features)?,
             None => return Err(PyTypeError::new_err("Batches needs features: a FeatureSet, or what names one")),
         };
         let options = options.unwrap_or_else(|| PyDict::new(py));
@@ -78,7 +78,7 @@ impl Batches {
                 .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games"))?,
         };
         let request = request(features.get().set.definition(), files, &options)?;
-        let found = Arc::new(Found::default());
+        let found = Arc::new(PreparationMessages::default());
         let prepared = prepared(py, &request, &found)?;
         for warning in found.warnings.take() {
             let category = py.get_type::<PyUserWarning>();
@@ -91,7 +91,7 @@ impl Batches {
     }
 
     #[getter]
-    fn features(&self, py: Python<'_>) -> Py<FeatureSet> {
+    fn features(&self, py: Python<'_>) -> Py<PyFeatureSet> {
         self.features.clone_ref(py)
     }
 
@@ -112,7 +112,7 @@ impl Batches {
         self.request.positions_per_sample()
     }
 
-    /// What was built and what was left out, with its number: the lines that samples-service prints.
+    /// The samples built and left out, with their numbers: the lines that samples-service prints.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
@@ -131,7 +131,8 @@ impl Batches {
 
     /// Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end.
     fn __len__(&mut self, py: Python<'_>) -> PyResult<usize> {
-        let (start, shard) = (self.request.start_batch, self.request.shard);
+        let start = self.request.start_batch;
+        let shard = self.request.shard;
         let end = self.stream(py)?.batches();
         let end = end.ok_or_else(|| PyTypeError::new_err("batches of epochs=0 are without end"))?;
         Ok(end.saturating_sub(shard.first(start)).div_ceil(shard.of.into()) as usize)
@@ -211,9 +212,9 @@ impl BatchIterator {
     }
 }
 
-/// What the preparation of the data found, in words.
+/// The findings of the data's preparation, in words.
 #[derive(Default)]
-struct Found {
+struct PreparationMessages {
     warnings: Lines,
     notes: Lines,
 }
@@ -235,7 +236,7 @@ impl Lines {
     }
 }
 
-impl PrepareObserver for Found {
+impl PrepareObserver for PreparationMessages {
     fn score_unit(&self, data: &Path, FileUnit { unit, origin }: FileUnit) {
         if origin == UnitOrigin::FormatDefault && unit != ScoreUnit::Centipawns {
             self.warnings.add(format!(
@@ -273,14 +274,19 @@ impl PrepareObserver for Found {
     }
 }
 
-fn prepared(py: Python<'_>, request: &Request, found: &Arc<Found>) -> PyResult<ProcessBound<Arc<PreparedStream>>> {
-    let (request, found) = (request.clone(), Arc::clone(found));
+fn prepared(
+    py: Python<'_>,
+    request: &Request,
+    found: &Arc<PreparationMessages>,
+) -> PyResult<ProcessBound<Arc<PreparedStream>>> {
+    let request = request.clone();
+    let found = Arc::clone(found);
     Ok(ProcessBound::new(Arc::new(interruptible(py, move || prepare(request, &*found))??)))
 }
 
 /// The request of the keyword arguments.
 fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<Request> {
-    let options = Options { dict: options.copy()? };
+    let options = Keywords { dict: options.copy()? };
     let method = options.choice("method")?.unwrap_or(Method::Eval);
     let threads = options.take::<usize>("threads")?.unwrap_or_else(Request::available_threads);
     let defaults = Request::new(set, data, method);
@@ -311,11 +317,11 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
 }
 
 /// Keyword arguments; each is removed when it is read.
-struct Options<'py> {
+struct Keywords<'py> {
     dict: Bound<'py, PyDict>,
 }
 
-impl<'py> Options<'py> {
+impl<'py> Keywords<'py> {
     /// The value of an option; `None` if it is missing or None.
     fn value(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = self.dict.get_item(name)?;
@@ -353,8 +359,8 @@ impl<'py> Options<'py> {
     }
 }
 
-/// The part of a shard that a worker of PyTorch's DataLoader makes; the whole shard elsewhere. Together the workers make
-/// all of it.
+/// The part of a shard that a worker of PyTorch's DataLoader makes; the whole shard elsewhere. Together the workers
+/// make all of it.
 fn worker_shard(py: Python<'_>, shard: Shard) -> PyResult<Shard> {
     let modules = py.import("sys")?.getattr("modules")?;
     let Ok(data) = modules.get_item("torch.utils.data") else { return Ok(shard) };
@@ -362,7 +368,8 @@ fn worker_shard(py: Python<'_>, shard: Shard) -> PyResult<Shard> {
     if worker.is_none() {
         return Ok(shard);
     }
-    let (id, count): (u32, u32) = (worker.getattr("id")?.extract()?, worker.getattr("num_workers")?.extract()?);
+    let id: u32 = worker.getattr("id")?.extract()?;
+    let count: u32 = worker.getattr("num_workers")?.extract()?;
     let of = shard.of.checked_mul(count).ok_or_else(|| error::request("there are more than 2^32 shards"))?;
     Ok(Shard { index: shard.index + id * shard.of, of })
 }

@@ -10,21 +10,21 @@ use super::error;
 use crate::features;
 
 /// The virtual inputs of a set's features: coarser features that a trainer adds and merges on export. Feature i has the
-/// inputs `inputs[offsets[i]:offsets[i + 1]]`; the exported row of i is its own row plus those of its inputs.
-#[pyclass(module = "fsbench", frozen)]
-pub struct Factors {
+/// inputs `inputs[offsets[i]:offsets[i + 1]]`; the exported row of i is its own row plus its inputs' rows.
+#[pyclass(name = "Factors", module = "fsbench", frozen)]
+pub struct PyFactors {
     factors: Arc<features::Factors>,
     features: u32,
 }
 
-impl Factors {
-    pub const fn new(factors: Arc<features::Factors>, features: u32) -> Factors {
-        Factors { factors, features }
+impl PyFactors {
+    pub const fn new(factors: Arc<features::Factors>, features: u32) -> PyFactors {
+        PyFactors { factors, features }
     }
 }
 
 #[pymethods]
-impl Factors {
+impl PyFactors {
     /// Number of virtual inputs, all blocks' factors side by side.
     #[getter]
     fn num_inputs(&self) -> u32 {
@@ -59,7 +59,8 @@ impl Factors {
         indices: PyReadonlyArray1<'py, i32>,
         offsets: PyReadonlyArray1<'py, i32>,
     ) -> PyResult<(Indices<'py>, Indices<'py>)> {
-        let (indices, offsets) = (indices.as_slice()?, offsets.as_slice()?);
+        let indices = indices.as_slice()?;
+        let offsets = offsets.as_slice()?;
         let (indices, offsets) = py.detach(|| self.expanded(indices, offsets)).map_err(error::request)?;
         Ok((indices.into_pyarray(py), offsets.into_pyarray(py)))
     }
@@ -69,7 +70,7 @@ impl Factors {
     }
 }
 
-impl Factors {
+impl PyFactors {
     fn expanded(&self, indices: &[i32], offsets: &[i32]) -> Result<(Vec<i32>, Vec<i32>), String> {
         let mut expanded = (Vec::with_capacity(indices.len()), Vec::with_capacity(offsets.len()));
         for (number, end) in offsets.iter().enumerate() {

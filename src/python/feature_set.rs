@@ -1,4 +1,4 @@
-//! `fsbench.FeatureSet`: a definition, its encoder and what can be said of it.
+//! `fsbench.FeatureSet`: a definition, its encoder and its facts.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use shakmaty::Position;
 
 use super::arrays::Indices;
 use super::error;
-use super::factors::Factors;
+use super::factors::PyFactors;
 use super::interruptible::interruptible;
 use crate::chess::{BoardChange, Chess, PackedBoard, Perspective, legal_move, parse_fen};
 use crate::features::analysis::Budget;
@@ -21,15 +21,15 @@ use crate::features::{self, EncodeScratch, RowBuffer, SetSummary};
 ///
 ///     features = fsbench.FeatureSet("square(P) * role(P) * color(P) for P in pieces")
 ///     features.num_features     # 768
-#[pyclass(module = "fsbench", frozen)]
-pub struct FeatureSet {
+#[pyclass(name = "FeatureSet", module = "fsbench", frozen)]
+pub struct PyFeatureSet {
     pub set: Arc<features::FeatureSet>,
     factors: OnceLock<Option<Arc<features::Factors>>>,
 }
 
 /// A summand of a set.
-#[pyclass(module = "fsbench", frozen, get_all)]
-pub struct Block {
+#[pyclass(name = "Block", module = "fsbench", frozen, get_all)]
+pub struct PyBlock {
     name: String,
     /// Lowest index.
     offset: u32,
@@ -43,9 +43,9 @@ pub struct Block {
     axes: Vec<(String, u32, u32)>,
 }
 
-/// What a move changes for one perspective.
-#[pyclass(module = "fsbench", frozen, get_all)]
-pub struct Delta {
+/// The changes of a move for one perspective.
+#[pyclass(name = "Delta", module = "fsbench", frozen, get_all)]
+pub struct PyDelta {
     /// Features that become active, ascending: int32.
     added: Py<PyArray1<i32>>,
     /// Features that were active before: int32.
@@ -54,34 +54,35 @@ pub struct Delta {
     refresh: bool,
 }
 
-impl FeatureSet {
-    pub const fn new(set: Arc<features::FeatureSet>) -> FeatureSet {
-        FeatureSet { set, factors: OnceLock::new() }
+impl PyFeatureSet {
+    pub const fn new(set: Arc<features::FeatureSet>) -> PyFeatureSet {
+        PyFeatureSet { set, factors: OnceLock::new() }
     }
 
-    /// The set of an argument: a `FeatureSet`, or what its constructor takes.
-    pub fn of_argument(argument: &Bound<'_, PyAny>) -> PyResult<Py<FeatureSet>> {
-        match argument.cast::<FeatureSet>() {
+    /// The set of an argument: a `FeatureSet`, or an argument of its constructor.
+    pub fn of_argument(argument: &Bound<'_, PyAny>) -> PyResult<Py<PyFeatureSet>> {
+        match argument.cast::<PyFeatureSet>() {
             Ok(set) => Ok(set.clone().unbind()),
-            Err(_) => Py::new(argument.py(), FeatureSet::resolve(argument)?),
+            Err(_) => Py::new(argument.py(), PyFeatureSet::resolve(argument)?),
         }
     }
 }
 
 #[pymethods]
-impl FeatureSet {
+impl PyFeatureSet {
     #[new]
-    fn resolve(definition: &Bound<'_, PyAny>) -> PyResult<FeatureSet> {
+    fn resolve(definition: &Bound<'_, PyAny>) -> PyResult<PyFeatureSet> {
         let text = match definition.extract::<String>() {
             Ok(text) => text,
             Err(_) => path_text(&definition.extract::<PathBuf>()?)?,
         };
         let set = definition.py().detach(|| features::FeatureSet::resolve(&text))?;
         if set.num_features() > i32::MAX as u32 {
-            let (name, features) = (set.name(), set.num_features());
+            let name = set.name();
+            let features = set.num_features();
             return Err(error::request(format!("{name} has {features} features, more than int32 indices reach")));
         }
-        Ok(FeatureSet::new(Arc::new(set)))
+        Ok(PyFeatureSet::new(Arc::new(set)))
     }
 
     #[getter]
@@ -119,8 +120,8 @@ impl FeatureSet {
     }
 
     #[getter]
-    fn blocks(&self) -> Vec<Block> {
-        self.set.blocks().iter().map(Block::of).collect()
+    fn blocks(&self) -> Vec<PyBlock> {
+        self.set.blocks().iter().map(PyBlock::of).collect()
     }
 
     /// The active features of a position: (stm, nstm), the side to move's and the other side's, ascending int32.
@@ -136,7 +137,7 @@ impl FeatureSet {
     }
 
     /// The active features of many positions as in a batch: a dict of int32 arrays `stm_indices`, `stm_offsets`,
-    /// `nstm_indices` and `nstm_offsets`. Those of position i are `indices[offsets[i]:offsets[i + 1]]`.
+    /// `nstm_indices` and `nstm_offsets`. The features of position i are `indices[offsets[i]:offsets[i + 1]]`.
     fn encode_many<'py>(&self, py: Python<'py>, fens: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let fens = texts(fens)?;
         let sides = py.detach(|| self.encoded(&fens))?;
@@ -148,7 +149,7 @@ impl FeatureSet {
         Ok(dict)
     }
 
-    /// What a move in UCI notation changes: {"white": Delta, "black": Delta}. The changes are listed also where a
+    /// The changes of a move in UCI notation: {"white": Delta, "black": Delta}. The changes are listed also where a
     /// refresh is needed.
     fn delta<'py>(&self, py: Python<'py>, fen: &str, uci: &str) -> PyResult<Bound<'py, PyDict>> {
         let position = parse_fen(fen.trim())?;
@@ -161,7 +162,7 @@ impl FeatureSet {
             let mut delta = features::Delta::default();
             self.set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
             let [added, removed] = [&delta.added, &delta.removed].map(|list| indices(list).into_pyarray(py).unbind());
-            dict.set_item(name, Delta { added, removed, refresh: delta.refresh })?;
+            dict.set_item(name, PyDelta { added, removed, refresh: delta.refresh })?;
         }
         Ok(dict)
     }
@@ -180,7 +181,7 @@ impl FeatureSet {
     }
 
     /// The virtual inputs of the features; None if the definition has no factor.
-    fn factors(&self, py: Python<'_>) -> PyResult<Option<Factors>> {
+    fn factors(&self, py: Python<'_>) -> PyResult<Option<PyFactors>> {
         let found = match self.factors.get() {
             Some(found) => found.clone(),
             None => {
@@ -189,7 +190,7 @@ impl FeatureSet {
                 self.factors.get_or_init(|| found).clone()
             }
         };
-        Ok(found.map(|factors| Factors::new(factors, self.set.num_features())))
+        Ok(found.map(|factors| PyFactors::new(factors, self.set.num_features())))
     }
 
     /// The meaning of a feature in words.
@@ -205,7 +206,7 @@ impl FeatureSet {
         self.set.num_features() as usize
     }
 
-    fn __eq__(&self, other: &FeatureSet) -> bool {
+    fn __eq__(&self, other: &PyFeatureSet) -> bool {
         self.set.identity() == other.set.identity()
     }
 
@@ -223,7 +224,7 @@ impl FeatureSet {
     }
 }
 
-impl FeatureSet {
+impl PyFeatureSet {
     /// Indices and offsets of both sides.
     fn encoded(&self, fens: &[String]) -> PyResult<[(Vec<i32>, Vec<i32>); 2]> {
         let mut boards = Vec::with_capacity(fens.len());
@@ -243,9 +244,9 @@ impl FeatureSet {
     }
 }
 
-impl Block {
-    fn of(block: &features::Block) -> Block {
-        Block {
+impl PyBlock {
+    fn of(block: &features::Block) -> PyBlock {
+        PyBlock {
             name: block.name.clone(),
             offset: block.offset,
             size: block.size,
@@ -257,14 +258,14 @@ impl Block {
 }
 
 #[pymethods]
-impl Block {
+impl PyBlock {
     fn __repr__(&self) -> String {
         format!("Block({}, {} features from {})", self.name, self.size, self.offset)
     }
 }
 
 #[pymethods]
-impl Delta {
+impl PyDelta {
     fn __repr__(&self, py: Python<'_>) -> String {
         let [added, removed] = [&self.added, &self.removed].map(|list| list.bind(py).to_string());
         let refresh = if self.refresh { "True" } else { "False" };

@@ -29,11 +29,11 @@ fn fsbench(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<error::Error>())?;
     module.add("RequestError", module.py().get_type::<error::RequestError>())?;
-    module.add_class::<feature_set::FeatureSet>()?;
-    module.add_class::<feature_set::Block>()?;
-    module.add_class::<feature_set::Delta>()?;
-    module.add_class::<factors::Factors>()?;
+    module.add_class::<feature_set::PyFeatureSet>()?;
+    module.add_class::<feature_set::PyBlock>()?;
+    module.add_class::<feature_set::PyDelta>()?;
+    module.add_class::<factors::PyFactors>()?;
     module.add_class::<batches::Batches>()?;
     module.add_class::<batches::BatchIterator>()?;
-    module.add_class::<network::Network>()
+    module.add_class::<network::PyNetwork>()
 }

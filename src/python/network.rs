@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use shakmaty::Position;
 
 use super::error;
-use super::feature_set::{FeatureSet, position, texts};
+use super::feature_set::{PyFeatureSet, position, texts};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::net::nnue::Architecture;
 use crate::net::{LoadOptions, Shape, load};
@@ -18,8 +18,8 @@ use crate::train::run_dir;
 ///
 ///     network = fsbench.Network("nn.nnue")
 ///     network.evaluate(["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"])
-#[pyclass(module = "fsbench", frozen)]
-pub struct Network {
+#[pyclass(name = "Network", module = "fsbench", frozen)]
+pub struct PyNetwork {
     path: PathBuf,
     /// `nnue`, `fsbench`, or `checkpoint, quantised`.
     #[pyo3(get)]
@@ -28,19 +28,19 @@ pub struct Network {
     #[pyo3(get)]
     architecture: Option<&'static str>,
     #[pyo3(get)]
-    features: Py<FeatureSet>,
+    features: Py<PyFeatureSet>,
     shape: Shape,
     model: Arc<Model>,
     arguments: (Option<String>, bool),
 }
 
 #[pymethods]
-impl Network {
-    /// `arch` names the architecture of a .nnue file whose header fits two; `last` takes the last epoch of a run instead
-    /// of its best.
+impl PyNetwork {
+    /// `arch` names the architecture of a .nnue file whose header fits two; `last` takes the last epoch of a run
+    /// instead of its best.
     #[new]
     #[pyo3(signature = (path, arch = None, *, last = false))]
-    fn new(py: Python<'_>, path: PathBuf, arch: Option<String>, last: bool) -> PyResult<Network> {
+    fn new(py: Python<'_>, path: PathBuf, arch: Option<String>, last: bool) -> PyResult<PyNetwork> {
         let architecture = arch.as_deref().map(str::parse::<Architecture>).transpose().map_err(error::request)?;
         let (loaded, set, model) = py.detach(|| -> PyResult<_> {
             let file = if path.is_dir() { run_dir::network(&path, last)? } else { path.clone() };
@@ -51,11 +51,11 @@ impl Network {
             Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best())?;
             Ok((loaded, set, model))
         })?;
-        Ok(Network {
+        Ok(PyNetwork {
             path,
             format: loaded.format,
             architecture: loaded.architecture.map(Architecture::name),
-            features: Py::new(py, FeatureSet::new(Arc::new(set)))?,
+            features: Py::new(py, PyFeatureSet::new(Arc::new(set)))?,
             shape: loaded.file.net.shape.clone(),
             model: Arc::new(model),
             arguments: (arch, last),
@@ -69,7 +69,7 @@ impl Network {
     }
 
     /// The scores of positions from the side to move's view, int32: centipawns, or internal units of the network. The
-    /// integers are those of `fsbench eval`.
+    /// integers equal the integers of `fsbench eval`.
     #[pyo3(signature = (fens, *, internal = false))]
     fn evaluate<'py>(
         &self,

@@ -21,16 +21,20 @@ impl Timestamp {
     /// Converts seconds since 1970. The calendar algorithm is Howard Hinnant's `civil_from_days`.
     #[must_use]
     pub fn from_unix(seconds: u64) -> Timestamp {
-        let (days, second) = (seconds / 86_400, seconds % 86_400);
+        let days = seconds / 86_400;
+        let second = seconds % 86_400;
         let shifted = days + 719_468; // days since 0000-03-01
-        let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+        let era = shifted / 146_097;
+        let day_of_era = shifted % 146_097;
         let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let march_month = (5 * day_of_year + 2) / 153; // 0 = March
         let day = day_of_year - (153 * march_month + 2) / 5 + 1;
         let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
         let year = era * 400 + year_of_era + u64::from(month <= 2);
-        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        let hour = second / 3_600;
+        let minute = second / 60 % 60;
+        let second = second % 60;
         Timestamp(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
     }
 }

@@ -43,8 +43,8 @@ pub struct WidthSpeed {
     pub speed: SpeedRatio,
 }
 
-/// Evaluations per second of one network divided by those of another: the median over rounds in which both took turns,
-/// and its 95% interval.
+/// Evaluations per second of one network divided by another's: the median over rounds in which both took turns, and its
+/// 95% interval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedRatio {
     pub ratio: f64,

@@ -18,7 +18,10 @@ pub enum RecordFileError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{}: line {}, column {}: not a valid record: {source}", path.display(), source.line(), source.column())]
     Parse { path: PathBuf, source: serde_json::Error },
-    #[error("{}: its checksum does not match: it is damaged or was edited; remove the file to make it again", .0.display())]
+    #[error(
+        "{}: its checksum does not match: it is damaged or was edited; remove the file to make it again",
+        .0.display()
+    )]
     Damaged(PathBuf),
     #[error("{}: not what its record describes; remove the file and run the experiment again", .0.display())]
     Digest(PathBuf),

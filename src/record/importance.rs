@@ -7,7 +7,7 @@ use super::{Cluster, LossData};
 use crate::features::Identity;
 use crate::train::EvalLoss;
 
-/// What a network loses when rows of its feature transformer lose their differences.
+/// The loss of a network when rows of its feature transformer lose their differences.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportanceRecord {
     /// Name of the feature set.
@@ -17,7 +17,7 @@ pub struct ImportanceRecord {
     pub data: LossData,
     /// The loss that was computed.
     pub function: EvalLoss,
-    /// What is taken as independent.
+    /// The units taken as independent.
     pub clusters: Cluster,
     /// The network's mean loss.
     pub loss: f64,
@@ -52,7 +52,7 @@ pub struct RowGroup {
     /// Root mean square of the rows' Euclidean norms, in units of the activation's upper bound.
     pub norm: f64,
     /// Rise of the mean loss when every row is replaced by the group's mean row, weighted by how often each is active;
-    /// `None` if the group has one row or none is active.
+    /// `None` if the group has one row or no active row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rise: Option<Rise>,
 }

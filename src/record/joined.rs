@@ -8,8 +8,8 @@ use crate::units::Seed;
 impl Results {
     /// The rows of several experiments in one comparison, with everything that was measured of them; `None` without
     /// experiments. Rows of one label with the same definition, data and settings are one row, with the seeds of both;
-    /// what is there twice is taken from the first.
-    /// Rows of one label that differ get their experiment's name before it.
+    /// results that are there twice are taken from the first. Rows of one label that differ get their experiment's name
+    /// before it.
     #[must_use]
     pub fn joined(all: Vec<Results>) -> Option<Results> {
         let mut all = all.into_iter();
@@ -76,7 +76,8 @@ impl Results {
         self.speed.append(&mut other.speed);
         self.equal_speed.append(&mut other.equal_speed);
         self.matches.append(&mut other.matches);
-        let (own, others) = (&mut self.environment, other.environment);
+        let own = &mut self.environment;
+        let others = other.environment;
         own.recorded = own.recorded.clone().max(others.recorded);
         if own.cpu != others.cpu {
             own.cpu = format!("{}; {}", own.cpu, others.cpu);
@@ -123,7 +124,7 @@ fn common_settings(own: &Value, other: &Value) -> Value {
 }
 
 impl PlannedRow {
-    /// Makes those of its experiment's settings that are not `common` the row's own.
+    /// Makes its experiment's settings that are not `common` the row's own.
     fn keep_other_settings(&mut self, experiment: &Value, common: &Value) {
         let others = experiment.as_object().into_iter().flatten().filter(|(key, _)| common.get(key).is_none());
         let others = others.map(|(key, value)| (key.clone(), value.clone()));

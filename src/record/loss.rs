@@ -118,7 +118,7 @@ pub struct SubsetLoss {
     pub interval: Option<f64>,
 }
 
-/// The loss of one network minus that of another, on the same samples.
+/// The loss of one network minus another's, on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossPair {
     /// Indices into `networks`.

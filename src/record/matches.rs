@@ -17,7 +17,7 @@ pub struct MatchResult {
     pub record: MatchRecord,
 }
 
-/// What the two networks have in equal measure.
+/// The quantity that both networks have in equal measure.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchKind {
@@ -59,7 +59,7 @@ pub struct MatchRecord {
     pub machine: Machine,
 }
 
-/// What determines a match, beside the networks and their nodes.
+/// The conditions of a match, beside the networks and their nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchConditions {
     /// Nodes per move of the reference.

@@ -92,7 +92,8 @@ pub struct ErrorRecord {
     pub identity: Identity,
     pub positions: u64,
     pub mean: f64,
-    /// The smallest difference that at least 99% of the positions do not exceed, rounded up by up to a thousandth of it.
+    /// The smallest difference that at least 99% of the positions do not exceed, rounded up by up to a thousandth of
+    /// it.
     pub p99: f64,
     pub max: f64,
     /// Share of positions with a difference of at most `tolerance`.

@@ -13,13 +13,13 @@ pub struct NeuronWeights {
     pub influence: f64,
     /// In units of the activation's upper bound, like the weights.
     pub bias: f64,
-    /// Panels by block; those with the largest weights if there are too many.
+    /// Panels by block; the panels with the largest weights if there are too many.
     pub panels: Vec<WeightPanel>,
     /// Panels that are left out.
     pub left_out: usize,
 }
 
-/// Weights in rows and columns, such as those of a piece on each square.
+/// Weights in rows and columns, such as a piece's weights on each square.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WeightPanel {
     /// The block and the values of the axes that are not drawn.
@@ -30,7 +30,7 @@ pub struct WeightPanel {
     pub weights: Vec<Option<f64>>,
 }
 
-/// What the features and the pieces of a position contribute to its score. A contribution is the score minus the score
+/// The contributions of a position's features and pieces to its score. A contribution is the score minus the score
 /// without the feature or piece. Contributions do not add up to the score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionRecord {

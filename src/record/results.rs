@@ -24,7 +24,7 @@ pub struct Study {
     pub rows: Vec<PlannedRow>,
     /// The training settings shared by all runs.
     pub train: serde_json::Value,
-    /// What others measured for the same sets, to compare with.
+    /// Published measurements of the same sets, to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
 }
@@ -53,7 +53,7 @@ pub struct PlannedRow {
     /// The set as written, if the label differs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// What the set's definition says of it.
+    /// The facts of the set's definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// The swept settings of the row, as in `l1 128`, which end its label; absent without a sweep.
@@ -121,9 +121,15 @@ pub struct Results {
 pub enum ResultsError {
     #[error("{}: no such folder; `fsbench run EXPERIMENT.toml` creates results", .0.display())]
     NoFolder(PathBuf),
-    #[error("{}: no results here (no {STUDY}); create results with `fsbench run EXPERIMENT.toml`, or name their folder", .0.display())]
+    #[error(
+        "{}: no results here (no {STUDY}); create results with `fsbench run EXPERIMENT.toml`, or name their folder",
+        .0.display()
+    )]
     NoResults(PathBuf),
-    #[error("{}: no folder here holds results; create results with `fsbench run EXPERIMENT.toml`, or name their folder", .0.display())]
+    #[error(
+        "{}: no folder here holds results; create results with `fsbench run EXPERIMENT.toml`, or name their folder",
+        .0.display()
+    )]
     NoResultsIn(PathBuf),
     #[error(transparent)]
     File(#[from] RecordFileError),
@@ -209,7 +215,7 @@ impl Results {
         write_json(&folder.join(STUDY), &self.study)
     }
 
-    /// Writes the losses by game that the folder does not have yet, and what describes them.
+    /// Writes the losses by game that the folder does not have yet, and their description.
     fn save_validation(&self, folder: &Path) -> Result<(), RecordFileError> {
         let old: Vec<NetResult<ValidationRecord>> = read_or_empty(folder, VALIDATION).unwrap_or_default();
         for NetResult { key, record } in &self.validation {

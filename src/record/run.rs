@@ -111,8 +111,8 @@ impl RunRecord {
         }
     }
 
-    /// With fewer training samples per trained parameter, a network may learn its samples by heart, and the sets with the
-    /// most parameters suffer first. Ten is the rule of thumb of regressions (Peduzzi et al. 1996: ten events per
+    /// With fewer training samples per trained parameter, a network may learn its samples by heart, and the sets with
+    /// the most parameters suffer first. Ten is the rule of thumb of regressions (Peduzzi et al. 1996: ten events per
     /// variable). In the results that come with fsbench, nearly all runs above it were best in their last epoch, and
     /// two of three below it before.
     pub const SAMPLES_PER_PARAMETER: f64 = 10.0;

@@ -9,8 +9,8 @@ use crate::features::Identity;
 /// The speed of one evaluation strategy on one back end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedEntry {
-    /// `refresh`, or an incremental strategy: `eager` or `lazy`, with or without a refresh cache. `known line` for lines
-    /// whose moves are known beforehand.
+    /// `refresh`, or an incremental strategy: `eager` or `lazy`, with or without a refresh cache. `known line` for
+    /// lines whose moves are known beforehand.
     pub strategy: String,
     /// `scalar`, `avx2`, …
     pub back_end: String,

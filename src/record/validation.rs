@@ -56,7 +56,7 @@ pub struct ValidationLosses {
 /// The samples of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassLosses {
-    /// What the class is one of: `pieces left`, `ply`, `material`, `score`, …
+    /// The breakdown to which the class belongs: `pieces left`, `ply`, `material`, `score`, …
     pub by: String,
     pub part: String,
     /// One per group of games with such samples, in ascending order: game g is in group g % [`ClassLosses::GROUPS`]. If
@@ -121,7 +121,7 @@ impl ValidationLosses {
         std::iter::once((GAME, "", &self.games[..])).chain(classes)
     }
 
-    /// Writes a Parquet file with the columns `by` (`game`, or what a class is one of), `part`, `game` (or group),
+    /// Writes a Parquet file with the columns `by` (`game`, or the class's breakdown), `part`, `game` (or group),
     /// `samples`, `loss` and, for pqr, `preferred`; the last three are sums.
     ///
     /// # Errors
@@ -166,8 +166,10 @@ impl ValidationLosses {
             let column = frame.column(name)?.as_materialized_series().u32()?.clone();
             Ok::<Vec<u32>, PolarsError>(column.iter().map(Option::unwrap_or_default).collect())
         };
-        let (by, part) = (texts("by")?, texts("part")?);
-        let (games, samples) = (numbers("game")?, numbers("samples")?);
+        let by = texts("by")?;
+        let part = texts("part")?;
+        let games = numbers("game")?;
+        let samples = numbers("samples")?;
         let loss = frame.column("loss")?.as_materialized_series().f32()?.clone();
         let has_preferred = frame.column("preferred").is_ok();
         let preferred = if has_preferred { numbers("preferred")? } else { vec![0; games.len()] };

@@ -11,7 +11,8 @@ use crate::record::{
 use crate::statistics::{Level, NoiseSource, Outlook, PairedDifference, PairedSets, Scale, SeedSums};
 use crate::text::grouped;
 
-/// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if there is nothing to compare.
+/// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if
+/// there is nothing to compare.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Comparisons {
     /// How the comparisons are made; without pairs, why there are none. `None` for a method with one set.
@@ -22,7 +23,7 @@ pub struct Comparisons {
     pub parts: Vec<PartComparison>,
 }
 
-/// What is compared.
+/// The measure compared.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparedMeasure {
@@ -62,7 +63,7 @@ pub struct PairComparison {
     #[serde(flatten)]
     pub difference: Difference,
     pub games: usize,
-    /// What the interval comes from mostly; `None` with one seed.
+    /// The main source of the interval; `None` with one seed.
     pub dominant: Option<NoiseSource>,
     /// Further seeds, or further validation games, that would distinguish the pair if difference and variances stay as
     /// estimated; `None` if it is distinguished, or if they alone would not.
@@ -95,7 +96,7 @@ impl Comparisons {
     /// Smallest number of groups of games in a class that is compared.
     const GROUPS: usize = 10;
 
-    /// Compares the sets of a planned row's comparison: those of the same method and the same swept settings.
+    /// Compares the sets of a planned row's comparison: sets with the same method and the same swept settings.
     #[must_use]
     pub(super) fn of(results: &Results, planned: &PlannedRow) -> Comparisons {
         let method = planned.method;
@@ -279,10 +280,10 @@ fn groups<'a>(losses: &'a ValidationLosses, class: &ClassLosses) -> Option<&'a [
 }
 
 /// Why results without losses by game have no comparisons.
-const NO_LOSSES: &str = "Pairs of sets are not compared: these results have no validation losses by game. `fsbench run` \
-    with the same experiment adds them without training again, where the networks are still there.";
+const NO_LOSSES: &str = "Pairs of sets are not compared: these results have no validation losses by game. `fsbench \
+    run` with the same experiment adds them without training again, where the networks are still there.";
 
-/// How the comparisons are made and what they lack.
+/// How the comparisons are made, and their limits.
 fn note(
     standard: &ValidationRecord,
     sets: &[ValidatedSet<'_>],
@@ -291,19 +292,20 @@ fn note(
     others: &[&str],
 ) -> String {
     let number = |number: u64| grouped(&number.to_string());
-    let mut text = match pairs.is_empty() {
-        true => "Pairs of sets are not compared: fewer than two sets have validation losses by game.".to_owned(),
-        false => format!(
+    let mut text = if pairs.is_empty() {
+        "Pairs of sets are not compared: fewer than two sets have validation losses by game.".to_owned()
+    } else {
+        format!(
             "Pairs are compared on {} samples of {} validation games by the float networks of the best epochs. {} The \
-             intervals are corrected for the {} comparisons of the table (all of them hold with 95% confidence, whether \
-             or not some sets are noisier than others); better and worse mean that the interval excludes 0. +seeds, \
-             +games: how many further training seeds, or validation games, would narrow the interval to the present \
-             difference, if the variances stay as estimated; – if those alone would not.",
+             intervals are corrected for the {} comparisons of the table (all of them hold with 95% confidence, \
+             whether or not some sets are noisier than others); better and worse mean that the interval excludes 0. \
+             +seeds, +games: how many further training seeds, or validation games, would narrow the interval to the \
+             present difference, if the variances stay as estimated; – if those alone would not.",
             number(standard.samples),
             number(standard.games),
             sources(sets, pairs),
             pairs.len(),
-        ),
+        )
     };
     if !parts.is_empty() {
         text += &format!(

@@ -2,9 +2,9 @@
 
 use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
 
-use super::comparison_table::method_name;
 use super::comparisons::{Difference, PairComparison, PartComparison};
 use super::summary::{Summary, SummaryRow};
+use super::tables::method_name;
 use super::training_data::TrainingData;
 use crate::record::{EpochRecord, MatchResult, Method, Results, RunRecord};
 use crate::statistics::Estimate;

@@ -71,7 +71,8 @@ fn mobility(stats: &DatasetStats) -> Figure {
         points: percentages(&mobility.moves),
     };
     let series = stats.mobility.iter().map(series).collect();
-    let (x_axis, y_axis) = ("moves per piece".into(), "share of the role's pieces, %".into());
+    let x_axis = "moves per piece".into();
+    let y_axis = "share of the role's pieces, %".into();
     figure("mobility", "Mobility", Chart::Series { x_axis, y_axis, series })
 }
 
@@ -97,7 +98,8 @@ fn legal_moves(stats: &DatasetStats) -> Figure {
 
 /// An estimate whose bounds are `low` and `high`.
 fn range(low: i32, high: i32) -> Estimate {
-    let (low, high) = (f64::from(low), f64::from(high));
+    let low = f64::from(low);
+    let high = f64::from(high);
     Estimate { mean: f64::midpoint(low, high), interval: Some((high - low) / 2.0), count: 1 }
 }
 

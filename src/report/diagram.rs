@@ -68,8 +68,8 @@ pub fn diagrams_svg(rows: &[Vec<Diagram>]) -> String {
     let legend = 2 * LINE;
     let total = heights.iter().map(|height| height + MARGIN).sum::<usize>() + MARGIN + legend;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\" viewBox=\"0 0 {width} {total}\" \
-         font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"12\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\" viewBox=\"0 0 {width} \
+         {total}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<defs>\n"
     );
     for kind in HighlightKind::ALL {
@@ -111,8 +111,11 @@ fn draw_legend(out: &mut String, rows: &[Vec<Diagram>], top: usize) {
     kinds.sort_unstable();
     kinds.dedup();
     for (index, kind) in kinds.into_iter().enumerate() {
-        let (x, name, color) = (MARGIN + index * 110, kind.name(), kind.color());
-        let (circle_x, text_x) = (x + 6, x + 18);
+        let x = MARGIN + index * 110;
+        let name = kind.name();
+        let color = kind.color();
+        let circle_x = x + 6;
+        let text_x = x + 18;
         append(
             out,
             format_args!(
@@ -155,7 +158,8 @@ fn draw(out: &mut String, diagram: &Diagram, left: usize, top: usize) {
             append(
                 out,
                 format_args!(
-                    "<text x=\"{x}\" y=\"{}\" font-size=\"32\" text-anchor=\"middle\" pointer-events=\"none\">{}</text>\n",
+                    "<text x=\"{x}\" y=\"{}\" font-size=\"32\" text-anchor=\"middle\" \
+                     pointer-events=\"none\">{}</text>\n",
                     y + 11,
                     glyph(*piece)
                 ),
@@ -166,13 +170,15 @@ fn draw(out: &mut String, diagram: &Diagram, left: usize, top: usize) {
 }
 
 fn draw_highlight(out: &mut String, highlight: &Highlight) {
-    let (color, tooltip) = (highlight.kind.color(), escape(&highlight.tooltip));
+    let color = highlight.kind.color();
+    let tooltip = escape(&highlight.tooltip);
     let opacity = if highlight.kind == HighlightKind::Unchanged { "0.28" } else { "0.55" };
     append(out, format_args!("<g><title>{tooltip}</title>\n"));
     let (x, y) = center(highlight.squares[0]);
     append(out, format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"19\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"));
     for pair in highlight.squares.windows(2) {
-        let ((x1, y1), (x2, y2)) = (center(pair[0]), center(pair[1]));
+        let (x1, y1) = center(pair[0]);
+        let (x2, y2) = center(pair[1]);
         append(
             out,
             format_args!(

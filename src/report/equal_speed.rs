@@ -38,7 +38,8 @@ impl EqualSpeed {
             results.equal_speed.iter().find(|result| is_own(&result.key)).map(|result| &result.record)
         };
         let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
-        let (mut rows, mut first) = (Vec::new(), None);
+        let mut rows = Vec::new();
+        let mut first = None;
         for row in results.study.rows.iter().filter(is_compared) {
             let Some((set, l1)) = row.name().rsplit_once(", l1 ") else { continue };
             let (Some(search), Ok(l1)) = (of(row, set), l1.parse()) else { continue };
@@ -59,16 +60,18 @@ impl EqualSpeed {
         };
         let far: Vec<&str> = self.rows.iter().filter(is_far).map(|row| row.set.as_str()).collect();
         let percent = 100.0 * self.tolerance;
-        let exceptions = match far.is_empty() {
-            true => String::new(),
-            false => format!(" No multiple of 32 was that close for {}: the closest was taken.", far.join(", ")),
+        let exceptions = if far.is_empty() {
+            String::new()
+        } else {
+            format!(" No multiple of 32 was that close for {}: the closest was taken.", far.join(", "))
         };
         format!(
-            "Equal speed: of every set the width, a multiple of 32, at which it evaluates as many positions per second as \
-             the reference at {}, within {percent}%: one thread, neurons arranged, both networks in turns, medians with \
-             95% intervals. A width is found before it is trained, with the neurons of the row's own network repeated or \
-             left out; the last column is the network trained at that width. Where the first network trained at the width \
-             found was further from the reference's speed than another width promised, that one was trained.{exceptions}",
+            "Equal speed: of every set the width, a multiple of 32, at which it evaluates as many positions per second \
+             as the reference at {}, within {percent}%: one thread, neurons arranged, both networks in turns, medians \
+             with 95% intervals. A width is found before it is trained, with the neurons of the row's own network \
+             repeated or left out; the last column is the network trained at that width. Where the first network \
+             trained at the width found was further from the reference's speed than another width promised, that one \
+             was trained.{exceptions}",
             self.reference_l1
         )
     }

@@ -1,8 +1,8 @@
 //! The figures of a report and the data of each; [`super::plot`] draws them.
 
-use super::comparison_table::method_name;
 use super::pareto;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
+use super::tables::method_name;
 use crate::record::{MatchKind, Method, NeuronWeights, WeightPanel};
 use crate::statistics::Estimate;
 
@@ -164,7 +164,8 @@ impl Figure {
 
 fn method_figure(kind: &str, title: &str, summary: &MethodSummary, chart: Chart) -> Figure {
     let method = method_name(summary.method);
-    let (mut name, mut title) = (format!("{kind}-{method}"), format!("{title} ({method})"));
+    let mut name = format!("{kind}-{method}");
+    let mut title = format!("{title} ({method})");
     if let Some(group) = &summary.group {
         let in_file_name = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
         name += &format!("-{}", group.replace(", ", "-").chars().map(in_file_name).collect::<String>());
@@ -193,10 +194,10 @@ fn elo(row: &SummaryRow, kind: MatchKind) -> Option<Estimate> {
 
 /// Elo by set at equal cost, or at equal nodes without such matches. The reference has exactly 0.
 fn decisive_strength(summary: &MethodSummary) -> Option<Figure> {
-    let (reference, kind) = (summary.match_reference.as_ref()?, decisive_kind(summary)?);
-    let elo = |row: &SummaryRow| match row.set == *reference {
-        true => Some(exact(0.0)),
-        false => Some(summary.judged_elo(row, kind)?.estimate),
+    let reference = summary.match_reference.as_ref()?;
+    let kind = decisive_kind(summary)?;
+    let elo = |row: &SummaryRow| {
+        if row.set == *reference { Some(exact(0.0)) } else { Some(summary.judged_elo(row, kind)?.estimate) }
     };
     let dots = summary.rows.iter().filter_map(|row| Some((row.name.clone(), elo(row)?))).collect();
     let axis =
@@ -222,10 +223,12 @@ fn strength(summary: &MethodSummary) -> Option<Figure> {
 
 /// Elo by validation loss, at equal cost where that was played. The reference has exactly 0.
 fn loss_and_strength(summary: &MethodSummary) -> Option<Figure> {
-    let (reference, kind) = (summary.match_reference.as_ref()?, decisive_kind(summary)?);
+    let reference = summary.match_reference.as_ref()?;
+    let kind = decisive_kind(summary)?;
     let elo = |row: &SummaryRow| if row.set == *reference { Some(exact(0.0)) } else { elo(row, kind) };
     let point = |row: &SummaryRow| {
-        let (x, y) = (exact(row.validation_loss?.mean), elo(row)?);
+        let x = exact(row.validation_loss?.mean);
+        let y = elo(row)?;
         Some(ScatterPoint { name: row.name.clone(), x, y })
     };
     let points: Vec<ScatterPoint> = summary.rows.iter().filter_map(point).collect();
@@ -245,23 +248,21 @@ fn learning_curves(summary: &MethodSummary) -> Option<Figure> {
 fn trade_off(summary: &MethodSummary) -> Option<Figure> {
     let points = |cost: fn(&SummaryRow) -> Option<Estimate>| -> Vec<ScatterPoint> {
         let point = |row: &SummaryRow| {
-            let (x, y) = (cost(row).filter(|cost| cost.mean > 0.0)?, row.validation_loss?);
+            let x = cost(row).filter(|cost| cost.mean > 0.0)?;
+            let y = row.validation_loss?;
             Some(ScatterPoint { name: row.name.clone(), x, y })
         };
         summary.rows.iter().filter_map(point).collect()
     };
     let by_speed = points(|row| row.speed);
-    let (x_axis, title, points) = match by_speed.is_empty() {
-        false => (
-            "evaluations per second with the fastest strategy (logarithmic; right is faster)",
-            "Loss by speed",
-            by_speed,
-        ),
-        true => (
+    let (x_axis, title, points) = if by_speed.is_empty() {
+        (
             "rows added or subtracted per move and perspective, with a refresh cache (logarithmic)",
             "Loss by rows",
             points(|row| row.rows_cache.map(exact)),
-        ),
+        )
+    } else {
+        ("evaluations per second with the fastest strategy (logarithmic; right is faster)", "Loss by speed", by_speed)
     };
     let is_empty = points.is_empty();
     let y_axis = "validation loss (lower is better)".into();

@@ -20,10 +20,12 @@ pub fn gallery(network: &str, neurons: &[NeuronWeights]) -> Result<String, PlotE
     }
     let title = escape(network);
     Ok(format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{title} – neurons</title>\n<style>{STYLE}</style>\n\
-         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>Weights of {} neurons of the feature transformer, in units of the \
-         activation's upper bound.</p>\n{body}</main>\n</body>\n</html>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} – neurons</title>\n\
+         <style>{STYLE}</style>\n\
+         </head>\n<body>\n<main>\n<h1>{title}</h1>\n\
+         <p>Weights of {} neurons of the feature transformer, in units of the activation's upper bound.</p>\n\
+         {body}</main>\n</body>\n</html>\n",
         neurons.len()
     ))
 }

@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use super::comparison_table::{ComparisonTable, INTERVALS, Section, meanings};
 use super::figures::Figure;
 use super::plain_table::PlainTable;
 use super::plot::PlotError;
 use super::summary::Summary;
+use super::tables::{ComparisonTable, INTERVALS, Section, meanings};
 use super::text::provenance;
 
-/// The page: per method the verdict, the plots that decide, tables, the other plots and the pairs of sets; then plots of
-/// the sets, the meaning of the columns and the provenance.
+/// The page: per method the verdict, the plots that decide, tables, the other plots and the pairs of sets; then plots
+/// of the sets, the meaning of the columns and the provenance.
 ///
 /// # Errors
 /// When a plot cannot be drawn.

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::comparison_table::{ComparisonTable, INTERVALS, Section, meanings};
 use super::figures::Figure;
 use super::plain_table::PlainTable;
 use super::summary::Summary;
+use super::tables::{ComparisonTable, INTERVALS, Section, meanings};
 use super::text::provenance;
 
-/// Per method the verdict, links to the plots that decide, tables, links to the other plots, and the pairs of sets; then
-/// the meaning of the columns and the provenance.
+/// Per method the verdict, links to the plots that decide, tables, links to the other plots, and the pairs of sets;
+/// then the meaning of the columns and the provenance.
 #[must_use]
 pub fn markdown(summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", escape(&summary.study.name));

@@ -1,9 +1,8 @@
 //! Reports: records become a [`Summary`] with intervals, and that becomes text, Markdown, HTML, plots, CSV and Parquet.
 //!
-//! The tables that all reports share are in `comparison_table`. This module depends on `record` only, so it builds and
+//! The tables that all reports share are in `tables`. This module depends on `record` only, so it builds and
 //! runs without libtorch and without the engine. All functions return text or bytes; only [`write()`] writes files.
 
-mod comparison_table;
 mod comparisons;
 mod data_frames;
 mod dataset_figures;
@@ -20,6 +19,7 @@ mod plot;
 mod published;
 mod strength;
 mod summary;
+mod tables;
 mod text;
 mod training_data;
 mod verdict;

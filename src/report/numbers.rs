@@ -35,11 +35,14 @@ pub(super) fn estimate(value: Estimate, decimals: usize, signed: bool) -> String
 pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
     let digits = format!("{:.decimals$}", value.abs());
     let is_zero = digits.chars().all(|c| c == '0' || c == '.');
-    let sign = match () {
-        () if is_zero => "",
-        () if value < 0.0 => "−",
-        () if signed => "+",
-        () => "",
+    let sign = if is_zero {
+        ""
+    } else if value < 0.0 {
+        "−"
+    } else if signed {
+        "+"
+    } else {
+        ""
     };
     let (integer, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     let point = if fraction.is_empty() { "" } else { "." };

@@ -1,8 +1,8 @@
 //! The Pareto front: the networks that no other network beats in both loss and speed.
 
-use super::comparison_table::method_name;
 use super::figures::{Chart, Figure, Series, SeriesStyle, SetColors};
 use super::summary::{MethodSummary, Summary, SummaryRow};
+use super::tables::method_name;
 use crate::record::Method;
 use crate::statistics::Estimate;
 
@@ -20,7 +20,8 @@ fn point(row: &SummaryRow) -> Option<Point> {
 
 /// Whether a network is at least as good in both and better in one.
 fn dominates(point: Point, other: Point) -> bool {
-    let (loss, others) = (point.loss.mean, other.loss.mean);
+    let loss = point.loss.mean;
+    let others = other.loss.mean;
     point.speed >= other.speed && loss <= others && (point.speed > other.speed || loss < others)
 }
 
@@ -62,7 +63,8 @@ pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
     let mut front: Vec<(f64, Estimate)> = on_front.map(|point| (point.speed, point.loss)).collect();
     front.sort_by(|a, b| a.0.total_cmp(&b.0));
     series.push(Series { name: "Pareto front".into(), style: SeriesStyle::Line, points: front });
-    let (x_axis, y_axis) = ("evaluations per second".into(), "validation loss (with 95% interval over seeds)".into());
+    let x_axis = "evaluations per second".into();
+    let y_axis = "validation loss (with 95% interval over seeds)".into();
     Some(Figure {
         name: format!("front-{}", method_name(method)),
         title: format!("Loss by speed over the sweep ({})", method_name(method)),

@@ -103,10 +103,7 @@ impl PlainTable {
             out += "</tr>\n";
         }
         out += "</tbody>\n</table></div>\n";
-        match self.is_detail {
-            true => folded(&self.title, &out),
-            false => format!("<h3>{}</h3>\n{out}", escape(&self.title)),
-        }
+        if self.is_detail { folded(&self.title, &out) } else { format!("<h3>{}</h3>\n{out}", escape(&self.title)) }
     }
 }
 
@@ -184,7 +181,7 @@ fn published_elo(published: &PublishedComparison) -> PlainTable {
     let row = |elo: &PublishedElo| {
         let [value, interval] = elo.published;
         // An interval of 0 stands for an unpublished one.
-        let interval = Some(interval).filter(|half| *half > 0.0);
+        let interval = if interval > 0.0 { Some(interval) } else { None };
         let there = Estimate { mean: value, interval, count: 1 };
         vec![elo.set.clone(), of(Some(there)), of(elo.equal_nodes), of(elo.equal_cost)]
     };

@@ -76,8 +76,8 @@ impl Agreement {
 }
 
 impl PublishedComparison {
-    /// Compares a method's sets; `None` if nothing of theirs was published. `training_loss`: the mean of a set's measured
-    /// epochs.
+    /// Compares a method's sets; `None` if nothing of theirs was published. `training_loss`: the mean of a set's
+    /// measured epochs.
     pub(super) fn of(
         published: Option<&Published>,
         rows: &[SummaryRow],
@@ -89,7 +89,8 @@ impl PublishedComparison {
         let pair = |pair: &PairComparison| {
             let difference = 100.0 * (loss(&pair.set)? / loss(&pair.against)? - 1.0);
             let agreement = Agreement::of(difference, &pair.difference);
-            let (set, against) = (pair.set.clone(), pair.against.clone());
+            let set = pair.set.clone();
+            let against = pair.against.clone();
             let losses = training_loss(&set).zip(training_loss(&against));
             let training = losses.map(|(own, other)| 100.0 * (own / other - 1.0));
             Some(PublishedLoss { set, against, published: difference, here: pair.difference, training, agreement })
@@ -164,8 +165,8 @@ impl PublishedComparison {
         })
     }
 
-    /// Whether pairs that lack the published order have it in their training losses: then the sets differ in how well they
-    /// do on games that they have not learned from, which more data would change.
+    /// Whether pairs that lack the published order have it in their training losses: then the sets differ in how well
+    /// they do on games that they have not learned from, which more data would change.
     fn order_in_training(&self) -> Option<String> {
         let is_clear = |pair: &&PublishedLoss| pair.published.abs() >= CLEAR;
         let clear: Vec<&PublishedLoss> = self.losses.iter().filter(is_clear).collect();
@@ -260,8 +261,8 @@ mod tests {
         assert_eq!(
             found.replication().as_deref(),
             Some(
-                "Of 2 pairs with published losses, 1 have the published order here, 0 are not distinguished, 1 the other \
-                 order (king-piece and piece)."
+                "Of 2 pairs with published losses, 1 have the published order here, 0 are not distinguished, 1 the \
+                 other order (king-piece and piece)."
             )
         );
         assert!(PublishedComparison::of(None, rows, &comparisons, &training).is_none());

@@ -23,8 +23,8 @@ pub struct Strength {
     pub games: [u64; 2],
     /// Nodes per move at equal cost, mean over the seeds.
     pub nodes: Option<f64>,
-    /// By the noisiest measurement of its cost, the share of these nodes that equal cost may be: `[0.9, 1.3]`; absent if
-    /// no measurement was noisy.
+    /// By the noisiest measurement of its cost, the share of these nodes that equal cost may be: `[0.9, 1.3]`; absent
+    /// if no measurement was noisy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_noise: Option<[f64; 2]>,
     /// Nodes per second over all its matches.
@@ -34,7 +34,7 @@ pub struct Strength {
     effects: [Vec<Effect>; 2],
 }
 
-/// Elo as verdicts and their picture give it: with an interval that holds together with those of the other sets.
+/// Elo as verdicts and their picture give it: with an interval that holds jointly with the other sets' intervals.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct JudgedElo {
     pub(super) estimate: Estimate,
@@ -73,7 +73,7 @@ impl Strength {
 }
 
 impl MethodSummary {
-    /// A row's Elo, with an interval that holds together with those of all sets that have played such matches.
+    /// A row's Elo, with an interval that holds jointly with the intervals of all sets that have played such matches.
     pub(super) fn judged_elo(&self, row: &SummaryRow, kind: MatchKind) -> Option<JudgedElo> {
         let has_played = |row: &&SummaryRow| row.strength.as_ref().is_some_and(|own| own.elo(kind).is_some());
         let confidence = together(self.rows.iter().filter(has_played).count());
@@ -155,16 +155,16 @@ fn width_sentence(width: f64, matches: &[MatchResult]) -> String {
         count => format!(" ({count} of {} did not get there)", matches.len()),
     };
     format!(
-        "A match ended once half its interval was at most {width} Elo, or its pairs were played{short}: stopping by the \
-         interval's width biases Elo slightly."
+        "A match ended once half its interval was at most {width} Elo, or its pairs were played{short}: stopping by \
+         the interval's width biases Elo slightly."
     )
 }
 
 fn equal_cost_sentence(record: &MatchRecord) -> String {
     let rounds = record.cost.as_ref().map(|cost| format!(", measured in {} rounds", cost.rounds)).unwrap_or_default();
     format!(
-        "Equal cost: {} nodes per move for the reference, and for every other network as many as cost the same processor \
-         time{rounds}.",
+        "Equal cost: {} nodes per move for the reference, and for every other network as many as cost the same \
+         processor time{rounds}.",
         grouped(&record.conditions.nodes.to_string())
     )
 }
@@ -177,8 +177,8 @@ fn rules_sentence(conditions: &MatchConditions) -> String {
     };
     let rules = match adjudication {
         Some(rules) => format!(
-            "games adjudicated (resigned at −{} centipawns on {} moves in a row when both agree, drawn from move {} within \
-             {} on {} moves of each side)",
+            "games adjudicated (resigned at −{} centipawns on {} moves in a row when both agree, drawn from move {} \
+             within {} on {} moves of each side)",
             rules.resign_score, rules.resign_moves, rules.draw_from_move, rules.draw_score, rules.draw_moves
         ),
         None => "games played until the rules ended them".into(),
@@ -187,14 +187,15 @@ fn rules_sentence(conditions: &MatchConditions) -> String {
     format!("Openings: {book} (BLAKE3 {hashes}); {rules}; {hash} MiB of hash; search {search}.")
 }
 
-/// What the intervals hold.
+/// The meaning of the intervals.
 fn seeds_sentence(matches: &[MatchResult]) -> String {
     let mut by_row: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
     for MatchResult { key, .. } in matches {
         by_row.entry((key.method.name(), &key.set)).or_default().insert(key.seed.0);
     }
     let counts = || by_row.values().map(BTreeSet::len);
-    let (fewest, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let fewest = counts().min().unwrap_or(0);
+    let most = counts().max().unwrap_or(0);
     if most <= 1 {
         return "One trained seed played: the intervals (95%, over game pairs) cover the variation between games, not \
                 between trainings."

@@ -25,7 +25,7 @@ pub struct Summary {
     pub study: Study,
     pub environment: Environment,
     pub methods: Vec<MethodSummary>,
-    /// Conditions of the matches, and what the intervals of Elo hold, in a few sentences.
+    /// Conditions of the matches, and the meaning of the Elo intervals, in a few sentences.
     pub match_conditions: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct MethodSummary {
     pub curves: Vec<Curve>,
     /// Pairs of sets, by validation game and training seed.
     pub comparisons: Comparisons,
-    /// What the comparison says: the whole in a sentence, then every set against the first.
+    /// The comparison in words: the whole in a sentence, then every set against the first.
     pub verdict: Vec<String>,
     /// How the widths of a comparison at equal speed were found; absent in others.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub struct SummaryRow {
     pub on_front: Option<bool>,
     pub seeds_done: usize,
     pub seeds_planned: usize,
-    /// What the set's definition says of it.
+    /// The facts of the set's definition.
     pub about: Option<String>,
     pub l1: Option<u64>,
     /// `None` before the first training is done.
@@ -106,8 +106,8 @@ pub struct SummaryRow {
     pub baseline_loss: Option<Estimate>,
     /// Validation loss divided by the loss of the best constant.
     pub relative_loss: Option<Estimate>,
-    /// Validation loss minus that of the reference set, paired by seed; `None` for the reference itself. The intervals of
-    /// all rows hold together.
+    /// Validation loss minus the reference set's, paired by seed; `None` for the reference itself. The intervals of all
+    /// rows hold together.
     pub difference: Option<Estimate>,
     /// For pqr: share of validation samples in which the network prefers the move played.
     pub accuracy: Option<Estimate>,
@@ -132,7 +132,8 @@ pub struct SummaryRow {
     pub nanoseconds: Option<TimeBreakdown>,
     /// Speed of the same networks with their neurons permuted for other positions.
     pub speed_arranged: Option<Estimate>,
-    /// Speed of the fastest strategy that updates accumulators, and of the one that recomputes them at every move.
+    /// Speeds of the fastest strategy that updates accumulators, and of the strategy that recomputes them at every
+    /// move.
     pub speed_incremental: Option<Estimate>,
     pub speed_refresh: Option<Estimate>,
     /// Back end of the fastest strategy.
@@ -144,7 +145,7 @@ pub struct SummaryRow {
 }
 
 impl MethodSummary {
-    /// What the tables of pairs mean, one paragraph per table or two.
+    /// The meaning of the tables of pairs, one or two paragraphs per table.
     pub(super) fn notes(&self) -> Vec<String> {
         let pairs = self.comparisons.note.clone().filter(|_| !self.comparisons.pairs.is_empty());
         let published = self.published.as_ref().map(PublishedComparison::agreement);
@@ -196,7 +197,8 @@ impl Summary {
             summary.published = found;
             summary.verdict = verdict(summary, &results.study.data);
         }
-        let (study, environment) = (results.study.clone(), results.environment.clone());
+        let study = results.study.clone();
+        let environment = results.environment.clone();
         Summary { study, environment, methods, match_conditions: match_conditions(results) }
     }
 
@@ -297,7 +299,7 @@ fn nets_of<'a, T>(all: &'a [NetResult<T>], planned: &'a PlannedRow) -> impl Iter
     all.iter().filter(|result| result.key.set == planned.set && result.key.method == planned.method)
 }
 
-/// Sets every row's loss minus that of the first, paired by seed, where both have the same samples.
+/// Sets every row's loss minus the first row's, paired by seed, where both have the same samples.
 fn set_differences(results: &Results, summary: &mut MethodSummary) {
     let is_own = |row: &&PlannedRow| (row.method, &row.group) == (summary.method, &summary.group);
     let planned: Vec<&PlannedRow> = results.study.rows.iter().filter(is_own).collect();

@@ -66,7 +66,8 @@ pub(super) fn results_of_sweep() -> Results {
                 swept.runs.push(RunRecord { key, validation_loss: loss * run.validation_loss, ..run.clone() });
             }
             for timed in all.speed.iter().filter(|timed| timed.key.set == row.set) {
-                let (mut key, mut record) = (timed.key.clone(), timed.record.clone());
+                let mut key = timed.key.clone();
+                let mut record = timed.record.clone();
                 key.set.clone_from(&set);
                 record.entries.iter_mut().for_each(|entry| entry.evaluations_per_second *= speed);
                 swept.speed.push(NetResult { key, record });
@@ -93,7 +94,8 @@ pub(super) fn results_with_matches() -> Results {
 fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, kind: MatchKind) -> MatchResult {
     let key = RunKey { set: name.into(), method: Method::Eval, seed };
     let lost = (loss * 1_000.0 - 11.0 + 3.0 * deviation(seed, features)).max(0.0) as u64;
-    let (ratio, cost_lost) = (2.31 / update, if kind == MatchKind::EqualCost { update as u64 } else { 0 });
+    let ratio = 2.31 / update;
+    let cost_lost = if kind == MatchKind::EqualCost { update as u64 } else { 0 };
     let nodes = match kind {
         MatchKind::EqualNodes => 300,
         MatchKind::EqualCost => (300.0 * ratio).round() as u64,
@@ -169,9 +171,14 @@ pub(super) fn empty() -> Results {
         timed_on: None,
         seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, matches: 0.0, total: 365.0 },
     };
-    let (runs, updates) = (Vec::new(), Vec::new());
-    let (validation, activity, error) = (Vec::new(), Vec::new(), Vec::new());
-    let (speed, equal_speed, matches) = (Vec::new(), Vec::new(), Vec::new());
+    let runs = Vec::new();
+    let updates = Vec::new();
+    let validation = Vec::new();
+    let activity = Vec::new();
+    let error = Vec::new();
+    let speed = Vec::new();
+    let equal_speed = Vec::new();
+    let matches = Vec::new();
     Results { study, environment, runs, updates, validation, activity, error, speed, equal_speed, matches }
 }
 

@@ -27,7 +27,8 @@ fn strength_is_reported_with_its_conditions() {
     let start = text.find("  Playing strength").expect("a section");
     let end = text[start..].find("  Training").expect("the next section");
     insta::assert_snapshot!("strength", &text[start..start + end]);
-    let (markdown, html) = (markdown(&summary), html(&summary).expect("drawn"));
+    let markdown = markdown(&summary);
+    let html = html(&summary).expect("drawn");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for report in [&text, &markdown, &html] {
         for part in [
@@ -99,9 +100,10 @@ fn rows_have_intervals_and_paired_differences() {
         runs.map(|run| run.validation_loss).collect::<Vec<_>>()
     };
     let pairs: Vec<f64> = losses("compact").iter().zip(losses("piece")).map(|(a, b)| a - b).collect();
-    let (difference, plain) = (compact.difference.expect("paired"), Estimate::over(&pairs).expect("three seeds"));
+    let difference = compact.difference.expect("paired");
+    let plain = Estimate::over(&pairs).expect("three seeds");
     assert!((difference.mean - plain.mean).abs() < 1e-12 && difference.count == plain.count, "{difference:?}");
-    // The interval is that of all the sets' differences together.
+    // The interval holds for all the sets' differences together.
     let by_seed = |set: &SummaryRow| -> BTreeMap<u64, f64> { (1..).zip(losses(&set.set)).collect() };
     let all: Vec<_> = summary.methods[0].rows.iter().map(by_seed).collect();
     assert_eq!(compact.difference, differences_to_first(&all)[1]);
@@ -160,7 +162,8 @@ fn the_fastest_strategy_is_shown() {
         summary.methods[0].rows.iter().map(|row| row.speed_way.clone().expect("timed").strategy).collect();
     assert_eq!((&strategies[0][..], &strategies[3][..]), ("lazy", "refresh"), "piece-move is faster from scratch");
     let row = &summary.methods[0].rows[3];
-    let (speed, refresh) = (row.speed.expect("timed"), row.speed_refresh.expect("timed"));
+    let speed = row.speed.expect("timed");
+    let refresh = row.speed_refresh.expect("timed");
     assert!(speed == refresh && speed.mean > row.speed_incremental.expect("timed").mean);
     let time = row.nanoseconds.expect("timed");
     assert!((time.features + time.rows + time.forward - 1e9 / speed.mean).abs() < 1e-6);
@@ -193,7 +196,8 @@ fn what_decides_stands_under_the_verdict() {
     let summary = Summary::of(&results);
     let verdict = summary.methods[0].verdict.clone();
     insta::assert_snapshot!("verdict", verdict.join("\n"));
-    let (markdown, page) = (markdown(&summary), html(&summary).expect("drawn"));
+    let markdown = markdown(&summary);
+    let page = html(&summary).expect("drawn");
     let order = |report: &str, parts: &[&str]| {
         let places: Vec<usize> =
             parts.iter().map(|part| report.find(part).unwrap_or_else(|| panic!("{part}"))).collect();
@@ -303,7 +307,8 @@ fn all_files_are_written_and_the_page_loads_nothing() {
 fn the_same_records_give_the_same_bytes() {
     let results = test_records::results();
     let summary = Summary::of(&results);
-    let (one, two) = (folder(), folder());
+    let one = folder();
+    let two = folder();
     let first = write(&summary, &results, one.path()).expect("written");
     let second = write(&summary, &results, two.path()).expect("written");
     for (a, b) in first.iter().zip(&second) {
@@ -347,8 +352,8 @@ fn folders_without_results_are_named() {
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
 }
 
-/// The committed reports are what `fsbench report results/NAME` makes of the committed records. PNG and Parquet files are
-/// not compared: their bytes may differ between versions of a library.
+/// The committed reports are what `fsbench report results/NAME` makes of the committed records. PNG and Parquet files
+/// are not compared: their bytes may differ between versions of a library.
 #[test]
 fn the_committed_reports_are_up_to_date() {
     let folder_of_all = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
@@ -366,7 +371,8 @@ fn the_committed_reports_are_up_to_date() {
             }
             let old = std::fs::read(committed.join(name)).unwrap_or_default();
             let is_same = old == std::fs::read(&path).expect("written");
-            let (name, folder) = (name.display(), committed.display());
+            let name = name.display();
+            let folder = committed.display();
             assert!(is_same, "{name} is out of date: run `fsbench report {folder}`");
         }
     }

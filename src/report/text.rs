@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
-use super::comparison_table::{Column, ComparisonTable, INTERVALS, Section, meanings};
 use super::numbers;
 use super::plain_table::PlainTable;
 use super::summary::Summary;
+use super::tables::{Column, ComparisonTable, INTERVALS, Section, meanings};
 use crate::text::wrapped;
 
 /// The width of `report.txt`, in characters.

@@ -49,7 +49,7 @@ impl TrainingData {
         })
     }
 
-    /// Whether more data may change what the set's results say.
+    /// Whether more data may change the verdict on the set.
     #[must_use]
     pub const fn is_limited(&self) -> bool {
         self.best_early || self.scarce
@@ -65,8 +65,10 @@ impl TrainingData {
     /// `2 of 8`, or `2–4 of 8` if the seeds differ
     #[must_use]
     pub(super) fn best_epoch_text(&self) -> String {
-        let (first, last) = (self.best_epochs.iter().min(), self.best_epochs.iter().max());
-        let (first, last) = (first.copied().unwrap_or_default(), last.copied().unwrap_or_default());
+        let first = self.best_epochs.iter().min();
+        let last = self.best_epochs.iter().max();
+        let first = first.copied().unwrap_or_default();
+        let last = last.copied().unwrap_or_default();
         let best = if first == last { first.to_string() } else { format!("{first}–{last}") };
         format!("{best} of {}", self.epochs)
     }
@@ -127,7 +129,7 @@ mod tests {
         check(&[6], 40_400, ("6 of 6", "9.9", false, true));
     }
 
-    /// An epoch that is a part of the data has other samples than the one before, as long as the data last.
+    /// An epoch that is a part of the data has other samples than the epoch before, as long as the data last.
     #[test]
     fn epochs_that_are_parts_of_the_data_add_up() {
         let of = |validation: f64| {

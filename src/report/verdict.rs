@@ -1,4 +1,4 @@
-//! What a comparison says in words: one sentence on the whole, one on its data, and one per set.
+//! A comparison in words: one sentence on the whole, one on its data, and one per set.
 
 mod words;
 
@@ -14,14 +14,14 @@ use words::{CommonFacts, RelativeSpeed, elo_words, equal_cost_words, limits, los
 /// Speeds that differ by less count as equal; timings are not more exact than that.
 const EQUAL: f64 = 0.03;
 
-/// What is known of a set beside the reference.
+/// The evidence on a set beside the reference.
 struct Evidence<'a> {
     set: &'a str,
-    /// What the set is, its widths and data, in brackets; may be empty.
+    /// The set's description, widths and data, in brackets; may be empty.
     facts: String,
     /// Training samples, as text; empty before the first training is done.
     samples: String,
-    /// Why more of them may change what is known: because of the set, and because of the reference.
+    /// Why more data may change the verdict: because of the set, and because of the reference.
     own_limit: Option<String>,
     reference_limit: Option<String>,
     loss: Option<Difference>,
@@ -35,7 +35,7 @@ struct Evidence<'a> {
 }
 
 /// The sentences on a method's comparison: the whole first, then the trainings, then every set against the first. Empty
-/// for fewer than two sets, or when nothing of them was compared. `data_files` are those of the experiment.
+/// for fewer than two sets, or when nothing of them was compared. `data_files` are the experiment's.
 pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let Some((reference, others)) = method.rows.split_first() else { return Vec::new() };
     let at_equal_speed = method.group.as_deref() == Some(EQUAL_SPEED);
@@ -126,8 +126,8 @@ impl<'a> Evidence<'a> {
         is_judged.then(|| format!("{}{} is {}: {conclusion}.", self.set, self.facts, parts.join(", ")))
     }
 
-    /// Why more data may change the judgement. Where a set with enough data is behind, a reference with too few of them is
-    /// ahead although it has still to gain.
+    /// Why more data may change the judgement. Where a set with enough data is behind, a reference with too few of them
+    /// is ahead although it has still to gain.
     fn limit(&self, judgement: &Judgement) -> Option<&str> {
         let is_behind = matches!(judgement, Judgement::NotWorthIt | Judgement::NotWorthItSoFar);
         let of_reference = self.reference_limit.as_deref().filter(|_| !is_behind);
@@ -167,7 +167,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// What the evidence says of a set.
+/// The verdict of the evidence on a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Judgement {
     WorthIt,
@@ -208,12 +208,15 @@ fn by_seed(reference: &SummaryRow, row: &SummaryRow) -> Option<Difference> {
     let percent = |value: f64| Some(100.0 * value / reference.validation_loss?.mean);
     let half = percent(interval?)?;
     let difference = percent(mean)?;
-    let statement = match () {
-        () if difference.abs() <= half => Statement::NotDistinguished,
-        () if difference < 0.0 => Statement::Better,
-        () => Statement::Worse,
+    let statement = if difference.abs() <= half {
+        Statement::NotDistinguished
+    } else if difference < 0.0 {
+        Statement::Better
+    } else {
+        Statement::Worse
     };
-    let (low, high) = (difference - half, difference + half);
+    let low = difference - half;
+    let high = difference + half;
     Some(Difference { measure: ComparedMeasure::Loss, difference, low, high, statement, seeds: count })
 }
 
@@ -249,7 +252,7 @@ fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     })
 }
 
-/// What the sets with a lower loss than the reference's are worth at equal cost; `None` for fewer than two of them.
+/// The worth at equal cost of the sets with a lower loss than the reference's; `None` for fewer than two of them.
 fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     let is_better =
         |evidence: &&Evidence<'_>| evidence.loss.as_ref().is_some_and(|loss| loss.statement == Statement::Better);
@@ -261,8 +264,8 @@ fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
         if stronger == 0 && weaker > open { ": a lower loss does not pay for a slower evaluation" } else { "" };
     (elo.len() > 1).then(|| {
         format!(
-            "{} sets have a lower loss than {reference}; at equal cost {stronger} of them are stronger, {weaker} weaker \
-             and {open} not distinguished{lesson}.",
+            "{} sets have a lower loss than {reference}; at equal cost {stronger} of them are stronger, {weaker} \
+             weaker and {open} not distinguished{lesson}.",
             elo.len()
         )
     })

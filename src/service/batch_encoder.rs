@@ -3,8 +3,8 @@
 //! A worker encodes a chunk of samples into its own buffers, which stay in the L1 cache, and copies them to the slot.
 //! Nothing is allocated once the buffers have grown.
 
-use super::batch_source::{BatchSamples, ReadSamples, SampleReader};
-use super::protocol::{Header, Layout, SlotLayout};
+use super::batch_source::{BatchSampleReader, BatchSamples, ReadSamples};
+use super::protocol::{Layout, SlotHeader, SlotLayout};
 use super::shared_memory::SlotWriter;
 use super::{PreparedStream, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
@@ -21,7 +21,7 @@ pub(super) struct BatchEncoder<'a> {
     stream: &'a PreparedStream,
     /// Choose the other move of a pqr triplet.
     draws: Draws,
-    chunk: Chunk,
+    chunk: EncodedSamples,
     /// The chunk's samples.
     records: Vec<Record>,
     /// The positions of the chunk's triplets, each with its side to move.
@@ -29,7 +29,7 @@ pub(super) struct BatchEncoder<'a> {
     /// Active features of one position, for the bitset layout.
     active: ByPerspective<Vec<u32>>,
     scratch: EncodeScratch,
-    header: Header,
+    header: SlotHeader,
     offsets: ArrayOffsets,
 }
 
@@ -71,7 +71,7 @@ impl ArrayOffsets {
 
 /// The arrays of the samples encoded since the last copy to the slot.
 #[derive(Default)]
-struct Chunk {
+struct EncodedSamples {
     /// stm, then nstm.
     indices: [RowBuffer; 2],
     /// End of each position's indices, counted from the batch's start.
@@ -84,7 +84,7 @@ struct Chunk {
     sample_index: Vec<u32>,
 }
 
-impl Chunk {
+impl EncodedSamples {
     fn clear(&mut self) {
         self.indices.iter_mut().for_each(RowBuffer::clear);
         self.bits.iter_mut().for_each(Vec::clear);
@@ -101,12 +101,12 @@ impl<'a> BatchEncoder<'a> {
         BatchEncoder {
             stream,
             draws: stream.request.seed.draws("pqr: the other move"),
-            chunk: Chunk::default(),
+            chunk: EncodedSamples::default(),
             records: Vec::new(),
             boards: Vec::new(),
             active: ByPerspective::default(),
             scratch: EncodeScratch::default(),
-            header: Header::default(),
+            header: SlotHeader::default(),
             offsets: ArrayOffsets::new(&stream.layout),
         }
     }
@@ -118,8 +118,8 @@ impl<'a> BatchEncoder<'a> {
         samples: &BatchSamples<'_>,
         slot: &mut SlotWriter<'_>,
         should_stop: impl Fn() -> bool,
-    ) -> Result<Option<Header>, ServiceError> {
-        self.header = Header { epoch: samples.epoch, batch, ..Header::default() };
+    ) -> Result<Option<SlotHeader>, ServiceError> {
+        self.header = SlotHeader { epoch: samples.epoch, batch, ..SlotHeader::default() };
         let fill = FillSlot { samples: samples.len(), encoder: self, slot, should_stop };
         if !samples.read(fill)? {
             return Ok(None);
@@ -136,7 +136,8 @@ impl<'a> BatchEncoder<'a> {
 
     /// `upcoming` is called once per sample, between those that take time.
     fn encode_positions(&mut self, records: &[Record], mut upcoming: impl FnMut()) {
-        let (chunk, unit) = (&mut self.chunk, self.stream.score_unit);
+        let chunk = &mut self.chunk;
+        let unit = self.stream.score_unit;
         chunk.score.extend(records.iter().map(|record| record.score().map_or(f32::NAN, |s| unit.in_centipawns(s))));
         chunk.result.extend(records.iter().map(|record| record.result().map_or(f32::NAN, GameResult::points)));
         chunk.piece_count.extend(records.iter().map(|record| record.board().count() as u8));
@@ -167,7 +168,8 @@ impl<'a> BatchEncoder<'a> {
     }
 
     fn encode_boards<'b>(&mut self, boards: impl Iterator<Item = (&'b PackedBoard, Perspective)>) {
-        let (chunk, encoder) = (&mut self.chunk, self.stream.set.encoder());
+        let chunk = &mut self.chunk;
+        let encoder = self.stream.set.encoder();
         match self.stream.request.layout {
             Layout::Csr => encoder.append_batch(boards, &mut chunk.indices, &mut self.scratch),
             Layout::Bitset => {
@@ -187,11 +189,16 @@ impl<'a> BatchEncoder<'a> {
 
     /// Appends the chunk to the slot and counts it in the header.
     fn copy_chunk(&mut self, slot: &mut SlotWriter<'_>) -> Result<(), ServiceError> {
-        let (header, chunk, offsets) = (&mut self.header, &mut self.chunk, &self.offsets);
-        let (samples, positions, words) = (header.samples as usize, header.positions as usize, header.words as usize);
+        let header = &mut self.header;
+        let chunk = &mut self.chunk;
+        let offsets = &self.offsets;
+        let samples = header.samples as usize;
+        let positions = header.positions as usize;
+        let words = header.words as usize;
         let written_indices = [header.stm_indices, header.nstm_indices];
         for (side, offsets) in offsets.sides.iter().enumerate() {
-            let (written, bits) = (written_indices[side], &chunk.bits[side]);
+            let written = written_indices[side];
+            let bits = &chunk.bits[side];
             match self.stream.request.layout {
                 Layout::Csr => {
                     let indices = written as usize + chunk.indices[side].len();
@@ -235,9 +242,10 @@ impl<S: Fn() -> bool> ReadSamples for FillSlot<'_, '_, '_, S> {
     /// Whether the slot was filled.
     type Output = Result<bool, ServiceError>;
 
-    fn run<R: SampleReader>(self, reader: &R) -> Self::Output {
+    fn run<R: BatchSampleReader>(self, reader: &R) -> Self::Output {
         let FillSlot { encoder, samples, slot, should_stop } = self;
-        let (mut records, mut next) = (std::mem::take(&mut encoder.records), Vec::with_capacity(CHUNK));
+        let mut records = std::mem::take(&mut encoder.records);
+        let mut next = Vec::with_capacity(CHUNK);
         reader.locate(0..CHUNK.min(samples), &mut next);
         next.iter().for_each(|place| reader.prefetch(*place));
         for start in (0..samples).step_by(CHUNK) {

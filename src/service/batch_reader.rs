@@ -1,10 +1,10 @@
-//! What a service writes, as its consumer reads it: the line, the control bytes, the slots. Nothing in it is trusted.
+//! The output of a service, as its consumer reads it: the line, the control bytes, the slots. Nothing in it is trusted.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::shared_memory::Mapping;
-use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, ServiceError};
+use super::{Description, Dtype, END, FAILED, Layout, MAX_SLOTS, ServiceError, SlotHeader};
 use crate::data::Method;
 
 /// Limit on the description, which is a few kilobytes long.
@@ -22,19 +22,19 @@ pub struct BatchReader<R> {
 /// Memory for a batch, which [`BatchReader::read`] fills.
 #[derive(Default)]
 pub struct BatchMemory {
-    header: Header,
+    header: SlotHeader,
     arrays: Arrays,
 }
 
 impl BatchMemory {
     /// The batch that was read last.
     #[must_use]
-    pub const fn batch(&self) -> Batch<'_> {
-        Batch { header: &self.header, arrays: &self.arrays }
+    pub const fn batch(&self) -> ClientBatch<'_> {
+        ClientBatch { header: &self.header, arrays: &self.arrays }
     }
 }
 
-/// What the service announced.
+/// An announcement of the service.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// The batch of a slot has been copied, and the slot can be given back.
@@ -48,12 +48,12 @@ pub enum Announcement {
 }
 
 /// A batch, in the client's own memory.
-pub struct Batch<'a> {
-    header: &'a Header,
+pub struct ClientBatch<'a> {
+    header: &'a SlotHeader,
     arrays: &'a Arrays,
 }
 
-/// The active features of one side. Those of position i are `indices[offsets[i]..offsets[i + 1]]`.
+/// The active features of one side. The features of position i are `indices[offsets[i]..offsets[i + 1]]`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Csr<'a> {
     /// Ascending, from 0 to the number of indices; positions + 1 elements.
@@ -141,14 +141,15 @@ impl<R: Read> BatchReader<R> {
 
     /// The batch that [`BatchReader::next`] copied last.
     #[must_use]
-    pub const fn batch(&self) -> Batch<'_> {
+    pub const fn batch(&self) -> ClientBatch<'_> {
         self.current.batch()
     }
 
     /// Copies a slot and checks its numbers. The error completes "slot N …".
     fn copy_slot(&self, slot: u8, into: &mut BatchMemory) -> Result<(), String> {
-        let (BatchReader { description, memory, .. }, BatchMemory { header, arrays }) = (self, into);
-        let mut headers: Vec<Header> = Vec::with_capacity(1);
+        let BatchReader { description, memory, .. } = self;
+        let BatchMemory { header, arrays } = into;
+        let mut headers: Vec<SlotHeader> = Vec::with_capacity(1);
         memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
         *header = headers.first().copied().unwrap_or_default();
         check_header(header, description)?;
@@ -160,7 +161,9 @@ impl<R: Read> BatchReader<R> {
             if count > array.len {
                 return Err(format!("claims {count} elements of {}, which has {} at most", array.name, array.len));
             }
-            let (offset, [stm, nstm], [stm_bits, nstm_bits]) = (array.offset, &mut arrays.csr, &mut arrays.bits);
+            let offset = array.offset;
+            let [stm, nstm] = &mut arrays.csr;
+            let [stm_bits, nstm_bits] = &mut arrays.bits;
             let copied = match array.name.as_str() {
                 "stm_offsets" => memory.copy(slot, offset, count, &mut stm.0),
                 "stm_indices" => memory.copy(slot, offset, count, &mut stm.1),
@@ -213,7 +216,8 @@ fn required_arrays(description: &Description) -> Vec<(&'static str, &'static str
 fn validate(description: &Description) -> Result<(), ServiceError> {
     let broken = |text: String| Err(ServiceError::Protocol(text));
     if description.version != Description::VERSION {
-        let (theirs, ours) = (description.version, Description::VERSION);
+        let theirs = description.version;
+        let ours = Description::VERSION;
         return broken(format!("it speaks version {theirs} and this program version {ours}; use one build for both"));
     }
     if description.slots == 0 || description.slots > MAX_SLOTS {
@@ -250,8 +254,8 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
 }
 
 /// Checks that the counts in a header agree with each other.
-fn check_header(header: &Header, description: &Description) -> Result<(), String> {
-    let Header { samples, positions, offsets, words, .. } = *header;
+fn check_header(header: &SlotHeader, description: &Description) -> Result<(), String> {
+    let SlotHeader { samples, positions, offsets, words, .. } = *header;
     let per_sample = description.positions_per_sample as u64;
     if u64::from(samples) * per_sample != u64::from(positions) {
         return Err(format!("claims {positions} positions for {samples} samples"));
@@ -260,10 +264,7 @@ fn check_header(header: &Header, description: &Description) -> Result<(), String
         Layout::Csr => u64::from(offsets) == u64::from(positions) + 1,
         Layout::Bitset => u64::from(positions).checked_mul(description.words_per_position as u64) == Some(words.into()),
     };
-    match agrees {
-        true => Ok(()),
-        false => Err(format!("claims {offsets} offsets and {words} words for {positions} positions")),
-    }
+    if agrees { Ok(()) } else { Err(format!("claims {offsets} offsets and {words} words for {positions} positions")) }
 }
 
 /// Checks that offsets and indices are in range. The error begins with "offsets" or "indices".
@@ -279,7 +280,7 @@ fn check_csr(offsets: &[i32], indices: &[i32], features: u32) -> Result<(), Stri
     }
 }
 
-impl<'a> Batch<'a> {
+impl<'a> ClientBatch<'a> {
     #[must_use]
     pub const fn samples(&self) -> usize {
         self.header.samples as usize
@@ -323,7 +324,7 @@ impl<'a> Batch<'a> {
         &self.arrays.bits[0]
     }
 
-    /// As [`Batch::stm_bits`].
+    /// As [`ClientBatch::stm_bits`].
     #[must_use]
     pub fn nstm_bits(&self) -> &'a [u64] {
         &self.arrays.bits[1]

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ServiceError;
+use super::batch_order::BatchOrder;
 use super::binpack_batches::{BinpackBatches, DecodedSample, WindowRange, WindowReader};
 use super::mapped_batches::{MappedBatch, MappedBatches};
 use super::mapped_files::{MappedFiles, MappedRecords};
-use super::schedule::Schedule;
 use crate::cpu::prefetch;
 use crate::data::Record;
 
@@ -40,10 +40,10 @@ impl BatchSource {
         }
     }
 
-    pub(super) const fn schedule(&self) -> &Schedule {
+    pub(super) const fn batch_order(&self) -> &BatchOrder {
         match self {
-            BatchSource::Mapped { batches, .. } => batches.schedule(),
-            BatchSource::Binpack(batches) => batches.schedule(),
+            BatchSource::Mapped { batches, .. } => batches.batch_order(),
+            BatchSource::Binpack(batches) => batches.batch_order(),
         }
     }
 
@@ -59,7 +59,7 @@ impl BatchSource {
                 Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(files.records(), batch) })
             }
             BatchSource::Binpack(batches) => {
-                let epoch = batches.schedule().epoch_of(number);
+                let epoch = batches.batch_order().epoch_of(number);
                 let ranges = batches.batch(number, should_stop)?;
                 ranges.map(|ranges| BatchSamples { epoch, storage: Storage::Decoded(ranges) })
             }
@@ -87,22 +87,22 @@ impl BatchSamples<'_> {
 /// A computation over the samples of a batch, compiled for each kind of data.
 pub(super) trait ReadSamples {
     type Output;
-    fn run<R: SampleReader>(self, reader: &R) -> Self::Output;
+    fn run<R: BatchSampleReader>(self, reader: &R) -> Self::Output;
 }
 
 /// Finds the samples of a batch, which are scattered in memory.
-pub(super) trait SampleReader {
+pub(super) trait BatchSampleReader {
     /// Where a sample is.
-    type Place: Copy;
-    /// Whether samples are prefetched many at once. Where each lies in a page of its own, the CPU waits for the pages, and
-    /// looks up several at a time; otherwise it waits less if prefetches alternate with work.
+    type SampleRef: Copy;
+    /// Whether samples are prefetched many at once. Where each lies in a page of its own, the CPU waits for the pages,
+    /// and looks up several at a time; otherwise it waits less if prefetches alternate with work.
     const IN_BURSTS: bool;
     /// Replaces `out` by the places of some samples.
-    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>);
+    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::SampleRef>);
     /// Prefetches a sample into the CPU's cache.
-    fn prefetch(&self, place: Self::Place);
+    fn prefetch(&self, place: Self::SampleRef);
     /// The sample, whose [`Record::game`] is its number in the data.
-    fn record(&self, place: Self::Place) -> Record;
+    fn record(&self, place: Self::SampleRef) -> Record;
 }
 
 struct MappedReader<'a> {
@@ -110,33 +110,33 @@ struct MappedReader<'a> {
     batch: &'a MappedBatch,
 }
 
-impl<'a> SampleReader for MappedReader<'a> {
-    type Place = (u32, &'a Record);
+impl<'a> BatchSampleReader for MappedReader<'a> {
+    type SampleRef = (u32, &'a Record);
     const IN_BURSTS: bool = true;
 
-    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>) {
+    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::SampleRef>) {
         out.clear();
         self.batch.for_each(samples, |index| out.push((index, self.records.get(index))));
     }
 
     #[inline]
-    fn prefetch(&self, (_, record): Self::Place) {
+    fn prefetch(&self, (_, record): Self::SampleRef) {
         prefetch(record);
     }
 
     #[inline]
-    fn record(&self, (index, record): Self::Place) -> Record {
+    fn record(&self, (index, record): Self::SampleRef) -> Record {
         record.with_game(index)
     }
 }
 
 struct DecodedReader<'a>(Vec<WindowReader<'a>>);
 
-impl<'a> SampleReader for DecodedReader<'a> {
-    type Place = DecodedSample<'a>;
+impl<'a> BatchSampleReader for DecodedReader<'a> {
+    type SampleRef = DecodedSample<'a>;
     const IN_BURSTS: bool = false;
 
-    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::Place>) {
+    fn locate(&self, samples: Range<usize>, out: &mut Vec<Self::SampleRef>) {
         out.clear();
         let mut preceding = 0;
         for range in &self.0 {
@@ -147,12 +147,12 @@ impl<'a> SampleReader for DecodedReader<'a> {
     }
 
     #[inline]
-    fn prefetch(&self, place: Self::Place) {
+    fn prefetch(&self, place: Self::SampleRef) {
         place.prefetch();
     }
 
     #[inline]
-    fn record(&self, place: Self::Place) -> Record {
+    fn record(&self, place: Self::SampleRef) -> Record {
         place.record()
     }
 }

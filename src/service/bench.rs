@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::control::{Announcement, StreamControl, StreamEnd};
+use super::control::{NextSlot, StreamControl, StreamEnd};
 use super::protocol::SlotLayout;
 use super::serve::with_workers;
 use super::shared_memory::SharedMemory;
-use super::{Array, Header, PreparedStream, ServiceError};
+use super::{Array, PreparedStream, ServiceError, SlotHeader};
 
 /// How fast batches are made for a consumer that takes no time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -35,13 +35,16 @@ pub fn bench(stream: &PreparedStream, duration: Duration) -> Result<BenchReport,
     let request = &stream.request;
     let (memory, _name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
     let control = StreamControl::default();
-    control.open(request.slots(), request.start_batch, stream.source.schedule().batches(), request.shard);
-    let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
+    control.open(request.slots(), request.start_batch, stream.source.batch_order().batches(), request.shard);
+    let mut positions = 0u64;
+    let mut samples = 0u64;
+    let mut bytes = 0u64;
+    let mut batches = 0u64;
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;
     with_workers(stream, memory.slots(), &control, || {
         while elapsed < duration
-            && let Announcement::Batch(slot, header) = control.next_announcement()
+            && let NextSlot::Batch(slot, header) = control.next_announcement()
         {
             positions += u64::from(header.positions);
             samples += u64::from(header.samples);
@@ -70,8 +73,8 @@ pub fn bench(stream: &PreparedStream, duration: Duration) -> Result<BenchReport,
 }
 
 /// Bytes that a batch's header and arrays take.
-fn bytes_in_slot(layout: &SlotLayout, header: &Header) -> u64 {
+fn bytes_in_slot(layout: &SlotLayout, header: &SlotHeader) -> u64 {
     let array_bytes =
         |array: &Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
-    size_of::<Header>() as u64 + layout.arrays.iter().map(array_bytes).sum::<u64>()
+    size_of::<SlotHeader>() as u64 + layout.arrays.iter().map(array_bytes).sum::<u64>()
 }

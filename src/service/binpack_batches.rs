@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::all_segments::{AllSegments, DecodeBuffers};
-use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
+use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::window_memory::{CellSink, SampleCell, WindowMemory};
 use super::{Request, ServiceError};
@@ -22,11 +22,11 @@ use crate::data::{CompactRecord, Method, Record, Split, SplitRule};
 const WINDOW_SAMPLES: u64 = 1 << 18;
 /// Cached windows besides those that workers hold.
 const CACHED_WINDOWS: usize = 2;
-/// The low bits of a [`Location`] number the sample in its segment, the high bits the segment in its window.
+/// The low bits of a [`WindowSample`] number the sample in its segment, the high bits the segment in its window.
 const SAMPLE_BITS: u32 = CompactRecord::NUMBER_BITS;
 
 /// A sample of a window: segment << [`SAMPLE_BITS`] | sample.
-type Location = u32;
+type WindowSample = u32;
 
 /// Epoch, and index in it.
 type WindowKey = (u32, usize);
@@ -36,7 +36,7 @@ pub(super) struct BinpackBatches {
     segments: Arc<AllSegments>,
     /// The segments of the split that have usable samples, in the files' order.
     eligible: Arc<[u32]>,
-    schedule: Schedule,
+    batch_order: BatchOrder,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
     /// Memory of dropped windows, reused for the next.
@@ -77,7 +77,7 @@ impl WindowRange {
 
 /// The samples of a [`WindowRange`].
 pub(super) struct WindowReader<'a> {
-    order: &'a [Location],
+    order: &'a [WindowSample],
     segments: &'a [WindowSegment],
     cells: &'a [SampleCell],
     method: Method,
@@ -112,7 +112,8 @@ impl<'a> WindowReader<'a> {
     #[inline]
     pub(super) fn locate(&self, samples: Range<usize>) -> impl Iterator<Item = DecodedSample<'a>> {
         self.order[samples].iter().map(|location| {
-            let (segment, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
+            let segment = location >> SAMPLE_BITS;
+            let sample = location & ((1 << SAMPLE_BITS) - 1);
             let WindowSegment { first, start, .. } = self.segments[segment as usize];
             DecodedSample { method: self.method, first, cell: &self.cells[(start + sample) as usize] }
         })
@@ -142,14 +143,14 @@ impl BinpackBatches {
         let largest = all().map(|segment| segment.samples).max().unwrap_or(0);
         if largest >= 1 << SAMPLE_BITS {
             return Err(ServiceError::Request(format!(
-                "{} has {largest} consecutive samples of one game, more than a service can hold at once; ask for --read \
-                 built",
+                "{} has {largest} consecutive samples of one game, more than a service can hold at once; ask for \
+                 --read built",
                 request.data
             )));
         }
         Ok(BinpackBatches {
             eligible: eligible.into(),
-            schedule: request.schedule(samples),
+            batch_order: request.batch_order(samples),
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
@@ -165,7 +166,7 @@ impl BinpackBatches {
         BinpackBatches {
             segments: Arc::clone(&self.segments),
             eligible: Arc::clone(&self.eligible),
-            schedule: self.schedule,
+            batch_order: self.batch_order,
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
@@ -175,8 +176,8 @@ impl BinpackBatches {
         }
     }
 
-    pub(super) const fn schedule(&self) -> &Schedule {
-        &self.schedule
+    pub(super) const fn batch_order(&self) -> &BatchOrder {
+        &self.batch_order
     }
 
     /// The number of samples of the split's segments that the method cannot use.
@@ -188,7 +189,8 @@ impl BinpackBatches {
     /// About `count` samples from segments spread over the split.
     pub(super) fn spread(&self, count: usize) -> Result<Vec<Record>, ServiceError> {
         const DECODED_SEGMENTS: usize = 16;
-        let (mut buffers, mut records) = (DecodeBuffers::default(), Vec::new());
+        let mut buffers = DecodeBuffers::default();
+        let mut records = Vec::new();
         for &segment in self.eligible.iter().step_by(self.eligible.len().div_ceil(DECODED_SEGMENTS).max(1)) {
             self.segments.decode(segment as usize, &mut buffers)?;
             let decoded = &buffers.records;
@@ -203,9 +205,9 @@ impl BinpackBatches {
         batch: u64,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<WindowRange>>, ServiceError> {
-        let epoch = self.epoch(self.schedule.epoch_of(batch));
+        let epoch = self.epoch(self.batch_order.epoch_of(batch));
         let mut ranges = Vec::with_capacity(2);
-        for (number, range) in epoch.locate(self.schedule.samples_of(batch)) {
+        for (number, range) in epoch.locate(self.batch_order.samples_of(batch)) {
             let segments = &epoch.groups[epoch.windows[number].groups.clone()];
             let window = self.window(epoch.epoch, number, segments)?;
             if !window.decode(self, segments, should_stop)? {
@@ -218,11 +220,12 @@ impl BinpackBatches {
 
     fn epoch(&self, epoch: u32) -> Arc<EpochWindows> {
         self.epochs.get_or_make(epoch, || {
-            let segments = match self.schedule.shuffle {
-                true => fisher_yates(&self.eligible, self.schedule.seed, epoch),
-                false => self.eligible.to_vec(),
+            let segments = if self.batch_order.shuffle {
+                fisher_yates(&self.eligible, self.batch_order.seed, epoch)
+            } else {
+                self.eligible.to_vec()
             };
-            let limits = WindowLimits { samples: self.window_samples, groups: 1 << (Location::BITS - SAMPLE_BITS) };
+            let limits = WindowLimits { samples: self.window_samples, groups: 1 << (WindowSample::BITS - SAMPLE_BITS) };
             EpochWindows::new(epoch, segments, |segment| self.usable(segment).into(), limits)
         })
     }
@@ -271,7 +274,7 @@ struct BinpackWindow {
     segments: Vec<WindowSegment>,
     memory: WindowMemory,
     method: Method,
-    order: OnceLock<Vec<Location>>,
+    order: OnceLock<Vec<WindowSample>>,
     next_task: AtomicUsize,
     progress: Mutex<DecodeProgress>,
     progressed: Condvar,
@@ -360,17 +363,18 @@ impl BinpackWindow {
         Ok(())
     }
 
-    fn shuffled_locations(&self, batches: &BinpackBatches) -> Vec<Location> {
+    fn shuffled_locations(&self, batches: &BinpackBatches) -> Vec<WindowSample> {
         let samples = self.segments.iter().map(|segment| segment.samples as usize).sum();
-        let mut locations: Vec<Location> = Vec::with_capacity(samples);
+        let mut locations: Vec<WindowSample> = Vec::with_capacity(samples);
         for (index, segment) in (0..).zip(&self.segments) {
-            let first: Location = index << SAMPLE_BITS;
+            let first: WindowSample = index << SAMPLE_BITS;
             locations.extend(first..first + segment.samples);
         }
         let (epoch, number) = self.key;
-        match batches.schedule.shuffle {
-            true => bucket_shuffle(&locations, batches.schedule.seed.draws(&format!("window {epoch} {number}"))),
-            false => locations,
+        if batches.batch_order.shuffle {
+            bucket_shuffle(&locations, batches.batch_order.seed.draws(&format!("window {epoch} {number}")))
+        } else {
+            locations
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::time::Duration;
 
-use super::batch_reader::{Announcement, Batch, BatchMemory, BatchReader};
+use super::batch_reader::{Announcement, BatchMemory, BatchReader, ClientBatch};
 use super::service_process::ServiceProcess;
 use super::shared_memory::is_readable;
 use super::{Description, Request, ServiceError, shm_name};
@@ -98,7 +98,7 @@ impl Client {
     /// # Errors
     /// When the service failed, died or broke the protocol.
     #[allow(clippy::should_implement_trait, reason = "a batch borrows the client, which Iterator cannot say")]
-    pub fn next(&mut self) -> Result<Option<Batch<'_>>, ServiceError> {
+    pub fn next(&mut self) -> Result<Option<ClientBatch<'_>>, ServiceError> {
         if self.ended {
             return Ok(None);
         }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::schedule::lock;
-use super::{Header, MAX_SLOTS, ServiceError, Shard};
+use super::batch_order::lock;
+use super::{MAX_SLOTS, ServiceError, Shard, SlotHeader};
 
 /// The exclusive right to fill one slot with one batch. Only [`StreamControl::claim`] creates claims.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ pub(super) enum StreamEnd {
     Failed(ServiceError),
 }
 
-/// What the announcer has to do next.
-pub(super) enum Announcement {
+/// The announcer's next task.
+pub(super) enum NextSlot {
     /// This slot holds the next batch.
-    Batch(u8, Header),
+    Batch(u8, SlotHeader),
     /// Every batch was announced.
     Complete,
     /// The stream has ended.
@@ -53,7 +53,7 @@ struct StreamState {
     /// By slot: whether it was announced and not given back.
     held: Vec<bool>,
     /// Filled slots by batch, waiting for earlier batches.
-    filled: BTreeMap<u64, (u8, Header)>,
+    filled: BTreeMap<u64, (u8, SlotHeader)>,
     next_claim: u64,
     next_announced: u64,
     /// From one batch of this shard to the next.
@@ -65,18 +65,18 @@ struct StreamState {
 
 impl StreamState {
     /// The next announcement, if there is one yet.
-    fn announce(&mut self) -> Option<Announcement> {
+    fn announce(&mut self) -> Option<NextSlot> {
         if self.end.is_some() {
-            return Some(Announcement::Ended);
+            return Some(NextSlot::Ended);
         }
         let next = self.next_announced;
         if self.end_batch.is_some_and(|end| next >= end) {
-            return Some(Announcement::Complete);
+            return Some(NextSlot::Complete);
         }
         let (slot, header) = self.filled.remove(&next)?;
         self.next_announced += self.batch_step;
         self.held[usize::from(slot)] = true;
-        Some(Announcement::Batch(slot, header))
+        Some(NextSlot::Batch(slot, header))
     }
 }
 
@@ -122,13 +122,13 @@ impl StreamControl {
 
     /// Records that the claimed slot holds its batch.
     #[allow(clippy::needless_pass_by_value, reason = "the right to write the slot ends here")]
-    pub(super) fn fill(&self, claim: SlotClaim, header: Header) {
+    pub(super) fn fill(&self, claim: SlotClaim, header: SlotHeader) {
         lock(&self.state).filled.insert(claim.batch, (claim.slot, header));
         self.changed.notify_all();
     }
 
     /// Waits for the next batch in order, whose slot the consumer holds from then on.
-    pub(super) fn next_announcement(&self) -> Announcement {
+    pub(super) fn next_announcement(&self) -> NextSlot {
         let mut state = lock(&self.state);
         loop {
             if let Some(announcement) = state.announce() {
@@ -139,7 +139,7 @@ impl StreamControl {
     }
 
     /// As [`StreamControl::next_announcement`]; `None` if `timeout` passes first.
-    pub(super) fn next_announcement_within(&self, timeout: Duration) -> Option<Announcement> {
+    pub(super) fn next_announcement_within(&self, timeout: Duration) -> Option<NextSlot> {
         let deadline = Instant::now() + timeout;
         let mut state = lock(&self.state);
         loop {
@@ -233,11 +233,11 @@ mod tests {
         let claims: Vec<SlotClaim> = std::iter::from_fn(|| control.claim()).take(3).collect();
         assert_eq!(claims.iter().map(SlotClaim::batch).collect::<Vec<_>>(), [7, 8, 9]);
         let slots: Vec<u8> = claims.iter().map(|claim| claim.slot).collect();
-        claims.into_iter().rev().for_each(|claim| control.fill(claim, Header::default()));
+        claims.into_iter().rev().for_each(|claim| control.fill(claim, SlotHeader::default()));
         for slot in slots {
-            assert!(matches!(control.next_announcement(), Announcement::Batch(announced, _) if announced == slot));
+            assert!(matches!(control.next_announcement(), NextSlot::Batch(announced, _) if announced == slot));
         }
-        assert!(matches!(control.next_announcement(), Announcement::Complete));
+        assert!(matches!(control.next_announcement(), NextSlot::Complete));
         assert!(control.claim().is_none());
     }
 
@@ -264,8 +264,8 @@ mod tests {
         let claim = control.claim().expect("a slot is free");
         let message = control.give_back(0).expect_err("not announced").to_string();
         assert_eq!(message, "the consumer wrote 0, which is not the number of a slot it holds (it holds none)");
-        control.fill(claim, Header::default());
-        assert!(matches!(control.next_announcement(), Announcement::Batch(0, _)));
+        control.fill(claim, SlotHeader::default());
+        assert!(matches!(control.next_announcement(), NextSlot::Batch(0, _)));
         assert!(control.give_back(77).is_err());
         assert!(control.give_back(0).is_ok());
         assert!(control.give_back(0).is_err());

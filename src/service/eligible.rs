@@ -1,4 +1,4 @@
-//! The records of mapped files that make samples: those of the requested split that the method can use.
+//! The records of mapped files that make samples: records of the requested split that the method can use.
 
 use std::ops::Range;
 use std::thread;
@@ -62,14 +62,16 @@ pub(super) fn eligible_records(
     files: &MappedFiles,
 ) -> Result<(EligibleRecords, usize), ServiceError> {
     let refused = |text: String| Err(ServiceError::Request(text));
-    let (data, records) = (&request.data, files.len());
+    let data = &request.data;
+    let records = files.len();
     let mut split = SplitScan::new(request);
     let mut bits = BitList::with_capacity(records);
     let mut in_split = 0;
     for mapped in files.files() {
         let MappedFile { file, first_record, first_game, .. } = mapped;
         let needs = request.needs_of(file.header().purpose);
-        let (mut scanned, mut unsound) = (0, None);
+        let mut scanned = 0;
+        let mut unsound = None;
         file.for_each_checked_chunk(SCAN_CHUNK, |chunk| {
             let mut words = vec![0u64; chunk.len().div_ceil(64)];
             for (number, record) in chunk.iter().enumerate() {
@@ -112,7 +114,8 @@ pub(super) fn eligible_records(
 
 /// Why no record belongs to the request's split.
 fn why_none_in_split(request: &Request, files: &MappedFiles) -> String {
-    let (data, share) = (&request.data, request.validation);
+    let data = &request.data;
+    let share = request.validation;
     if request.split == Split::All || files.is_empty() {
         return format!("{data} holds no samples");
     }
@@ -120,8 +123,8 @@ fn why_none_in_split(request: &Request, files: &MappedFiles) -> String {
     let of_the_other_side = files.files().first().and_then(|file| file.why_none_in(&wanted));
     of_the_other_side.unwrap_or_else(|| {
         format!(
-            "no game of {data} falls into the requested split ({} samples of {} games, validation share {share}); change \
-             --validation, or ask for --split all",
+            "no game of {data} falls into the requested split ({} samples of {} games, validation share {share}); \
+             change --validation, or ask for --split all",
             files.len(),
             files.games()
         )

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytemuck::AnyBitPattern;
 
-use super::control::{Announcement, StreamControl, StreamEnd};
+use super::control::{NextSlot, StreamControl, StreamEnd};
 use super::serve::fill_slots;
 use super::shared_memory::Slots;
-use super::{Array, Header, PreparedStream, ProcessBound, ServiceError, Shard};
+use super::{Array, PreparedStream, ProcessBound, ServiceError, Shard, SlotHeader};
 
 /// A running stream of batches, the same as a service's for the same request. Dropping it ends its threads.
 ///
@@ -43,7 +43,7 @@ struct Running {
     workers: Vec<JoinHandle<()>>,
 }
 
-/// What the workers, the stream and its batches share.
+/// The state that the workers, the stream and its batches share.
 struct Shared {
     stream: PreparedStream,
     slots: Slots,
@@ -63,12 +63,12 @@ pub enum NextBatch {
 pub struct LocalBatch {
     shared: ProcessBound<Arc<Shared>>,
     slot: u8,
-    header: Header,
+    header: SlotHeader,
 }
 
 impl LocalStream {
-    /// Starts the request's threads. They make the batches of `shard` from number `start_batch` on, whatever the request
-    /// says of both.
+    /// Starts the request's threads. They make the batches of `shard` from number `start_batch` on, whatever the
+    /// request says of both.
     ///
     /// # Errors
     /// When the memory cannot be mapped or a thread cannot be started.
@@ -76,7 +76,7 @@ impl LocalStream {
         let request = stream.request();
         let slots = Slots::private(request.slots(), stream.layout.slot_bytes)?;
         let shared = Arc::new(Shared { stream: stream.with_empty_caches(), slots, control: StreamControl::default() });
-        shared.control.open(request.slots(), start_batch, stream.source.schedule().batches(), shard);
+        shared.control.open(request.slots(), start_batch, stream.source.batch_order().batches(), shard);
         let mut running = Running { shared, workers: Vec::with_capacity(request.threads) };
         for number in 0..request.threads {
             let shared = Arc::clone(&running.shared);
@@ -98,11 +98,11 @@ impl LocalStream {
         };
         match shared.control.next_announcement_within(timeout) {
             None => Ok(NextBatch::Pending),
-            Some(Announcement::Batch(slot, header)) => {
+            Some(NextSlot::Batch(slot, header)) => {
                 Ok(NextBatch::Ready(LocalBatch { shared: ProcessBound::new(Arc::clone(shared)), slot, header }))
             }
-            Some(Announcement::Complete) => Ok(NextBatch::End),
-            Some(Announcement::Ended) => match shared.control.take_failure() {
+            Some(NextSlot::Complete) => Ok(NextBatch::End),
+            Some(NextSlot::Ended) => match shared.control.take_failure() {
                 Some(error) => Err(error),
                 None => Ok(NextBatch::End),
             },
@@ -128,7 +128,7 @@ impl Drop for Running {
 
 impl LocalBatch {
     #[must_use]
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &SlotHeader {
         &self.header
     }
 
@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn batches_depend_on_neither_threads_nor_shards() {
-        let (one, three) = (stream(1), stream(3));
+        let one = stream(1);
+        let three = stream(3);
         let whole = all(&LocalStream::start(&one, 0, Shard::WHOLE).expect("started"));
         assert!(whole.len() > 4 && whole == all(&LocalStream::start(&three, 0, Shard::WHOLE).expect("started")));
         let late = all(&LocalStream::start(&three, 3, Shard { index: 1, of: 2 }).expect("started"));

@@ -8,14 +8,14 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, WindowSpan, lock};
 use super::eligible::EligibleRecords;
-use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, WindowSpan, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
 
 /// Records per block.
 const BLOCK: usize = 4_096;
 const WINDOW_SAMPLES: u64 = 1 << 20;
-/// Cached windows besides those that workers hold: the current one and the one after.
+/// Cached windows besides the windows that workers hold: the current one and the next.
 const CACHED_WINDOWS: usize = 2;
 /// Windows after the newest that the system is asked to read from the disk already.
 const FETCHED_AHEAD: usize = 2;
@@ -30,7 +30,7 @@ pub trait Paging {
 pub struct MappedBatches {
     eligible: Arc<EligibleRecords>,
     samples_per_block: Arc<[u32]>,
-    schedule: Schedule,
+    batch_order: BatchOrder,
     epochs: EpochCache,
     windows: Mutex<Windows>,
     window_samples: u64,
@@ -40,15 +40,15 @@ pub struct MappedBatches {
 #[derive(Default)]
 struct Windows {
     cached: Vec<Arc<MappedWindow>>,
-    /// No longer cached, but perhaps still read by slow workers. What they read is in memory again, so the records are
+    /// No longer cached, but perhaps still read by slow workers. Records they read are in memory again, so they are
     /// released when the last worker is done.
     retired: Vec<Arc<MappedWindow>>,
     /// Keys of the windows that were fetched and not released.
-    fetched: Vec<WindowKey>,
+    fetched: Vec<MappedWindowKey>,
 }
 
 /// Epoch, and index in it.
-type WindowKey = (u32, usize);
+type MappedWindowKey = (u32, usize);
 
 /// Blocks whose samples are shuffled together.
 struct MappedWindow {
@@ -87,10 +87,10 @@ impl MappedBatch {
 
 impl MappedBatches {
     #[must_use]
-    pub fn new(eligible: EligibleRecords, schedule: Schedule) -> MappedBatches {
+    pub fn new(eligible: EligibleRecords, batch_order: BatchOrder) -> MappedBatches {
         MappedBatches {
             samples_per_block: eligible.count_per_block(BLOCK).collect(),
-            schedule,
+            batch_order,
             epochs: EpochCache::default(),
             windows: Mutex::default(),
             window_samples: WINDOW_SAMPLES,
@@ -104,7 +104,7 @@ impl MappedBatches {
         MappedBatches {
             eligible: Arc::clone(&self.eligible),
             samples_per_block: Arc::clone(&self.samples_per_block),
-            schedule: self.schedule,
+            batch_order: self.batch_order,
             epochs: EpochCache::default(),
             windows: Mutex::default(),
             window_samples: self.window_samples,
@@ -112,13 +112,14 @@ impl MappedBatches {
     }
 
     #[must_use]
-    pub const fn schedule(&self) -> &Schedule {
-        &self.schedule
+    pub const fn batch_order(&self) -> &BatchOrder {
+        &self.batch_order
     }
 
     #[must_use]
     pub fn batch(&self, batch: u64, paging: &impl Paging) -> MappedBatch {
-        let (epoch, samples) = (self.epoch(self.schedule.epoch_of(batch)), self.schedule.samples_of(batch));
+        let epoch = self.epoch(self.batch_order.epoch_of(batch));
+        let samples = self.batch_order.samples_of(batch);
         let end = samples.end;
         let mut parts = Vec::with_capacity(2);
         let mut last = 0;
@@ -139,7 +140,7 @@ impl MappedBatches {
         let (epoch, next) = match epoch.windows.get(current) {
             Some(window) if !half_delivered(window) => return,
             Some(_) if epoch.windows.get(current + 1).is_some_and(starts_in_epoch) => (Arc::clone(epoch), current + 1),
-            _ if self.schedule.epochs != 0 && epoch.epoch + 1 >= self.schedule.epochs => return,
+            _ if self.batch_order.epochs != 0 && epoch.epoch + 1 >= self.batch_order.epochs => return,
             _ => (self.epoch(epoch.epoch + 1), 0),
         };
         if next < epoch.windows.len()
@@ -150,7 +151,7 @@ impl MappedBatches {
     }
 
     fn starts_in_epoch(&self, window: &WindowSpan) -> bool {
-        window.first_sample < self.schedule.epoch_samples
+        window.first_sample < self.batch_order.epoch_samples
     }
 
     fn epoch(&self, epoch: u32) -> Arc<EpochWindows> {
@@ -158,8 +159,8 @@ impl MappedBatches {
             let samples_in = |block: u32| self.samples_per_block[block as usize];
             let blocks = 0..self.samples_per_block.len() as u32;
             let mut blocks: Vec<u32> = blocks.filter(|&block| samples_in(block) > 0).collect();
-            if self.schedule.shuffle {
-                blocks = fisher_yates(&blocks, self.schedule.seed, epoch);
+            if self.batch_order.shuffle {
+                blocks = fisher_yates(&blocks, self.batch_order.seed, epoch);
             }
             let limits = WindowLimits { samples: self.window_samples, groups: usize::MAX };
             EpochWindows::new(epoch, blocks, |block| samples_in(block).into(), limits)
@@ -211,19 +212,18 @@ impl MappedBatches {
             let records = |block: u32| block as usize * BLOCK..(block as usize + 1) * BLOCK;
             let samples: Vec<u32> =
                 window.blocks.iter().flat_map(|&block| self.eligible.in_range(records(block))).collect();
-            match self.schedule.shuffle {
-                true => {
-                    let stream = format!("samples {} {}", window.epoch, window.number);
-                    bucket_shuffle(&samples, self.schedule.seed.draws(&stream))
-                }
-                false => samples,
+            if self.batch_order.shuffle {
+                let stream = format!("samples {} {}", window.epoch, window.number);
+                bucket_shuffle(&samples, self.batch_order.seed.draws(&stream))
+            } else {
+                samples
             }
         });
     }
 }
 
 impl MappedWindow {
-    const fn key(&self) -> WindowKey {
+    const fn key(&self) -> MappedWindowKey {
         (self.epoch, self.number)
     }
 }
@@ -261,20 +261,20 @@ mod tests {
         EligibleRecords::new(bits)
     }
 
-    fn schedule(batch_size: u64, epochs: u32) -> Schedule {
-        Schedule { seed: Seed(5), shuffle: true, epoch_samples: 0, batch_size, epochs }
+    fn batch_order(batch_size: u64, epochs: u32) -> BatchOrder {
+        BatchOrder { seed: Seed(5), shuffle: true, epoch_samples: 0, batch_size, epochs }
     }
 
     /// A file of one window, in batches of 64.
     fn small(epoch_samples: u64, shuffle: bool) -> MappedBatches {
-        MappedBatches::new(eligible(3_000), Schedule { epoch_samples, shuffle, ..schedule(64, 2) })
+        MappedBatches::new(eligible(3_000), BatchOrder { epoch_samples, shuffle, ..batch_order(64, 2) })
     }
 
     /// Windows of three or four blocks, in batches of 1,000.
     fn large(shuffle: bool) -> MappedBatches {
         let eligible = eligible(100_000);
-        let schedule = Schedule { epoch_samples: eligible.count(), shuffle, ..schedule(1_000, 0) };
-        MappedBatches { window_samples: 4_000, ..MappedBatches::new(eligible, schedule) }
+        let batch_order = BatchOrder { epoch_samples: eligible.count(), shuffle, ..batch_order(1_000, 0) };
+        MappedBatches { window_samples: 4_000, ..MappedBatches::new(eligible, batch_order) }
     }
 
     /// The record indices of a batch, read at once and in pieces.
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn an_epoch_holds_every_sample_once() {
         let check = |batches: &MappedBatches, samples: u32| {
-            let per_epoch = batches.schedule().batches_per_epoch();
+            let per_epoch = batches.batch_order().batches_per_epoch();
             let epochs = [0, 1].map(|epoch| records_of_all(batches, epoch * per_epoch..(epoch + 1) * per_epoch));
             assert_ne!(epochs[0], epochs[1]);
             for mut epoch in epochs {
@@ -310,7 +310,7 @@ mod tests {
         check(&small(1_000, true), 1_000);
         check(&large(true), 33_334);
         let batches = small(1_000, true);
-        assert_eq!((batches.schedule().batches_per_epoch(), batches.schedule().batches()), (16, Some(32)));
+        assert_eq!((batches.batch_order().batches_per_epoch(), batches.batch_order().batches()), (16, Some(32)));
         let around_epoch_end = [15, 16].map(|number| batches.batch(number, &Hints::default()));
         assert_eq!(around_epoch_end.each_ref().map(|batch| (batch.len(), batch.epoch)), [(40, 0), (64, 1)]);
     }
@@ -326,8 +326,9 @@ mod tests {
 
     #[test]
     fn a_limited_epoch_is_the_start_of_the_whole_one() {
-        let (whole, limited) = (small(1_000, true), small(100, true));
-        assert_eq!((limited.schedule().epoch_samples, limited.schedule().batches_per_epoch()), (100, 2));
+        let whole = small(1_000, true);
+        let limited = small(100, true);
+        assert_eq!((limited.batch_order().epoch_samples, limited.batch_order().batches_per_epoch()), (100, 2));
         assert_eq!(records(&limited, 0), records(&whole, 0));
         assert_eq!(records(&limited, 1), records(&whole, 1)[..36]);
         assert_ne!(records(&limited, 2), records(&limited, 0));
@@ -343,7 +344,8 @@ mod tests {
 
     #[test]
     fn evicted_windows_are_released() {
-        let (batches, hints) = (large(true), Hints::default());
+        let batches = large(true);
+        let hints = Hints::default();
         (0..34).for_each(|number| drop(batches.batch(number, &hints)));
         let hints = lock(&hints).clone();
         let total = |fetched: bool| {
@@ -354,7 +356,7 @@ mod tests {
         assert!(windows.retired.is_empty() && cached <= 8 * BLOCK, "{cached}");
         // All 25 blocks of the first epoch, and the first windows of the second, fetched ahead.
         assert!(total(true) >= 25 * BLOCK && total(true) < 38 * BLOCK, "{}", total(true));
-        // What is neither cached nor fetched ahead is released.
+        // Windows that are neither cached nor fetched ahead are released.
         let not_released = total(true) - total(false);
         assert!(
             not_released >= cached && not_released <= cached + 4 * FETCHED_AHEAD * BLOCK,
@@ -366,7 +368,8 @@ mod tests {
     /// A slow worker that still reads a window when it is evicted brings its pages back.
     #[test]
     fn windows_in_use_are_released_later() {
-        let (batches, hints) = (large(true), Hints::default());
+        let batches = large(true);
+        let hints = Hints::default();
         let slow = batches.batch(0, &hints);
         (1..34).for_each(|number| drop(batches.batch(number, &hints)));
         let blocks = slow.parts[0].0.blocks.clone();

@@ -1,5 +1,5 @@
-//! Several mapped `.fsd` files as one sequence of records and games: the samples, batches and splits are those of one
-//! file that holds the records of all, one file after another.
+//! Several mapped `.fsd` files as one sequence of records and games: the samples, batches and splits equal a single
+//! file's that holds the records of all, one file after another.
 
 use std::ops::Range;
 
@@ -79,21 +79,24 @@ impl MappedFiles {
             return refused("there is no data file".into());
         };
         let mut mapped = Vec::with_capacity(files.len());
-        let (mut records, mut games) = (0u64, 0u64);
+        let mut records = 0u64;
+        let mut games = 0u64;
         for (file, manifest) in files {
             if file.header().score_unit != unit {
                 return refused(format!(
-                    "{} has scores in another unit than the files before it; convert it (`dataset convert --to-unit`), or \
-                     make one file of all (`dataset build`)",
+                    "{} has scores in another unit than the files before it; convert it (`dataset convert --to-unit`), \
+                     or make one file of all (`dataset build`)",
                     file.path().display()
                 ));
             }
-            let (first_record, first_game) = (records as u32, games as u32);
+            let first_record = records as u32;
+            let first_game = games as u32;
             records += file.records().len() as u64;
             games += u64::from(file.header().games);
             if records > u64::from(u32::MAX) || games > u64::from(u32::MAX) {
                 return refused(format!(
-                    "the data have {records} samples of {games} games up to {}; one service reads 2^32-1 of either at most",
+                    "the data have {records} samples of {games} games up to {}; one service reads 2^32-1 of either at \
+                     most",
                     file.path().display()
                 ));
             }

@@ -16,6 +16,7 @@
 
 mod all_segments;
 mod batch_encoder;
+mod batch_order;
 mod batch_reader;
 mod batch_source;
 mod bench;
@@ -31,7 +32,6 @@ mod prepared_stream;
 mod process_bound;
 mod protocol;
 mod request;
-mod schedule;
 mod serve;
 mod service_process;
 mod shared_memory;
@@ -39,7 +39,7 @@ mod shm_name;
 mod shuffle;
 mod window_memory;
 
-pub use batch_reader::{Announcement, Batch, BatchMemory, BatchReader, Csr};
+pub use batch_reader::{Announcement, BatchMemory, BatchReader, ClientBatch, Csr};
 pub use bench::{BenchReport, bench};
 pub use client::Client;
 pub use local_stream::{LocalBatch, LocalStream, NextBatch};
@@ -47,7 +47,7 @@ pub use mapped_files::{MappedFiles, check_validation};
 pub use prepare::{PrepareObserver, ServedFile, prepare};
 pub use prepared_stream::PreparedStream;
 pub use process_bound::ProcessBound;
-pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
+pub use protocol::{Array, Description, Dtype, Field, Layout, SlotHeader};
 pub use request::{ReadMode, Request};
 pub use serve::run;
 pub use shm_name::ShmNaming;
@@ -82,8 +82,8 @@ pub enum ServiceError {
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error(
-        "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {folder} has {free} free; \
-         ask for fewer slots or a smaller batch, or enlarge {folder}"
+        "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {folder} has {free} \
+         free; ask for fewer slots or a smaller batch, or enlarge {folder}"
     )]
     SharedMemoryFull { needed: u64, slots: usize, slot_bytes: u64, free: u64, folder: &'static str },
     #[error("cannot {action} shared memory: {source}")]

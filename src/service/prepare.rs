@@ -11,7 +11,7 @@ use crate::pipeline::{
     BuildOptions, DataOrigin, Manifest, OpenedData, WeightedInput, default_cache, open_unchecked_or_build,
 };
 
-/// Hears what the preparation of a request finds. Every method does nothing by default; `()` ignores all.
+/// Hears the findings of a request's preparation. Every method does nothing by default; `()` ignores all.
 pub trait PrepareObserver: Sync {
     /// Bytes of a binpack that were scanned so far, and its length. Called on several threads.
     fn scanned(&self, _done: u64, _total: u64) {}
@@ -39,16 +39,17 @@ impl PrepareObserver for () {}
 
 /// A `.fsd` file that is served.
 pub struct ServedFile<'a> {
-    /// The file of the request: this one, or what it was built from.
+    /// The file of the request: this file, or the source it was built from.
     pub data: &'a Path,
     pub file: &'a Fsd,
     pub origin: DataOrigin,
-    /// What is known of it; `None` without a manifest.
+    /// The known facts about it; `None` without a manifest.
     pub manifest: Option<&'a Manifest>,
 }
 
 impl ServedFile<'_> {
-    /// What the build kept, what it left out and where the file is, in words; `None` for a file that is served as it is.
+    /// The samples that the build kept and left out, and where the file is, in words; `None` for a file that is served
+    /// as it is.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         let when = match self.origin {
@@ -58,7 +59,8 @@ impl ServedFile<'_> {
         };
         let path = self.file.path();
         let megabytes = path.metadata().map_or(0, |metadata| metadata.len()) as f64 / 1e6;
-        let (data, kept) = (self.data.display(), self.manifest?.summary());
+        let data = self.data.display();
+        let kept = self.manifest?.summary();
         Some(format!("{data}: {kept}; {when} {} ({megabytes:.1} MB)", path.display()))
     }
 }
@@ -84,7 +86,7 @@ pub fn prepare(request: Request, observer: &dyn PrepareObserver) -> Result<Prepa
     Ok(stream)
 }
 
-/// A training's second service, which validates, need not repeat what the first has said.
+/// A training's second service, which validates, need not repeat the messages of the first.
 fn says_what_it_finds(request: &Request) -> bool {
     request.split != Split::Validation
 }
@@ -106,7 +108,9 @@ fn prepare_binpack(
     let cache = default_cache().ok();
     let usable = UsableSamples::for_method(request.method, request.needs_of(Purpose::Any));
     let lengths = request.data.iter().map(|file| file.metadata().map_or(0, |metadata| metadata.len()));
-    let (total, mut scanned, mut samples) = (lengths.sum(), 0, 0);
+    let total = lengths.sum();
+    let mut scanned = 0;
+    let mut samples = 0;
     let mut all = Vec::with_capacity(request.data.files().len());
     for file in request.data.iter() {
         let progress = |done, _| observer.scanned(scanned + done, total);
@@ -121,7 +125,7 @@ fn prepare_binpack(
         all.push(segments);
     }
     observer.scan_ended();
-    // Binpacks record no unit, so that of all is the same.
+    // Binpacks record no unit, so all have the same.
     let units = request.data.iter().map(|file| unit(&request, file, observer)).collect::<Result<Vec<_>, _>>()?;
     let unit = units.first().copied().unwrap_or(ScoreUnit::Centipawns);
     PreparedStream::from_binpack(request, set, all, unit)

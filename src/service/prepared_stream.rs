@@ -8,7 +8,7 @@ use super::eligible::eligible_records;
 use super::mapped_batches::MappedBatches;
 use super::mapped_files::MappedFiles;
 use super::protocol::SlotLayout;
-use super::{Array, Description, Header, Layout, Request, ServiceError};
+use super::{Array, Description, Layout, Request, ServiceError, SlotHeader};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Segments;
 use crate::data::{Record, ScoreUnit};
@@ -44,8 +44,8 @@ impl PreparedStream {
         let some = eligible.spread(ESTIMATE_RECORDS).map(|index| records.get(index).with_game(index));
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let score_unit = files.score_unit();
-        let schedule = request.schedule(eligible.count());
-        let source = BatchSource::Mapped { files: Arc::new(files), batches: MappedBatches::new(eligible, schedule) };
+        let batch_order = request.batch_order(eligible.count());
+        let source = BatchSource::Mapped { files: Arc::new(files), batches: MappedBatches::new(eligible, batch_order) };
         Ok(PreparedStream { request, set: Arc::new(set), source, score_unit, layout, unusable })
     }
 
@@ -64,7 +64,8 @@ impl PreparedStream {
         let some = batches.spread(ESTIMATE_RECORDS)?;
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let unusable = batches.unusable();
-        let (set, source) = (Arc::new(set), BatchSource::Binpack(batches));
+        let set = Arc::new(set);
+        let source = BatchSource::Binpack(batches);
         Ok(PreparedStream { request, set, source, score_unit, layout, unusable })
     }
 
@@ -92,18 +93,18 @@ impl PreparedStream {
 
     #[must_use]
     pub fn samples_per_epoch(&self) -> u64 {
-        self.source.schedule().epoch_samples
+        self.source.batch_order().epoch_samples
     }
 
     #[must_use]
     pub fn batches_per_epoch(&self) -> u64 {
-        self.source.schedule().batches_per_epoch()
+        self.source.batch_order().batches_per_epoch()
     }
 
     /// Number of batches from batch 0 to the end of the last epoch; `None` = without end.
     #[must_use]
     pub fn batches(&self) -> Option<u64> {
-        self.source.schedule().batches()
+        self.source.batch_order().batches()
     }
 
     /// The arrays of a batch.
@@ -119,7 +120,8 @@ impl PreparedStream {
     }
 
     pub(super) fn describe(&self, shm: String) -> Description {
-        let (request, schedule) = (&self.request, self.source.schedule());
+        let request = &self.request;
+        let batch_order = self.source.batch_order();
         Description {
             shm,
             slots: request.slots(),
@@ -132,13 +134,13 @@ impl PreparedStream {
             num_features: self.set.num_features(),
             score_unit: self.score_unit,
             arrays: self.layout.arrays.clone(),
-            header: Header::fields(),
+            header: SlotHeader::fields(),
             version: Description::VERSION,
             set: self.set.name().to_owned(),
             words_per_position: self.layout.words_per_position,
-            samples_per_epoch: schedule.epoch_samples,
-            batches_per_epoch: schedule.batches_per_epoch(),
-            batches: schedule.batches(),
+            samples_per_epoch: batch_order.epoch_samples,
+            batches_per_epoch: batch_order.batches_per_epoch(),
+            batches: batch_order.batches(),
             start_batch: request.shard.first(request.start_batch),
             shard: request.shard,
         }
@@ -158,7 +160,8 @@ fn indices_per_position(
     if request.layout == Layout::Bitset || positions.saturating_mul(bound).saturating_mul(8) <= MAX_BOUNDED_SLOT {
         return Ok(bound);
     }
-    let (mut largest, mut active) = (0, Vec::new());
+    let mut largest = 0;
+    let mut active = Vec::new();
     for record in some {
         let board = record.board().unpack();
         let board = board.map_err(|error| ServiceError::Record { index: record.game(), source: error.into() })?;

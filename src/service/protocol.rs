@@ -68,7 +68,7 @@ pub struct Field {
 /// The first 64 bytes of a slot.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Header {
+pub struct SlotHeader {
     pub samples: u32,
     /// samples × positions_per_sample.
     pub positions: u32,
@@ -86,22 +86,22 @@ pub struct Header {
     pub reserved_too: [u64; 3],
 }
 
-const _: () = assert!(size_of::<Header>() == 64);
+const _: () = assert!(size_of::<SlotHeader>() == 64);
 
-impl Header {
+impl SlotHeader {
     /// The fields as the JSON line describes them.
     #[must_use]
     pub fn fields() -> Vec<Field> {
         let field = |name: &str, dtype, offset| Field { name: name.into(), dtype, offset };
         vec![
-            field("samples", Dtype::U32, std::mem::offset_of!(Header, samples)),
-            field("positions", Dtype::U32, std::mem::offset_of!(Header, positions)),
-            field("offsets", Dtype::U32, std::mem::offset_of!(Header, offsets)),
-            field("stm_indices", Dtype::U32, std::mem::offset_of!(Header, stm_indices)),
-            field("nstm_indices", Dtype::U32, std::mem::offset_of!(Header, nstm_indices)),
-            field("words", Dtype::U32, std::mem::offset_of!(Header, words)),
-            field("epoch", Dtype::U32, std::mem::offset_of!(Header, epoch)),
-            field("batch", Dtype::U64, std::mem::offset_of!(Header, batch)),
+            field("samples", Dtype::U32, std::mem::offset_of!(SlotHeader, samples)),
+            field("positions", Dtype::U32, std::mem::offset_of!(SlotHeader, positions)),
+            field("offsets", Dtype::U32, std::mem::offset_of!(SlotHeader, offsets)),
+            field("stm_indices", Dtype::U32, std::mem::offset_of!(SlotHeader, stm_indices)),
+            field("nstm_indices", Dtype::U32, std::mem::offset_of!(SlotHeader, nstm_indices)),
+            field("words", Dtype::U32, std::mem::offset_of!(SlotHeader, words)),
+            field("epoch", Dtype::U32, std::mem::offset_of!(SlotHeader, epoch)),
+            field("batch", Dtype::U64, std::mem::offset_of!(SlotHeader, batch)),
         ]
     }
 
@@ -198,7 +198,7 @@ impl SlotLayout {
                  i32 offsets reach; use a smaller batch size"
             ));
         }
-        let mut packer = ArrayPacker { arrays: Vec::new(), end: size_of::<Header>() as u64 };
+        let mut packer = ArrayPacker { arrays: Vec::new(), end: size_of::<SlotHeader>() as u64 };
         match request.layout {
             Layout::Csr => {
                 for side in ["stm", "nstm"] {
@@ -243,8 +243,8 @@ impl SlotLayout {
         let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
         match bag.filter(|_| request.layout == Layout::Bitset) {
             Some(block) => Err(ServiceError::Request(format!(
-                "the block {} of {} has multiplicity \"bag\": one bit per feature cannot hold its repeats; use --layout \
-                 csr",
+                "the block {} of {} has multiplicity \"bag\": one bit per feature cannot hold its repeats; use \
+                 --layout csr",
                 block.name,
                 set.name()
             ))),

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::schedule::Schedule;
+use super::batch_order::BatchOrder;
 use super::{Layout, MAX_SLOTS, ServiceError, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split};
@@ -63,7 +63,8 @@ pub struct Request {
     /// Served one after the other, as one data set.
     #[arg(skip)]
     pub data: DataFiles,
-    /// auto: decode a binpack while it is served; built: build it first, which gives the same samples and can filter them
+    /// auto: decode a binpack while it is served; built: build it first, which gives the same samples and can filter
+    /// them
     #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
     pub read_mode: ReadMode,
     /// What a sample is: a position with its score, or a triplet of positions
@@ -232,12 +233,12 @@ impl Request {
         Ok(())
     }
 
-    /// What an eval sample of a file must have. A file that was built for a method is not filtered again.
+    /// The labels that an eval sample of a file must have. A file that was built for a method is not filtered again.
     pub(super) fn needs_of(&self, purpose: Purpose) -> Needs {
         self.needs.unwrap_or(if purpose == Purpose::Any { Needs::default() } else { Needs::Any })
     }
 
-    /// What a sample must have, in words.
+    /// The labels that a sample must have, in words.
     pub(super) fn required(&self) -> &'static str {
         match self.method {
             Method::Eval => self.needs.unwrap_or_default().describe(),
@@ -245,9 +246,9 @@ impl Request {
         }
     }
 
-    /// The schedule of a stream over `available` samples.
-    pub(super) fn schedule(&self, available: u64) -> Schedule {
-        Schedule {
+    /// The order of a stream's batches over `available` samples.
+    pub(super) fn batch_order(&self, available: u64) -> BatchOrder {
+        BatchOrder {
             seed: self.seed,
             shuffle: self.shuffle,
             epoch_samples: self.epoch_samples.map_or(available, |limit| available.min(limit)),

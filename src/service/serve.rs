@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::batch_encoder::BatchEncoder;
-use super::control::{Announcement, StreamControl, StreamEnd};
+use super::control::{NextSlot, StreamControl, StreamEnd};
 use super::shared_memory::{SharedMemory, Slots, reader_is_gone};
 use super::shm_name::ShmName;
 use super::{END, FAILED, PreparedStream, ServiceError};
@@ -100,7 +100,7 @@ fn listen(input: impl Read, control: &StreamControl) {
 fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &stream.request;
     let (memory, mut name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
-    control.open(request.slots(), request.start_batch, stream.source.schedule().batches(), request.shard);
+    control.open(request.slots(), request.start_batch, stream.source.batch_order().batches(), request.shard);
     let path = name.as_ref().map_or_else(|| memory.path(), |name| name.path().display().to_string());
     let mut line =
         serde_json::to_string(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
@@ -134,7 +134,7 @@ fn announce(
     let mut announced = false;
     loop {
         match control.next_announcement() {
-            Announcement::Batch(slot, _) => {
+            NextSlot::Batch(slot, _) => {
                 // Once the consumer has mapped the memory, the name is removed, so that a kill leaves no file behind.
                 if control.is_mapped()
                     && let Some(name) = name.take()
@@ -144,19 +144,20 @@ fn announce(
                 output.write_all(&[slot])?;
                 announced = true;
             }
-            Announcement::Complete => {
+            NextSlot::Complete => {
                 output.write_all(&[END])?;
                 output.flush()?;
                 // The memory must stay reachable until the consumer has copied the last batch, or, if there was none,
                 // has had time to map it.
-                match announced {
-                    true => control.wait_until_given_back(),
-                    false => control.wait_until_ended(MAP_TIMEOUT),
+                if announced {
+                    control.wait_until_given_back();
+                } else {
+                    control.wait_until_ended(MAP_TIMEOUT);
                 }
                 control.end(StreamEnd::Finished);
                 return Ok(());
             }
-            Announcement::Ended => return Ok(()),
+            NextSlot::Ended => return Ok(()),
         }
         output.flush()?;
     }
@@ -174,7 +175,7 @@ pub(super) fn with_workers(stream: &PreparedStream, slots: &Slots, control: &Str
                 control.end(StreamEnd::Stopped);
                 workers
             }
-            // Those that were started wait for work until the stream ends.
+            // Workers that were started wait for work until the stream ends.
             Err(error) => {
                 control
                     .end(StreamEnd::Failed(ServiceError::Threads { threads: stream.request.threads, source: error }));

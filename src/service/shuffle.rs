@@ -30,7 +30,8 @@ pub(super) fn bucket_shuffle(items: &[u32], draws: Draws) -> Vec<u32> {
     for bucket in 0..BUCKETS {
         starts[bucket + 1] += starts[bucket];
     }
-    let (mut out, mut cursors) = (vec![0; items.len()], starts);
+    let mut out = vec![0; items.len()];
+    let mut cursors = starts;
     for (&item, &bucket) in items.iter().zip(bucket_of) {
         let cursor = &mut cursors[usize::from(bucket)];
         out[*cursor] = item;
@@ -55,7 +56,8 @@ mod tests {
     #[test]
     fn fisher_yates_permutes_by_seed_and_epoch() {
         let items: Vec<u32> = (100..200).collect();
-        let (first, second) = (fisher_yates(&items, Seed(1), 0), fisher_yates(&items, Seed(1), 1));
+        let first = fisher_yates(&items, Seed(1), 0);
+        let second = fisher_yates(&items, Seed(1), 1);
         assert!(first != second && first != items);
         let mut sorted = first.clone();
         sorted.sort_unstable();

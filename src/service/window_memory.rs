@@ -85,9 +85,9 @@ impl WindowMemory {
     }
 
     pub(super) fn cells(&self) -> &[SampleCell] {
-        // SAFETY: the mapping is private, anonymous and thus zeroed; it lives as long as `self`. It has `LARGE_PAGE` bytes
-        // more than the cells, and `start` is less than that and brings them to a multiple of their alignment. Cells are
-        // atomic, so that threads may write them through shared references, and any bytes are valid.
+        // SAFETY: the mapping is private, anonymous and thus zeroed; it lives as long as `self`. It has `LARGE_PAGE`
+        // bytes more than the cells, and `start` is less than that and brings them to a multiple of their alignment.
+        // Cells are atomic, so that threads may write them through shared references, and any bytes are valid.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(self.start).cast::<SampleCell>(), self.samples) }
     }
 }

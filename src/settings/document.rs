@@ -11,12 +11,12 @@ use toml::de::{DeTable, DeValue, Error};
 /// `runs.0.train.decay`.
 pub struct Document {
     root: Value,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, KeySpan>,
 }
 
 /// Bytes of the text at which a key and its value begin; for an element of an array, both are the element's.
 #[derive(Copy, Clone)]
-struct Place {
+struct KeySpan {
     key: usize,
     value: usize,
 }
@@ -55,7 +55,7 @@ impl Document {
     }
 
     /// The longest beginning of a path that the file has.
-    fn nearest<'a>(&self, path: &'a str) -> Option<(&'a str, Place)> {
+    fn nearest<'a>(&self, path: &'a str) -> Option<(&'a str, KeySpan)> {
         let mut path = path;
         loop {
             if let Some(place) = self.places.get(path) {
@@ -66,7 +66,7 @@ impl Document {
     }
 }
 
-fn add_table(places: &mut BTreeMap<String, Place>, path: &str, table: &DeTable<'_>) {
+fn add_table(places: &mut BTreeMap<String, KeySpan>, path: &str, table: &DeTable<'_>) {
     for (key, value) in table {
         let name = key.get_ref();
         let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
@@ -74,7 +74,7 @@ fn add_table(places: &mut BTreeMap<String, Place>, path: &str, table: &DeTable<'
     }
 }
 
-fn add(places: &mut BTreeMap<String, Place>, path: String, key: usize, value: &Spanned<DeValue<'_>>) {
+fn add(places: &mut BTreeMap<String, KeySpan>, path: String, key: usize, value: &Spanned<DeValue<'_>>) {
     match value.get_ref() {
         DeValue::Table(table) => add_table(places, &path, table),
         DeValue::Array(elements) => {
@@ -84,7 +84,7 @@ fn add(places: &mut BTreeMap<String, Place>, path: String, key: usize, value: &S
         }
         _ => {}
     }
-    places.insert(path, Place { key, value: value.span().start });
+    places.insert(path, KeySpan { key, value: value.span().start });
 }
 
 #[cfg(test)]

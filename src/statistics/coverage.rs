@@ -32,7 +32,8 @@ impl Truth {
             let draws = draws.min(most(score));
             [1.0 - score - draws / 2.0, draws, score - draws / 2.0]
         };
-        let (first, second) = (game(elo + bias), game(elo - bias));
+        let first = game(elo + bias);
+        let second = game(elo - bias);
         let mut probabilities = [0.0; 5];
         for (points, one) in first.iter().enumerate() {
             for (more, two) in second.iter().enumerate() {
@@ -89,7 +90,7 @@ fn ways(counts: &[u64; 5]) -> f64 {
     factorial(counts.iter().sum()) - counts.iter().map(|count| factorial(*count)).sum::<f64>()
 }
 
-/// What is promised of a match's estimate.
+/// The promise about a match's estimate.
 #[derive(Default)]
 struct Covered {
     elo: f64,
@@ -214,11 +215,12 @@ fn elo_over_seeds_is_covered_everywhere() {
 }
 
 fn normal(rng: &mut impl RngExt) -> f64 {
-    let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+    let u: f64 = 1.0 - rng.random::<f64>();
+    let v: f64 = rng.random();
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// What is promised of a table of sets that differ in nothing but the noise of their seeds.
+/// The promise about a table of sets that differ in nothing but the noise of their seeds.
 struct Table {
     /// Share of experiments in which the statements on all pairs hold.
     pairs: f64,
@@ -234,7 +236,9 @@ impl Table {
         let mut rng = Seed(seeds as u64).stream("tables", deviations.iter().map(|one| one.to_bits() >> 20).sum());
         let numbers: Vec<(usize, usize)> = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).collect();
         let level = Level::together(numbers.len(), 1);
-        let (mut pairs, mut to_first, mut width) = (0, 0, 0.0);
+        let mut pairs = 0;
+        let mut to_first = 0;
+        let mut width = 0.0;
         for _ in 0..experiments {
             let mut draw =
                 |deviation: &f64| (0..seeds as u64).map(|seed| (seed, deviation * normal(&mut rng))).collect();
@@ -256,7 +260,8 @@ impl Table {
 
 /// Half-width of the intervals that take all sets as equally noisy: t √(2 MS(sets × seeds) / S).
 fn common_half_width(values: &[BySeed], level: Level) -> f64 {
-    let (sets, seeds) = (values.len() as f64, values[0].len() as f64);
+    let sets = values.len() as f64;
+    let seeds = values[0].len() as f64;
     let of_set: Vec<f64> = values.iter().map(|set| set.values().sum::<f64>() / seeds).collect();
     let mut of_seeds: BTreeMap<u64, f64> = BTreeMap::new();
     values.iter().flatten().for_each(|(seed, value)| *of_seeds.entry(*seed).or_default() += value / sets);
@@ -317,7 +322,8 @@ fn tables_hold_together_everywhere() {
                 let worst = tables.iter().zip(&cases).min_by(|a, b| of(a.0).total_cmp(&of(b.0))).expect("cases");
                 format!("{:.4} ({:.1?})", of(worst.0), worst.1)
             };
-            let (pairs, first) = (least(|table| table.pairs), least(|table| table.to_first));
+            let pairs = least(|table| table.pairs);
+            let first = least(|table| table.to_first);
             println!("{seeds} seeds, {sets} sets: width {:.3}, pairs {pairs}, to first {first}", equal.width);
             assert!(tables.iter().all(|table| table.pairs >= 0.935 && table.to_first >= 0.935));
             assert!(seeds != 3 || equal.width <= 1.3, "{}", equal.width);

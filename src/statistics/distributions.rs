@@ -3,8 +3,8 @@
 /// Degrees of freedom above which Student's t is expanded around the normal distribution.
 const NEARLY_NORMAL: f64 = 1e3;
 
-/// The t with P(|T| ≤ t) = `confidence` under Student's distribution with `degrees` > 0, which need not be whole. Infinite
-/// at 0 degrees.
+/// The t with P(|T| ≤ t) = `confidence` under Student's distribution with `degrees` > 0, which need not be whole.
+/// Infinite at 0 degrees.
 #[must_use]
 pub fn t_quantile(confidence: f64, degrees: f64) -> f64 {
     if degrees.is_nan() || degrees <= 0.0 {
@@ -23,7 +23,8 @@ pub fn t_quantile(confidence: f64, degrees: f64) -> f64 {
 
 /// The point between 0 and `high` up to which `below` holds.
 fn bisect(below: impl Fn(f64) -> bool, high: f64) -> f64 {
-    let (mut low, mut high) = (0.0, high);
+    let mut low = 0.0;
+    let mut high = high;
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if below(middle) { low = middle } else { high = middle }
@@ -50,9 +51,10 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
         return x.clamp(0.0, 1.0);
     }
     let front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * (-x).ln_1p();
-    match x < (a + 1.0) / (a + b + 2.0) {
-        true => front.exp() * beta_fraction(x, a, b) / a,
-        false => 1.0 - front.exp() * beta_fraction(1.0 - x, b, a) / b,
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front.exp() * beta_fraction(x, a, b) / a
+    } else {
+        1.0 - front.exp() * beta_fraction(1.0 - x, b, a) / b
     }
 }
 
@@ -60,7 +62,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     const STEPS: u32 = 20_000;
     let away_from_zero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
-    let (mut c, mut d) = (1.0, 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0)));
+    let mut c = 1.0;
+    let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut fraction = d;
     for step in 1..=STEPS {
         let m = f64::from(step);
@@ -88,8 +91,8 @@ mod tests {
     fn quantiles_of_whole_degrees_equal_the_finite_sums() {
         for degrees in [1, 2, 3, 7, 30, 400, 1_001, 5_000] {
             for confidence in [0.5, 0.95, 0.999] {
-                let (found, expected) =
-                    (t_quantile(confidence, degrees as f64), student_t_quantile(confidence, degrees));
+                let found = t_quantile(confidence, degrees as f64);
+                let expected = student_t_quantile(confidence, degrees);
                 assert!((found / expected - 1.0).abs() < 1e-7, "{confidence} {degrees}: {found} {expected}");
             }
         }

@@ -55,7 +55,8 @@ pub fn student_t_quantile(confidence: f64, degrees: usize) -> f64 {
         return f64::INFINITY;
     }
     // Bisection: the probability grows with the angle, and 64 halvings determine every bit.
-    let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
+    let mut low = 0.0;
+    let mut high = std::f64::consts::FRAC_PI_2;
     for _ in 0..64 {
         let middle = f64::midpoint(low, high);
         if probability_within(middle, degrees) < confidence { low = middle } else { high = middle }

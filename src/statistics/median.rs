@@ -17,7 +17,8 @@ pub struct Median {
 pub fn median(values: &[f64]) -> Option<Median> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (count, outside) = (sorted.len(), outside(sorted.len()));
+    let count = sorted.len();
+    let outside = outside(sorted.len());
     let middle = [sorted.get(count.wrapping_sub(1) / 2)?, sorted.get(count / 2)?];
     Some(Median {
         value: f64::midpoint(*middle[0], *middle[1]),
@@ -29,7 +30,8 @@ pub fn median(values: &[f64]) -> Option<Median> {
 /// How many of the smallest, and of the largest, measurements may lie outside the interval.
 fn outside(count: usize) -> usize {
     let mut probability = 0.5f64.powi(count as i32);
-    let (mut below, mut outside) = (0.0, 0);
+    let mut below = 0.0;
+    let mut outside = 0;
     // P(at most k measurements below the median), for k = 0, 1, …
     for k in 0..count / 2 {
         below += probability;

@@ -12,7 +12,7 @@ use super::{Level, together};
 pub enum NoiseSource {
     /// Trainings with different seeds.
     Seeds,
-    /// Games: those on which losses are compared, or those of a match.
+    /// Games: validation games on which losses are compared, or a match's games.
     Games,
 }
 
@@ -39,7 +39,8 @@ pub(super) fn least_above(now: u64, most: u64, holds: impl Fn(u64) -> bool) -> O
     if most <= now || holds(now) || !holds(most) {
         return None;
     }
-    let (mut fails, mut succeeds) = (now, most);
+    let mut fails = now;
+    let mut succeeds = most;
     while succeeds - fails > 1 {
         let middle = u64::midpoint(fails, succeeds);
         if holds(middle) { succeeds = middle } else { fails = middle }
@@ -47,7 +48,7 @@ pub(super) fn least_above(now: u64, most: u64, holds: impl Fn(u64) -> bool) -> O
     Some(succeeds)
 }
 
-/// What a number of seeds can tell.
+/// The precision that a number of seeds can give.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct SeedPlan {
     pub seeds: usize,
@@ -90,7 +91,9 @@ fn detectable(sets: usize, seeds: usize) -> f64 {
         return f64::INFINITY;
     }
     let statements = sets * sets.saturating_sub(1) / 2;
-    let (own, sets, seeds) = (seeds as f64 - 1.0, sets as f64, seeds as f64);
+    let own = seeds as f64 - 1.0;
+    let sets = sets as f64;
+    let seeds = seeds as f64;
     let quantile = match statements {
         0 | 1 => t_quantile(together(1), own),
         _ => {

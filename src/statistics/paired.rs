@@ -25,9 +25,9 @@ pub type SeedSums = BTreeMap<u64, Vec<f64>>;
 /// With nᵍ samples and the sum Lˢᵍ of game g under seed s, of G games and N samples, a seed's mean is mˢ = Σᵍ Lˢᵍ / N
 /// and its value yˢ = ln mˢ (or mˢ). A game's influence on it is uˢᵍ = G (Lˢᵍ − nᵍ mˢ) / N · dy/dm, the linearisation
 /// of the ratio of sums (Cochran, Sampling Techniques, 6.3), whose mean over the games is 0. The difference of two sets
-/// A and B is that of their values, xˢᵍ = (yˢ + uˢᵍ of A) − (yˢ + uˢᵍ of B): a layout of S seeds × G games with one
-/// value in each cell, of which both factors are random (Searle, Casella and McCulloch, Variance Components, chapter
-/// 4).
+/// A and B is the difference of their values, xˢᵍ = (yˢ + uˢᵍ of A) − (yˢ + uˢᵍ of B): a layout of S seeds × G games
+/// with one value in each cell, of which both factors are random (Searle, Casella and McCulloch, Variance Components,
+/// chapter 4).
 pub struct PairedSets {
     games: usize,
     /// By set and seed.
@@ -92,20 +92,24 @@ impl PairedSets {
     /// taken from all of them together and from each of the two (see `seed_noise.rs`).
     #[must_use]
     pub fn difference(&self, first: usize, second: usize) -> Option<PairedDifference> {
-        let (of_first, of_second) = (self.sets.get(first)?, self.sets.get(second)?);
+        let of_first = self.sets.get(first)?;
+        let of_second = self.sets.get(second)?;
         let both: Vec<(&Trained, &Trained)> =
             of_first.iter().filter_map(|(seed, first)| Some((first, of_second.get(seed)?))).collect();
-        let (seeds, games) = (both.len(), self.games);
+        let seeds = both.len();
+        let games = self.games;
         let values: Vec<f64> = both.iter().map(|(first, second)| first.value - second.value).collect();
         let value = mean(&values)?;
         // Sums over seeds of the cells' squares around the seed's mean, and of the games' means.
-        let (mut squares, mut squares_of_means) = (0.0, 0.0);
+        let mut squares = 0.0;
+        let mut squares_of_means = 0.0;
         for game in 0..games {
             let cells = || both.iter().map(|(first, second)| first.influence[game] - second.influence[game]);
             squares += cells().map(|cell| cell * cell).sum::<f64>();
             squares_of_means += (cells().sum::<f64>() / seeds as f64).powi(2);
         }
-        let (s, g) = (seeds as f64, games as f64);
+        let s = seeds as f64;
+        let g = games as f64;
         let of_games = s * squares_of_means / (g - 1.0);
         let rest = match seeds {
             1 => 0.0,
@@ -147,7 +151,8 @@ impl PairedDifference {
     /// the interval exclude 0.
     #[must_use]
     pub fn outlook(&self, level: Level) -> Outlook {
-        let (seeds, games) = (self.seeds as u64, self.games as u64);
+        let seeds = self.seeds as u64;
+        let games = self.games as u64;
         let excludes = |seeds, games| self.value.abs() > self.half_width_with(level, seeds, games);
         let least_seeds = || least_above(seeds, Outlook::MOST, |seeds| excludes(seeds, games));
         Outlook {
@@ -162,9 +167,10 @@ impl PairedDifference {
     fn dominant(&self, level: Level) -> Option<NoiseSource> {
         let [by_seeds, by_games] = self.squared_half_widths(level, self.seeds as u64, self.games as u64);
         let reduced_by_games = by_seeds * self.share_of_games(self.between_seeds?.variance());
-        Some(match by_seeds - reduced_by_games > by_games + reduced_by_games {
-            true => NoiseSource::Seeds,
-            false => NoiseSource::Games,
+        Some(if by_seeds - reduced_by_games > by_games + reduced_by_games {
+            NoiseSource::Seeds
+        } else {
+            NoiseSource::Games
         })
     }
 
@@ -179,7 +185,7 @@ impl PairedDifference {
         self.squared_half_widths(level, seeds, games).iter().sum::<f64>().sqrt()
     }
 
-    /// By the noise of the seeds and by that of the games.
+    /// By the noise of the seeds and by the noise of the games.
     fn squared_half_widths(&self, level: Level, seeds: u64, games: u64) -> [f64; 2] {
         let growth = games as f64 / self.games as f64;
         let by_games = t_quantile(level.each(), games as f64 - 1.0).powi(2) * self.between_games / growth;

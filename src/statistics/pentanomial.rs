@@ -183,7 +183,7 @@ impl Pairs {
     /// Normalised Elo, a multiple of d = (μ − ½) / σ. The variance of d, (1 − γd + (κ − 1) d²/4) / N with skewness γ
     /// and kurtosis κ, grows with d²; the interval is symmetrical on the scale asinh d, on which it does not. It takes
     /// d from the counts with [`PRIOR`], t at three degrees more than there are pairs (on this scale, few pairs are
-    /// covered by less), and is extended to the value, which is that of the observed pairs unless all are alike.
+    /// covered by less), and is extended to the value, which comes from the observed pairs unless all are alike.
     fn normalised_elo(self, confidence: f64) -> Interval {
         const SCALE: f64 = NORMALISED_ELO_SCALE / SQRT_2;
         if self.total() == 0 {
@@ -231,9 +231,9 @@ pub struct MatchEstimate {
 }
 
 impl MatchEstimate {
-    /// Raises the lower bounds of n pairs that were all won twice. Such pairs have the probability pⁿ ≤ μⁿ, so that μ and
-    /// p are at least [`SWEEP_ERROR`]^(1/n) but for that error, and normalised Elo is least where the rest is lost twice. Of
-    /// equal players, one wins all with a probability of at most 2^(1−n).
+    /// Raises the lower bounds of n pairs that were all won twice. Such pairs have the probability pⁿ ≤ μⁿ, so that μ
+    /// and p are at least [`SWEEP_ERROR`]^(1/n) but for that error, and normalised Elo is least where the rest is lost
+    /// twice. Of equal players, one wins all with a probability of at most 2^(1−n).
     fn of_clean_sweep(mut self) -> MatchEstimate {
         let pairs = self.pairs as f64;
         let score = SWEEP_ERROR.powf(1.0 / pairs);
@@ -360,7 +360,7 @@ mod tests {
         assert!(width([0, 0, 50, 0, 0]).0 > 19.0);
     }
 
-    /// With hundreds of pairs, the interval is that of the normal distribution within 2%.
+    /// With hundreds of pairs, the interval equals the normal distribution's within 2%.
     #[test]
     fn many_pairs_have_the_normal_interval() {
         for counts in [[5, 20, 50, 20, 5], [2, 10, 30, 40, 18], [30, 5, 30, 5, 30], [0, 5, 90, 5, 0]] {

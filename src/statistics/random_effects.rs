@@ -58,7 +58,7 @@ pub fn random_effects_mean(effects: &[Effect], confidence: f64) -> Option<Estima
         [] => None,
         [effect] => Some(Estimate { mean: effect.value, interval: Some(effect.half_width(confidence)), count }),
         _ => {
-            let Model { effects, between, pairs } = Model::of(effects);
+            let EffectsModel { effects, between, pairs } = EffectsModel::of(effects);
             let Weighted { mean, squares, total, .. } =
                 Weighted::of(&effects, |effect| 1.0 / (effect.variance + between));
             let degrees = count - 1;
@@ -76,10 +76,10 @@ pub fn random_effects_mean(effects: &[Effect], confidence: f64) -> Option<Estima
 pub fn elo_outlook(effects: &[Effect], confidence: f64) -> Outlook {
     let nothing = Outlook { dominant: None, more_seeds: None, more_games: None };
     let Some(now) = random_effects_mean(effects, confidence) else { return nothing };
-    let Model { effects, between, pairs } = Model::of(effects);
+    let EffectsModel { effects, between, pairs } = EffectsModel::of(effects);
     let count = effects.len();
     let of_games = effects.iter().map(|effect| effect.variance).sum::<f64>() / count as f64;
-    // The seeds' scatter as it was found, beside the one that the model expects.
+    // The seeds' scatter as it was found, beside the scatter that the model expects.
     let found = Weighted::of(&effects, |_| 1.0).squares / (count as f64 - 1.0).max(1.0) / (between + of_games);
     let half_width = |seeds: f64, growth: f64| {
         let variance = (between + of_games / growth) / seeds;
@@ -89,7 +89,8 @@ pub fn elo_outlook(effects: &[Effect], confidence: f64) -> Outlook {
     };
     let excludes = |half: f64| now.mean.abs() > half;
     let is_shown = excludes(now.interval.unwrap_or(f64::INFINITY));
-    let (seeds, pairs) = (count as u64, pairs.max(1.0) as u64);
+    let seeds = count as u64;
+    let pairs = pairs.max(1.0) as u64;
     let more_seeds = || least_above(seeds, Outlook::MOST, |seeds| excludes(half_width(seeds as f64, 1.0)));
     let more_pairs = || {
         least_above(pairs, Outlook::MOST * pairs, |all| excludes(half_width(count as f64, all as f64 / pairs as f64)))
@@ -107,7 +108,7 @@ fn are_finite(effects: &[Effect]) -> bool {
 }
 
 /// Effects with the variances of the model.
-struct Model {
+struct EffectsModel {
     effects: Vec<Effect>,
     /// τ²
     between: f64,
@@ -115,14 +116,14 @@ struct Model {
     pairs: f64,
 }
 
-impl Model {
-    fn of(effects: &[Effect]) -> Model {
+impl EffectsModel {
+    fn of(effects: &[Effect]) -> EffectsModel {
         let pairs: f64 = effects.iter().map(|effect| effect.degrees).sum();
         let of_a_pair = effects.iter().map(|effect| effect.variance * effect.degrees.powi(2)).sum::<f64>() / pairs;
         let effects: Vec<Effect> =
             effects.iter().map(|effect| Effect { variance: of_a_pair / effect.degrees, ..*effect }).collect();
         let between = if effects.len() > 1 { variance_between(&effects) } else { 0.0 };
-        Model { effects, between, pairs }
+        EffectsModel { effects, between, pairs }
     }
 }
 
@@ -224,7 +225,8 @@ mod tests {
 
     /// A normally distributed number (Box and Muller).
     fn normal(rng: &mut impl RngExt) -> f64 {
-        let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+        let u: f64 = 1.0 - rng.random::<f64>();
+        let v: f64 = rng.random();
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
@@ -238,7 +240,7 @@ mod tests {
         assert!((interval([70.0, 71.0]) - expected).abs() < 1e-9);
     }
 
-    /// What is in the way of an Elo of 10, and how much more of it would do.
+    /// The obstacle to an Elo of 10, and how much more data would do.
     #[test]
     fn games_or_seeds_would_tell() {
         let of = |values: [f64; 3], variance| elo_outlook(&values.map(|value| effect(value, variance)), CONFIDENCE);

@@ -34,7 +34,8 @@ impl SeedNoise {
     pub(super) fn of(sets: &[BySeed]) -> Option<SeedNoise> {
         let is_common = |seed: &&u64| sets.iter().all(|set| set.contains_key(seed));
         let common: Vec<u64> = sets.first()?.keys().filter(is_common).copied().collect();
-        let (count, seeds) = (sets.len(), common.len());
+        let count = sets.len();
+        let seeds = common.len();
         if count < 3 || seeds < 2 {
             return None;
         }

@@ -34,7 +34,7 @@ impl LanesKernel for Accumulate<'_> {
     }
 }
 
-/// What turns an accumulator into the inputs of the dense layers.
+/// The step from an accumulator to the inputs of the dense layers.
 #[derive(Copy, Clone, Debug)]
 pub struct Neurons {
     activation: Activation,
@@ -50,7 +50,8 @@ pub struct Neurons {
 impl Neurons {
     #[must_use]
     pub fn new(shape: &Shape, scheme: &Scheme) -> Neurons {
-        let (activation, scale) = (shape.activation, scheme.accumulator_product_scale() as f32);
+        let activation = shape.activation;
+        let scale = scheme.accumulator_product_scale() as f32;
         Neurons {
             activation,
             scale,
@@ -68,7 +69,7 @@ pub struct Activate<'a> {
     pub accumulators: &'a [f32],
     /// Indices into `accumulators`.
     pub positions: &'a [u32],
-    /// [positions, stride]: the activations of the side to move, then those of the other, then padding, which is kept.
+    /// [positions, stride]: the side to move's activations, then the other's, then padding, which is kept.
     pub out: &'a mut [f32],
     pub stride: usize,
 }
@@ -170,11 +171,13 @@ fn differentiate<V: Lanes>(
     let (grouped, of_rest) = gradients.as_chunks::<LANES>();
     if activation == Activation::Pairwise {
         let (first, second) = sums.split_at_mut(gradients.len());
-        let ((first, first_rest), (second, second_rest)) = (first.as_chunks_mut(), second.as_chunks_mut());
+        let (first, first_rest) = first.as_chunks_mut();
+        let (second, second_rest) = second.as_chunks_mut();
         for ((a, b), g) in first.iter_mut().zip(second).zip(grouped) {
             slopes.replace_pairs(proof, a, b, g);
         }
-        let (mut a, mut b) = (partial(first_rest), partial(second_rest));
+        let mut a = partial(first_rest);
+        let mut b = partial(second_rest);
         slopes.replace_pairs(proof, &mut a, &mut b, &partial(of_rest));
         first_rest.copy_from_slice(&a[..of_rest.len()]);
         second_rest.copy_from_slice(&b[..of_rest.len()]);
@@ -197,7 +200,7 @@ fn partial(values: &[f32]) -> [f32; LANES] {
     lanes
 }
 
-/// What turns gradients of activations into those of sums.
+/// The step from gradients of activations to gradients of sums.
 #[derive(Copy, Clone)]
 struct Slopes<V> {
     activation: Activation,
@@ -209,7 +212,8 @@ struct Slopes<V> {
 impl<V: Lanes> Slopes<V> {
     #[inline(always)]
     fn replace(self, proof: V::Proof, sums: &mut [f32; LANES], gradients: &[f32; LANES]) {
-        let (x, g) = (V::load(proof, sums), V::load(proof, gradients).add(self.sparsity));
+        let x = V::load(proof, sums);
+        let g = V::load(proof, gradients).add(self.sparsity);
         match self.activation {
             Activation::Relu => g.where_positive(x),
             Activation::Screlu => self.scale.add(self.scale).mul(x).mul(g).where_inside(x),
@@ -226,7 +230,8 @@ impl<V: Lanes> Slopes<V> {
         second: &mut [f32; LANES],
         gradients: &[f32; LANES],
     ) {
-        let (x, y) = (V::load(proof, first), V::load(proof, second));
+        let x = V::load(proof, first);
+        let y = V::load(proof, second);
         let g = V::load(proof, gradients).add(self.sparsity).mul(self.scale);
         g.mul(y.clamped()).where_inside(x).store(first);
         g.mul(x.clamped()).where_inside(y).store(second);
@@ -266,7 +271,8 @@ mod tests {
             for activation in [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
                 let gradients = &gradients[..activation.outputs(2 * width)];
                 let formula = |n: usize| {
-                    let (x, g) = (sums[n], gradients[n % gradients.len()] + 0.5);
+                    let x = sums[n];
+                    let g = gradients[n % gradients.len()] + 0.5;
                     match activation {
                         Activation::Relu => {
                             if x > 0.0 {

@@ -111,7 +111,9 @@ mod tests {
     #[test]
     fn first_step_by_hand() {
         // m = 0.1·2, v = 0.001·4; m/(1−0.9) = 2, v/(1−0.999) = 4; 0.5 − 0.01·2/√4 = 0.49
-        let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
+        let mut parameters = [0.5f32];
+        let mut first = [0.0f32];
+        let mut second = [0.0f32];
         let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         plain(0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.49).abs() < 1e-6, "{parameters:?}");
@@ -120,7 +122,9 @@ mod tests {
 
     #[test]
     fn parameters_stay_within_the_limit_and_nan_stays_nan() {
-        let (mut parameters, mut first, mut second) = ([1.9f32, -1.9, 0.0], [0.0f32; 3], [0.0f32; 3]);
+        let mut parameters = [1.9f32, -1.9, 0.0];
+        let mut first = [0.0f32; 3];
+        let mut second = [0.0f32; 3];
         let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         plain(1.0, 1).update(slice, &[-1.0, 1.0, f32::NAN], 2.0);
         assert_eq!(parameters[..2], [2.0, -2.0]);
@@ -130,7 +134,9 @@ mod tests {
     #[test]
     fn decay_shrinks_weights_apart_from_the_gradient() {
         let step = |adam: Adam| {
-            let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
+            let mut parameters = [0.5f32];
+            let mut first = [0.0f32];
+            let mut second = [0.0f32];
             let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
             adam.update(slice, &[2.0], f32::INFINITY);
             (parameters[0], first[0])
@@ -147,7 +153,9 @@ mod tests {
     #[test]
     fn rectified_steps_by_hand() {
         // ρ∞ = 1999; ρ₁ = 1999 − 2·0.999/0.001 = 1: no second moment yet, so 0.5 − 0.01·2.
-        let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
+        let mut parameters = [0.5f32];
+        let mut first = [0.0f32];
+        let mut second = [0.0f32];
         let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         Adam::new(Optimiser::Ranger, 0.0, 0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.48).abs() < 1e-6, "{parameters:?}");

@@ -16,7 +16,8 @@ pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
     };
     let shrink = (5f64.sqrt() - 1.0) / 2.0;
     let bounds = targets.iter().fold((0.0, 1.0), |(low, high): (f32, f32), &t| (low.min(t), high.max(t)));
-    let (mut low, mut high) = (f64::from(bounds.0), f64::from(bounds.1));
+    let mut low = f64::from(bounds.0);
+    let mut high = f64::from(bounds.1);
     let mut inner = [high - shrink * (high - low), low + shrink * (high - low)];
     let mut losses = inner.map(mean);
     while high - low > 1e-6 {

@@ -5,10 +5,10 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
+use super::config_checks::{as_json, differences};
 use super::factor::FactoredRows;
 use super::lookahead::Lookahead;
 use super::trainer::{Sums, TrainingState};
-use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
@@ -29,7 +29,7 @@ pub struct RunProgress {
     pub samples_per_epoch: u64,
     pub steps_per_epoch: u64,
     /// Set by the first validation.
-    pub validation: Option<ValidationRecord>,
+    pub validation: Option<ValidationState>,
     /// Progress of the second method, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondProgress>,
@@ -81,7 +81,8 @@ impl RunProgress {
         if self.score_units != now.score_units {
             let describe =
                 |units: &[ScoreUnit]| units.iter().map(|unit| unit.describe()).collect::<Vec<_>>().join(" and ");
-            let (before, now) = (describe(&self.score_units), describe(&now.score_units));
+            let before = describe(&self.score_units);
+            let now = describe(&now.score_units);
             return Err(format!("its scores were {before}, the scores of the data now are {now}"));
         }
         let samples = |progress: &RunProgress| {
@@ -102,7 +103,7 @@ impl RunProgress {
 
 /// The validation split's size and baseline loss, which stay the same, and the best loss so far.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ValidationRecord {
+pub struct ValidationState {
     pub samples: u64,
     pub baseline: f64,
     pub best: f64,
@@ -187,7 +188,9 @@ pub fn load(
         return Err(mismatch(why.into()));
     }
     if progress.step > u64::from(config.settings.epochs) * progress.steps_per_epoch {
-        let (epochs, step, asked) = (progress.epochs, progress.step, config.settings.epochs);
+        let epochs = progress.epochs;
+        let step = progress.step;
+        let asked = config.settings.epochs;
         return Err(mismatch(format!(
             "it has done {epochs} epochs and {step} steps, and {asked} epochs were asked for"
         )));
@@ -257,7 +260,8 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
         }
         as_json(&config)
     };
-    let (stored, asked) = (neutral(stored), neutral(asked));
+    let stored = neutral(stored);
+    let asked = neutral(asked);
     let differences = differences(&stored, &asked).into_iter();
     let describe = |(key, old, new)| format!("{key} is {old} there and {new} was asked for");
     let mut differences: Vec<String> = differences.map(describe).collect();

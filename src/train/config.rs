@@ -40,7 +40,8 @@ pub struct TrainConfig {
     #[command(flatten)]
     #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
     pub evals: EvalOptions,
-    /// auto: a binpack is decoded in training; built: it is built first, which gives the same samples and can filter them
+    /// auto: a binpack is decoded in training; built: it is built first, which gives the same samples and can filter
+    /// them
     #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
     #[serde(rename = "source")]
     pub read_mode: ReadMode,
@@ -58,7 +59,8 @@ pub struct TrainConfig {
     #[arg(skip)]
     pub seed: Seed,
     /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1: 356)
-    #[arg(help_heading = NETWORK, long, value_name = "UNITS", default_value_t = default_pawn(), value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(help_heading = NETWORK, long, value_name = "UNITS", default_value_t = default_pawn(),
+        value_parser = clap::value_parser!(i32).range(1..))]
     #[serde(default = "default_pawn", skip_serializing_if = "is_default_pawn")]
     pub pawn: i32,
     /// A second method, learned in the same steps.
@@ -429,8 +431,8 @@ mod tests {
         let written = serde_json::to_value(&config).expect("JSON");
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
-        let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 learning_rate \
-            method pqr_loss recipe scheme seed set source threads trainer validation";
+        let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 \
+            learning_rate method pqr_loss recipe scheme seed set source threads trainer validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
         assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);

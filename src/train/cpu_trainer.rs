@@ -1,8 +1,9 @@
 //! Training on the CPU by this library's own kernels.
 //!
-//! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators,
-//! runs the dense layers forward and backward on one thread and returns its gradients. Shards share nothing, and their
-//! sums are added in order ([`super::gradient`]). Then each row of the feature transformer takes its Adam step.
+//! A batch is cut into micro-batches of a fixed number of positions ([`super::micro-batch`]). Each micro-batch computes
+//! its accumulators, runs the dense layers forward and backward on one thread and returns its gradients. Micro-batches
+//! share nothing, and their sums are added in order ([`super::gradient`]). Then each row of the feature transformer
+//! takes its Adam step.
 //!
 //! Forward, dense weights are rounded to the scheme's grid; the gradient with respect to the rounded weight moves the
 //! unrounded one (straight-through estimator: Bengio et al. 2013). So quantisation costs little even on a coarse grid.
@@ -17,10 +18,10 @@ use super::adam::{Adam, ParameterSlice};
 use super::batch::Batch;
 use super::gradient::{BatchPosition, FtGradients};
 use super::lookahead::SYNC_PERIOD;
+use super::micro_batch::{MicroBatchGradients, MicroBatchPass, Workspace, samples_per_micro_batch};
 use super::order::{ContextBlock, sample_order};
 use super::row_limits::RowLimits;
-use super::rows::Rows;
-use super::shard::{ShardGradients, ShardPass, Workspace, samples_per_shard};
+use super::rows::PaddedRows;
 use super::trainer::{SampleLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch};
 use super::{TrainError, divergence};
 use crate::cpu::BackEnd;
@@ -36,7 +37,7 @@ pub struct CpuTrainer {
     pool: ThreadPool,
     gradients: FtGradients,
     /// The network's rows as the kernels read them; empty before the first step or evaluation.
-    rows: OnceLock<Rows>,
+    rows: OnceLock<PaddedRows>,
     /// By which samples are sorted.
     context_block: Option<ContextBlock>,
     /// One for each thread that is at work.
@@ -78,7 +79,7 @@ impl CpuTrainer {
     /// Lets steps visit samples of equal contexts together, which is faster if rows do not fit into a cache.
     #[must_use]
     fn sorted_by(self, context_block: Option<ContextBlock>) -> CpuTrainer {
-        let context_block = context_block.filter(|_| !self.gradients.shards_sum_rows());
+        let context_block = context_block.filter(|_| !self.gradients.micro_batches_sum_rows());
         CpuTrainer { context_block, ..self }
     }
 
@@ -91,32 +92,32 @@ impl CpuTrainer {
         let features = self.state.net.shape.features as usize;
         let order = |weighted: &WeightedBatch<'_>| sample_order(&weighted.batch, self.context_block.as_ref());
         let orders: Vec<Vec<u32>> = batches.iter().map(order).collect();
-        let shards: Vec<(usize, &[u32])> = orders
+        let micro_batches: Vec<(usize, &[u32])> = orders
             .iter()
             .enumerate()
             .flat_map(|(number, order)| {
-                order.chunks(samples_per_shard(&batches[number].batch)).map(move |samples| (number, samples))
+                order.chunks(samples_per_micro_batch(&batches[number].batch)).map(move |samples| (number, samples))
             })
             .collect();
         let each = |number: usize| batches[number].batch.positions_per_sample();
-        let sizes: Vec<usize> = shards.iter().map(|(number, samples)| samples.len() * each(*number)).collect();
+        let sizes: Vec<usize> = micro_batches.iter().map(|(number, samples)| samples.len() * each(*number)).collect();
         let CpuTrainer { state, rules, gradients, rows, pool, workspaces, .. } = self;
         let net = &state.net;
-        let rows = rows.get_or_init(|| pool.install(|| Rows::copied(&net.ft_weights, width)));
-        let pass = ShardPass::new(net, rows, rules, self.back_end);
-        let sums_by_shard = gradients.shards_sum_rows();
+        let rows = rows.get_or_init(|| pool.install(|| PaddedRows::copied(&net.ft_weights, width)));
+        let pass = MicroBatchPass::new(net, rows, rules, self.back_end);
+        let sums_by_micro_batch = gradients.micro_batches_sum_rows();
         let (outputs, tiles) = gradients.prepare(&sizes);
         let forward_and_backward = || {
-            let shards = shards.par_iter().zip(outputs).map(|((number, samples), output)| {
+            let micro_batches = micro_batches.par_iter().zip(outputs).map(|((number, samples), output)| {
                 let WeightedBatch { batch, weight } = &batches[*number];
                 (*number, with_workspace(workspaces, |memory| pass.train(batch, *weight, samples, output, memory)))
             });
-            shards.collect::<Vec<(usize, ShardGradients)>>()
+            micro_batches.collect::<Vec<(usize, MicroBatchGradients)>>()
         };
         let transpose = || {
-            if !sums_by_shard {
+            if !sums_by_micro_batch {
                 let active: Vec<_> = batches.iter().map(|weighted| weighted.batch.active).collect();
-                let positions = shards.iter().flat_map(|(number, samples)| {
+                let positions = micro_batches.iter().flat_map(|(number, samples)| {
                     let each = each(*number) as u32;
                     let positions = samples.iter().flat_map(move |sample| sample * each..(sample + 1) * each);
                     positions.map(|position| (*number as u32, position))
@@ -124,12 +125,12 @@ impl CpuTrainer {
                 tiles.fill(&active, &positions.collect::<Vec<BatchPosition>>(), width, features);
             }
         };
-        let shards = pool.install(|| rayon::join(forward_and_backward, transpose).0);
+        let micro_batches = pool.install(|| rayon::join(forward_and_backward, transpose).0);
         let mut sums = vec![Sums::default(); batches.len()];
-        shards.iter().for_each(|(number, shard)| sums[*number].add(shard.sums));
-        let mut shards = shards.into_iter().map(|(_, shard)| shard);
-        let Some(first) = shards.next() else { return Ok(sums) };
-        let total = shards.fold(first, |total, shard| total.plus(&shard));
+        micro_batches.iter().for_each(|(number, micro_batch)| sums[*number].add(micro_batch.sums));
+        let mut micro_batches = micro_batches.into_iter().map(|(_, micro_batch)| micro_batch);
+        let Some(first) = micro_batches.next() else { return Ok(sums) };
+        let total = micro_batches.fold(first, |total, micro_batch| total.plus(&micro_batch));
         let losses: Vec<f64> = sums.iter().map(Sums::mean_loss).collect();
         if !divergence::all_finite(&losses, &total) {
             let cause = divergence::explain(&self.state.net, batches, &losses, &total);
@@ -155,25 +156,26 @@ impl CpuTrainer {
     pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> (Sums, SampleLosses) {
         let CpuTrainer { state, rules, rows, pool, .. } = self;
         let net = &state.net;
-        let rows = rows.get_or_init(|| pool.install(|| Rows::copied(&net.ft_weights, net.shape.row_len())));
-        let pass = ShardPass::new(net, rows, rules, self.back_end);
+        let rows = rows.get_or_init(|| pool.install(|| PaddedRows::copied(&net.ft_weights, net.shape.row_len())));
+        let pass = MicroBatchPass::new(net, rows, rules, self.back_end);
         let samples: Vec<u32> = (0..batch.samples as u32).collect();
         let evaluated: Vec<(Sums, SampleLosses, Activity)> = self.pool.install(|| {
-            let shards = samples.par_chunks(samples_per_shard(batch));
+            let micro_batches = samples.par_chunks(samples_per_micro_batch(batch));
             let evaluate = |samples| with_workspace(&self.workspaces, |memory| pass.evaluate(batch, samples, memory));
-            shards.map(evaluate).collect()
+            micro_batches.map(evaluate).collect()
         });
-        let (mut sums, mut each) = (Sums::default(), SampleLosses::default());
-        for (shard_sums, shard_each, shard_activity) in evaluated {
-            sums.add(shard_sums);
-            each.append(shard_each);
-            activity.add(&shard_activity);
+        let mut sums = Sums::default();
+        let mut each = SampleLosses::default();
+        for (micro_batch_sums, micro_batch_each, micro_batch_activity) in evaluated {
+            sums.add(micro_batch_sums);
+            each.append(micro_batch_each);
+            activity.add(&micro_batch_activity);
         }
         (sums, each)
     }
 
     /// √Σ g² over the network's parameters, factors merged.
-    fn gradient_length(&self, total: &ShardGradients) -> f64 {
+    fn gradient_length(&self, total: &MicroBatchGradients) -> f64 {
         let square = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
         let features = 0..self.state.net.shape.features as usize;
         let row = |feature| self.gradients.row(feature).map_or(0.0, square);
@@ -182,7 +184,7 @@ impl CpuTrainer {
         (rows.iter().sum::<f64>() + square(&total.ft_biases) + layers).sqrt()
     }
 
-    fn update(&mut self, adam: Adam, total: &ShardGradients) {
+    fn update(&mut self, adam: Adam, total: &MicroBatchGradients) {
         let CpuTrainer { state, rules, pool, gradients, rows, .. } = self;
         let TrainingState { net, factored, first_moments, second_moments, .. } = state;
         let width = net.shape.row_len();
@@ -193,7 +195,8 @@ impl CpuTrainer {
                 let moments = [&mut first_moments.ft_weights[..], &mut second_moments.ft_weights[..]];
                 return factored.update(adam, (&mut net.ft_weights, padded_rows), moments, gradients, limits);
             }
-            let (stride, zeros) = (padded_rows.stride(), vec![0.0; width]);
+            let stride = padded_rows.stride();
+            let zeros = vec![0.0; width];
             let rows = net
                 .ft_weights
                 .par_chunks_mut(width * TASK_ROWS)

@@ -1,14 +1,19 @@
 //! Diagnosis of a diverged run: which number was the first that is not finite.
 
 use super::batch::Labels;
-use super::shard::ShardGradients;
+use super::micro_batch::MicroBatchGradients;
 use super::trainer::WeightedBatch;
 use crate::net::FloatNet;
 
 /// Names the cause as far back as it can be traced: a weight or target that is not finite, or a loss or gradient
 /// computed from finite ones.
 #[must_use]
-pub fn explain(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64], gradients: &ShardGradients) -> String {
+pub fn explain(
+    net: &FloatNet,
+    batches: &[WeightedBatch<'_>],
+    losses: &[f64],
+    gradients: &MicroBatchGradients,
+) -> String {
     explain_inputs(net, batches, losses).unwrap_or_else(|| explain_gradient(net, gradients))
 }
 
@@ -22,10 +27,10 @@ fn explain_inputs(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64])
     explain_weight(net).or_else(|| explain_target(batches)).or_else(|| explain_loss(net, losses))
 }
 
-/// Whether all losses and gradients are finite. The gradients of the feature transformer's weights need no check:
-/// theirs show in that of its biases.
+/// Whether all losses and gradients are finite. The gradients of the feature transformer's weights need no check: a
+/// divergence shows in the gradient of its biases.
 #[must_use]
-pub fn all_finite(losses: &[f64], gradients: &ShardGradients) -> bool {
+pub fn all_finite(losses: &[f64], gradients: &MicroBatchGradients) -> bool {
     let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
     losses.iter().all(|loss| loss.is_finite())
         && finite(&gradients.ft_biases)
@@ -63,7 +68,7 @@ fn explain_loss(net: &FloatNet, losses: &[f64]) -> Option<String> {
     Some(format!("the loss is {loss}, though all weights are finite (the largest, {weight}, is in {name})"))
 }
 
-fn explain_gradient(net: &FloatNet, gradients: &ShardGradients) -> String {
+fn explain_gradient(net: &FloatNet, gradients: &MicroBatchGradients) -> String {
     let names = net.shape.tensors().into_iter().skip(1);
     let gradients = std::iter::once(&gradients.ft_biases).chain(&gradients.layers);
     names

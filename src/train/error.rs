@@ -24,13 +24,14 @@ pub enum TrainError {
     #[error(transparent)]
     Net(#[from] crate::net::NetError),
     #[error(
-        "{} already holds a run ({first}); give another directory, `--resume` to continue the run or `--force` to replace it",
+        "{} already holds a run ({first}); give another directory, `--resume` to continue the run or `--force` to \
+         replace it",
         folder.display()
     )]
     Occupied { folder: PathBuf, first: String },
     #[error(
-        "{} holds files that no run writes ({first}), which `--force` does not remove either; give another directory, or \
-         move them away",
+        "{} holds files that no run writes ({first}), which `--force` does not remove either; give another directory, \
+         or move them away",
         folder.display()
     )]
     Foreign { folder: PathBuf, first: String },
@@ -41,8 +42,8 @@ pub enum TrainError {
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or clip the gradient \
-         (gradient_clip); a new run can start with this one's checkpoint, if it has one"
+        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or clip the \
+         gradient (gradient_clip); a new run can start with this one's checkpoint, if it has one"
     )]
     NotFinite { step: u64, cause: String, learning_rate: f64 },
     #[error("{0}")]
@@ -54,7 +55,10 @@ pub enum TrainError {
     /// Interrupted before there was a state worth saving; otherwise [`TrainError::Interrupted`].
     #[error("interrupted while the data were prepared; the same command begins again")]
     Stopped,
-    #[error("interrupted at step {step}; continue with the same command and `--resume` (state saved in {})", folder.display())]
+    #[error(
+        "interrupted at step {step}; continue with the same command and `--resume` (state saved in {})",
+        folder.display()
+    )]
     Interrupted { step: u64, folder: PathBuf },
     #[error("{}: another process has taken the run over, since this one was silent", .0.display())]
     TakenOver(PathBuf),

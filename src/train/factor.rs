@@ -8,7 +8,7 @@ use super::adam::{Adam, ParameterSlice};
 use super::gradient::FtGradients;
 use super::lanes::{LanesKernel, padded};
 use super::row_limits::RowLimits;
-use super::rows::Rows;
+use super::rows::PaddedRows;
 use super::sparse::AddRows;
 use crate::cpu::BackEnd;
 use crate::features::Factors;
@@ -23,7 +23,7 @@ pub struct FactoredRows {
     /// The features of each virtual input, ascending: `features[starts[v]..starts[v + 1]]`.
     starts: Vec<u32>,
     features: Vec<u32>,
-    /// The features' own rows, [features, width]. Their moments are stored as those of the network's rows.
+    /// The features' own rows, [features, width]. Their moments are stored as the moments of the network's rows.
     pub own: Vec<f32>,
     /// [virtual inputs, width]
     pub virtual_rows: Vec<f32>,
@@ -70,7 +70,7 @@ impl FactoredRows {
     pub fn update(
         &mut self,
         adam: Adam,
-        (merged, padded_rows): (&mut [f32], &mut Rows),
+        (merged, padded_rows): (&mut [f32], &mut PaddedRows),
         [first, second]: [&mut [f32]; 2],
         gradients: &FtGradients,
         limits: RowLimits,
@@ -90,7 +90,8 @@ impl FactoredRows {
                 adam.update(ParameterSlice { parameters, first, second }, &gradient[..width], limits.all);
             },
         );
-        let (virtual_rows, zeros) = (&virtual_rows[..], vec![0.0; width]);
+        let virtual_rows = &virtual_rows[..];
+        let zeros = vec![0.0; width];
         let moments = first.par_chunks_mut(task).zip(second.par_chunks_mut(task));
         let merged = merged.par_chunks_mut(task).zip(padded_rows.values_mut().par_chunks_mut(stride * TASK_ROWS));
         let tasks = own.par_chunks_mut(task).zip(merged).zip(moments).enumerate();

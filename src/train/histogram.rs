@@ -9,7 +9,8 @@ const BINS: usize = 30;
 /// One histogram per kind of array: PSQT columns apart from neurons, the layers of all buckets together.
 #[must_use]
 pub fn weight_histograms(net: &FloatNet) -> Vec<WeightHistogram> {
-    let (l1, row) = (net.shape.l1, net.shape.row_len());
+    let l1 = net.shape.l1;
+    let row = net.shape.row_len();
     let columns = |from: usize, to: usize| net.ft_weights.chunks_exact(row).flat_map(move |row| &row[from..to]);
     let mut all = vec![histogram("ft.weight", || columns(0, l1)), histogram("ft.bias", || net.ft_biases.iter())];
     if net.shape.psqt {
@@ -25,9 +26,13 @@ pub fn weight_histograms(net: &FloatNet) -> Vec<WeightHistogram> {
 
 fn histogram<'a, I: Iterator<Item = &'a f32>>(name: &str, values: impl Fn() -> I) -> WeightHistogram {
     let numbers = || values().map(|value| f64::from(*value));
-    let (mut min, mut max, mut sum, mut sum_of_squares) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
+    let mut min = f64::INFINITY;
+    let mut max = f64::NEG_INFINITY;
+    let mut sum = 0.0;
+    let mut sum_of_squares = 0.0;
     for value in numbers() {
-        (min, max) = (min.min(value), max.max(value));
+        min = min.min(value);
+        max = max.max(value);
         sum += value;
         sum_of_squares += value * value;
     }

@@ -25,7 +25,8 @@ pub fn random_network(shape: &Shape, seed: Seed) -> FloatNet {
     net.ft_biases.fill(FT_BIAS);
     for (bucket, stack) in net.stacks.iter_mut().enumerate() {
         for (index, layer) in stack.iter_mut().enumerate() {
-            let (name, bound) = (shape.layer_name(bucket, index), 1.0 / (layer.inputs as f32).sqrt());
+            let name = shape.layer_name(bucket, index);
+            let bound = 1.0 / (layer.inputs as f32).sqrt();
             layer.weights = uniform(&format!("{name}.weight"), layer.weights.len(), bound);
             layer.biases = uniform(&format!("{name}.bias"), layer.biases.len(), bound);
         }

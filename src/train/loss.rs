@@ -63,7 +63,7 @@ fn eval(loss: &EvalLoss, out: f64, target: f64) -> (f64, f64) {
         }
         LossForm::Epsilon => {
             let beyond = (out - target).abs() - loss.epsilon;
-            // A comparison that keeps what is not a number.
+            // A comparison that keeps NaN.
             if beyond <= 0.0 { (0.0, 0.0) } else { (beyond, (out - target).signum()) }
         }
     }

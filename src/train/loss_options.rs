@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::validate::positive;
+use super::config_checks::positive;
 use crate::data::Needs;
 use crate::settings::SettingError;
 use crate::units::Wdl;
@@ -97,7 +97,7 @@ impl EvalLoss {
 
     /// The target of a sample. `score` is in centipawns and `result` is 0, 0.5 or 1, both from the side to move. Form
     /// epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that
-    /// one. `None` if neither is known, or if λ gives no weight to the one that is.
+    /// one. `None` if neither is known, or if λ gives no weight to the known one.
     #[must_use]
     pub fn target(&self, score: Option<f32>, result: Option<f32>) -> Option<f32> {
         if self.form == LossForm::Epsilon {

@@ -1,13 +1,13 @@
-//! The matrix products of a dense layer: forward, of the gradient of its inputs, and of that of its weights.
+//! The matrix products of a dense layer: forward, and for the gradients of its inputs and of its weights.
 //!
-//! Matrices are padded: the length of a row is a multiple of [`LANES`], and what stands in the padding is zero. Every
-//! number of a result is one chain of rounded multiplications with addition, in the order of the sum, so that neither
-//! the CPU nor the size of the pieces that are computed at once changes a bit.
+//! Matrices are padded: the length of a row is a multiple of [`LANES`], and the padding is zero. Every number of a
+//! result is one chain of rounded multiplications with addition, in the order of the sum, so that neither the CPU nor
+//! the size of the pieces that are computed at once changes a bit.
 
 use super::lanes::{LANES, Lanes, LanesKernel};
 
 /// out\[row\] = start + Σₖ x\[row\]\[k\] · matrix\[k\], for every row of `x`.
-pub struct Product<'a> {
+pub struct MatrixProduct<'a> {
     /// [rows, `stride`], of which the first `summands` of a row are read.
     pub x: &'a [f32],
     pub stride: usize,
@@ -21,7 +21,7 @@ pub struct Product<'a> {
     pub columns: usize,
 }
 
-impl LanesKernel for Product<'_> {
+impl LanesKernel for MatrixProduct<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -34,15 +34,17 @@ impl LanesKernel for Product<'_> {
                 self.rows_of::<V, 6, 2, 4>(proof, rows, column);
                 column += 4 * LANES;
             } else if left >= 2 * LANES {
-                match V::GROUPS >= 32 {
-                    true => self.rows_of::<V, 12, 4, 2>(proof, rows, column),
-                    false => self.rows_of::<V, 2, 1, 2>(proof, rows, column),
+                if V::GROUPS >= 32 {
+                    self.rows_of::<V, 12, 4, 2>(proof, rows, column);
+                } else {
+                    self.rows_of::<V, 2, 1, 2>(proof, rows, column);
                 }
                 column += 2 * LANES;
             } else {
-                match V::GROUPS >= 32 {
-                    true => self.rows_of::<V, 12, 4, 1>(proof, rows, column),
-                    false => self.rows_of::<V, 4, 2, 1>(proof, rows, column),
+                if V::GROUPS >= 32 {
+                    self.rows_of::<V, 12, 4, 1>(proof, rows, column);
+                } else {
+                    self.rows_of::<V, 4, 2, 1>(proof, rows, column);
                 }
                 column += LANES;
             }
@@ -50,9 +52,9 @@ impl LanesKernel for Product<'_> {
     }
 }
 
-impl Product<'_> {
-    /// `GROUPS` groups of columns of all rows, `MOST` rows at a time, of those left `FEW` at a time, then one. Single rows
-    /// wait for each addition to end before the next.
+impl MatrixProduct<'_> {
+    /// `GROUPS` groups of columns of all rows, `MOST` rows at a time, of those left `FEW` at a time, then one. Single
+    /// rows wait for each addition to end before the next.
     #[inline(always)]
     fn rows_of<V: Lanes, const MOST: usize, const FEW: usize, const GROUPS: usize>(
         &mut self,
@@ -262,7 +264,9 @@ mod tests {
         let mut rng = Seed(3).stream("matmul", 0);
         let mut random = |count: usize| (0..count).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<f32>>();
         for (rows, stride, summands, columns) in [(1, 16, 5, 16), (13, 32, 32, 32), (29, 48, 33, 80), (7, 16, 1, 144)] {
-            let (x, matrix, start) = (random(rows * stride), random(summands * columns), random(columns));
+            let x = random(rows * stride);
+            let matrix = random(summands * columns);
+            let start = random(columns);
             let mut expected = vec![0.0f32; rows * columns];
             for row in 0..rows {
                 for column in 0..columns {
@@ -274,7 +278,8 @@ mod tests {
                 }
             }
             let outputs = stride - 3;
-            let (wide, before) = (random(rows * columns), random(outputs * columns));
+            let wide = random(rows * columns);
+            let before = random(outputs * columns);
             let mut added = before.clone();
             for row in 0..rows {
                 for output in 0..outputs {
@@ -296,7 +301,7 @@ mod tests {
             for back_end in BackEnd::available() {
                 let name = format!("{}, {rows} × {summands} × {columns}", back_end.name());
                 let mut out = vec![9.0; rows * columns];
-                Product { x: &x, stride, summands, matrix: &matrix, start: Some(&start), out: &mut out, columns }
+                MatrixProduct { x: &x, stride, summands, matrix: &matrix, start: Some(&start), out: &mut out, columns }
                     .run_on(back_end);
                 assert_eq!(out, expected, "{name}");
                 let mut sums = before.clone();

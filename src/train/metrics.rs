@@ -89,7 +89,7 @@ pub struct TrainOutcome {
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss.
+    /// The epoch, from 1, of the network and its validation loss: the epoch with the lowest loss.
     pub best_epoch: u32,
     /// Validation loss of the network.
     pub validation_loss: f64,

@@ -62,7 +62,7 @@ impl<'a> Objective<'a> {
         Ok(Objective { task, training, config, validation: ValidationCache::default(), numbers: Vec::new() })
     }
 
-    /// The network's loss over the validation split. With `baseline`, also that of the best constant output.
+    /// The network's loss over the validation split. With `baseline`, also the loss of the best constant output.
     ///
     /// # Errors
     /// If a service failed, the split is empty, or `stop` returns true.
@@ -74,8 +74,11 @@ impl<'a> Objective<'a> {
         stop: StopCheck<'_>,
     ) -> Result<ValidationResult, TrainError> {
         let Objective { task, config, validation, numbers: known_numbers, .. } = self;
-        let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
-        let (mut each, mut numbers) = (SampleLosses::default(), Vec::new());
+        let mut sums = Sums::default();
+        let mut activity = Activity::default();
+        let mut targets = Vec::new();
+        let mut each = SampleLosses::default();
+        let mut numbers = Vec::new();
         let open = || BatchStream::validation(program, config, *task, served, stop);
         validation.for_each(open, stop, &mut |batch, batch_numbers| {
             if let (Labels::Eval(batch_targets), true) = (batch.labels, baseline) {

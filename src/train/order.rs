@@ -1,14 +1,14 @@
 //! The order in which a step visits the samples of its batch.
 //!
-//! Rows of a large feature transformer come from memory or the last cache. Positions whose kings stand in the same contexts
-//! share most rows, so they are visited together.
+//! Rows of a large feature transformer come from memory or the last cache. Positions whose kings stand in the same
+//! contexts share most rows, so they are visited together.
 
 use std::ops::Range;
 
 use super::batch::Batch;
 use crate::features::FeatureSet;
 
-/// A block of features of which a position activates only those of its context: that of most contexts.
+/// A block of features of which a position activates only its context's: the block with most contexts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextBlock {
     features: Range<u32>,
@@ -47,7 +47,7 @@ pub fn sample_order(batch: &Batch<'_>, block: Option<&ContextBlock>) -> Vec<u32>
     })
 }
 
-/// Samples in the order of their keys, those of equal keys in the order given.
+/// Samples in the order of their keys; samples of equal keys in the order given.
 fn sort_by(samples: &[u32], keys: &[u16]) -> Vec<u32> {
     let mut starts = vec![0; keys.iter().max().map_or(0, |most| usize::from(*most) + 2)];
     keys.iter().for_each(|key| starts[usize::from(*key) + 1] += 1);

@@ -2,8 +2,8 @@
 
 use crate::net::{Scheme, Shape};
 
-/// What the feature transformer's weights are clamped to: ± the limit of sixteen bits, and the neurons' weights of the
-/// first rows, which have eight bits, more narrowly. PSQT values have the first limit only.
+/// The limits of the feature transformer's weights: ± the limit of sixteen bits, and the neurons' weights of the first
+/// rows, which have eight bits, more narrowly. PSQT values have the first limit only.
 #[derive(Copy, Clone, Debug)]
 pub struct RowLimits {
     /// Of every column of every row.
@@ -19,7 +19,8 @@ impl RowLimits {
     #[must_use]
     pub fn new(shape: &Shape, scheme: &Scheme) -> RowLimits {
         let limits = scheme.limits();
-        let (all, narrow) = (limits.feature_transformer as f32, limits.narrow as f32);
+        let all = limits.feature_transformer as f32;
+        let narrow = limits.narrow as f32;
         RowLimits { all, narrow, narrow_rows: shape.narrow as usize, neurons: shape.l1 }
     }
 

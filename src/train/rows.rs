@@ -6,23 +6,23 @@ use super::lanes::padded;
 use crate::engine::HugePageTable;
 
 /// Rows of `width` floats, padded with zeros to `stride`.
-pub struct Rows {
+pub struct PaddedRows {
     values: HugePageTable<f32>,
     width: usize,
     stride: usize,
 }
 
-impl Rows {
+impl PaddedRows {
     #[must_use]
-    pub fn zeroed(rows: usize, width: usize) -> Rows {
+    pub fn zeroed(rows: usize, width: usize) -> PaddedRows {
         let stride = padded(width);
-        Rows { values: HugePageTable::zeroed(rows * stride), width, stride }
+        PaddedRows { values: HugePageTable::zeroed(rows * stride), width, stride }
     }
 
     /// Copies rows of `width` values, on the current thread pool.
     #[must_use]
-    pub fn copied(values: &[f32], width: usize) -> Rows {
-        let mut rows = Rows::zeroed(values.len() / width, width);
+    pub fn copied(values: &[f32], width: usize) -> PaddedRows {
+        let mut rows = PaddedRows::zeroed(values.len() / width, width);
         let stride = rows.stride;
         let each = rows.values.par_chunks_exact_mut(stride).zip(values.par_chunks_exact(width));
         each.for_each(|(to, from)| to[..width].copy_from_slice(from));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::checkpoint::{self, DataMatch, RunProgress, ValidationRecord};
+use super::checkpoint::{self, DataMatch, RunProgress, ValidationState};
 use super::cpu_trainer::CpuTrainer;
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
@@ -56,10 +56,7 @@ impl TrainingRun<'_> {
             check_validation(task.data, config.settings.validation, config.settings.split_seed)?;
         }
         prepared.note.iter().for_each(|note| observer.note(note));
-        let run_dir = match self.resume {
-            true => RunDir::open(self.folder)?,
-            false => RunDir::create(self.folder, self.force)?,
-        };
+        let run_dir = if self.resume { RunDir::open(self.folder)? } else { RunDir::create(self.folder, self.force)? };
         let hashes = content_hashes(config)?;
         let data_match = compare_data(&run_dir, &hashes)?;
         if let Some(outcome) = finished_outcome(&run_dir, config, &prepared.trained_set.set, data_match)? {
@@ -167,12 +164,12 @@ impl<'a> Session<'a> {
         let program = run.program()?;
         let path = run_dir.path(CHECKPOINT);
         let factors_hash = prepared.factors.as_ref().map(Factors::hash);
-        let stored = match path.exists() {
-            true => {
-                let (set, factors) = (&prepared.trained_set.set, prepared.factors.as_ref());
-                Some(checkpoint::load(&path, set, factors, config, data_match)?)
-            }
-            false => None,
+        let stored = if path.exists() {
+            let set = &prepared.trained_set.set;
+            let factors = prepared.factors.as_ref();
+            Some(checkpoint::load(&path, set, factors, config, data_match)?)
+        } else {
+            None
         };
         if let Some(recorded) = run_dir.read_json::<TrainConfig>(CONFIG)? {
             let mismatch = |why| TrainError::Mismatch { checkpoint: run_dir.path(CONFIG), why };
@@ -262,7 +259,8 @@ impl<'a> Session<'a> {
     fn epoch(&mut self, observer: &mut dyn RunObserver) -> Result<EpochMetrics, TrainError> {
         let start = Instant::now();
         let epoch = self.progress.epochs + 1;
-        let (settings, steps_per_epoch) = (&self.config.settings, self.progress.steps_per_epoch);
+        let settings = &self.config.settings;
+        let steps_per_epoch = self.progress.steps_per_epoch;
         let rate = |step| settings.learning_rate_at(step, steps_per_epoch);
         let samples_before = self.progress.epoch.samples;
         while self.progress.step < u64::from(epoch) * steps_per_epoch {
@@ -274,20 +272,27 @@ impl<'a> Session<'a> {
                 self.save(observer)?;
             }
         }
-        let (trained, samples) = (start.elapsed().as_secs_f64(), self.progress.epoch.samples - samples_before);
+        let trained = start.elapsed().as_secs_f64();
+        let samples = self.progress.epoch.samples - samples_before;
         observer.validating(epoch);
         let mut validated = self.validate(observer)?.into_iter();
         let (Some(first), second) = (validated.next(), validated.next()) else {
             return Err(TrainError::Config("the run has no method".into()));
         };
         let validation_loss = first.sums.mean_loss();
-        let second = self.progress.second.zip(self.config.second.as_ref()).zip(second);
-        let second = second.map(|((progress, second), validated)| SecondMetrics {
-            method: second.method,
-            train_loss: progress.epoch.mean_loss(),
-            validation_loss: validated.sums.mean_loss(),
-            validation_accuracy: validated.accuracy(second.method),
-        });
+        let mut second_metrics = None;
+        // The part of the second method in the loss that the run minimises.
+        let mut second_loss = 0.0;
+        if let (Some(progress), Some(method), Some(validated)) = (&self.progress.second, &self.config.second, second) {
+            let validation_loss = validated.sums.mean_loss();
+            second_loss = validation_loss * method.weight;
+            second_metrics = Some(SecondMetrics {
+                method: method.method,
+                train_loss: progress.epoch.mean_loss(),
+                validation_loss,
+                validation_accuracy: validated.accuracy(method.method),
+            });
+        }
         let metrics = EpochMetrics {
             epoch,
             step: self.progress.step,
@@ -296,17 +301,15 @@ impl<'a> Session<'a> {
             train_loss: self.progress.epoch.mean_loss(),
             validation_loss,
             validation_accuracy: first.accuracy(self.config.method),
-            second,
+            second: second_metrics,
             neurons: first.neurons,
             weights: histogram::weight_histograms(&self.trainer.state()?.net),
             samples_per_second: (samples > 0).then(|| samples as f64 / trained.max(1e-9)),
             seconds: start.elapsed().as_secs_f64(),
         };
-        // Networks are compared by the loss that the run minimises.
-        let weighted =
-            second.zip(self.config.second.as_ref()).map(|(metrics, method)| metrics.validation_loss * method.weight);
         self.check_held(observer)?;
-        self.finish_epoch(&first, validation_loss + weighted.unwrap_or(0.0))?;
+        // Networks are compared by the loss that the run minimises.
+        self.finish_epoch(&first, validation_loss + second_loss)?;
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
         self.save(observer)?;
@@ -323,8 +326,9 @@ impl<'a> Session<'a> {
         }
         let best = progress.validation.map_or(f64::INFINITY, |known| known.best);
         let known = progress.validation.map(|known| known.baseline);
-        let (samples, baseline) = (validated.sums.samples, known.or(validated.baseline).unwrap_or(f64::NAN));
-        progress.validation = Some(ValidationRecord { samples, baseline, best: best.min(total_loss) });
+        let samples = validated.sums.samples;
+        let baseline = known.or(validated.baseline).unwrap_or(f64::NAN);
+        progress.validation = Some(ValidationState { samples, baseline, best: best.min(total_loss) });
         if total_loss < best {
             let net = &self.trainer.state()?.net;
             match &validated.each {
@@ -386,7 +390,7 @@ impl<'a> Session<'a> {
     }
 
     fn check_held(&self, observer: &dyn RunObserver) -> Result<(), TrainError> {
-        observer.holds_run().then_some(()).ok_or_else(|| TrainError::TakenOver(self.run_dir.root().into()))
+        if observer.holds_run() { Ok(()) } else { Err(TrainError::TakenOver(self.run_dir.root().into())) }
     }
 
     fn save(&mut self, observer: &dyn RunObserver) -> Result<(), TrainError> {
@@ -413,7 +417,8 @@ impl<'a> Session<'a> {
             let why = "it belongs to no epoch of this run".into();
             return Err(TrainError::Damaged { path, why });
         };
-        let (number, validation_loss) = (best_epoch.epoch, best_epoch.validation_loss);
+        let number = best_epoch.epoch;
+        let validation_loss = best_epoch.validation_loss;
         let state = self.trainer.state()?;
         let last = &state.net;
         let trained_parameters = state.trained_parameters();

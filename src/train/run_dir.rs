@@ -85,8 +85,8 @@ impl RunDir {
     /// Makes the directory of a new run. With `force`, an earlier run in it is removed.
     ///
     /// # Errors
-    /// If another process is at work in the directory, if it holds a run and `force` is false, if it holds a file that no
-    /// run writes, or if it cannot be made. In each case nothing has been removed.
+    /// If another process is at work in the directory, if it holds a run and `force` is false, if it holds a file that
+    /// no run writes, or if it cannot be made. In each case nothing has been removed.
     pub fn create(path: &Path, force: bool) -> Result<RunDir, TrainError> {
         let folder = RunDir::open(path)?;
         let (own, foreign): (Vec<_>, Vec<_>) =

@@ -43,9 +43,10 @@ impl TrainSettings {
             LearningRateSchedule::Cosine => half_cosine(1.0, final_share, progress),
             LearningRateSchedule::OneCycle => {
                 const PEAK: f64 = 0.3;
-                match progress < PEAK {
-                    true => half_cosine(1.0 / 25.0, 1.0, progress / PEAK),
-                    false => half_cosine(1.0, final_share, (progress - PEAK) / (1.0 - PEAK)),
+                if progress < PEAK {
+                    half_cosine(1.0 / 25.0, 1.0, progress / PEAK)
+                } else {
+                    half_cosine(1.0, final_share, (progress - PEAK) / (1.0 - PEAK))
                 }
             }
         };

@@ -12,7 +12,8 @@ pub struct ShapeOptions {
     /// After the accumulators: relu, crelu, screlu or pairwise
     #[arg(long, value_enum, default_value_t)]
     pub activation: Activation,
-    /// After the first hidden layer: relu, crelu, screlu or dual; with relu, screlu or --concatenated after the second, too
+    /// After the first hidden layer: relu, crelu, screlu or dual; with relu, screlu or --concatenated after the second,
+    /// too
     #[arg(long, value_enum, default_value_t)]
     pub hidden_activation: Activation,
     /// Give the first hidden layer one more output, which is added to the network's
@@ -26,8 +27,8 @@ pub struct ShapeOptions {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub concatenated: bool,
-    /// Keep the feature transformer's weights of the first N features within eight bits, as Stockfish's files for threats
-    /// have them
+    /// Keep the feature transformer's weights of the first N features within eight bits, as Stockfish's files for
+    /// threats have them
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[serde(skip_serializing_if = "is_zero")]
     pub narrow: u32,

@@ -87,7 +87,7 @@ impl RowIndex for u32 {
     }
 }
 
-/// What a sum of rows begins with.
+/// The start of a sum of rows.
 #[derive(Copy, Clone)]
 pub enum Start<'a> {
     Zeros,
@@ -144,7 +144,8 @@ fn add_groups<V: Lanes, I: RowIndex, const N: usize>(
     selected: &[I],
     column: usize,
 ) -> usize {
-    let (width, columns) = (out.len(), N * LANES);
+    let width = out.len();
+    let columns = N * LANES;
     let mut sums = [V::splat(proof, 0.0); N];
     let values = match start {
         Start::Zeros => &[],
@@ -180,8 +181,8 @@ pub struct TransposedBatch {
 }
 
 impl TransposedBatch {
-    /// Transposes the active features of some positions, those of the side to move before the other's. The first
-    /// position has number `first`. Memory is reused.
+    /// Transposes the active features of some positions, the side to move's before the other's. The first position has
+    /// number `first`. Memory is reused.
     pub fn fill<'a>(&mut self, positions: impl Iterator<Item = [&'a [i32]; 2]> + Clone, first: usize, features: usize) {
         let TransposedBatch { features: active, starts, accumulators, cursors } = self;
         cursors.resize(features, 0);
@@ -230,7 +231,7 @@ impl TransposedBatch {
         self.starts.get(self.index(feature)).map_or(0, |start| *start as usize)
     }
 
-    /// Those of some consecutive features that are active, ascending, each with its accumulators.
+    /// The active ones of some consecutive features, ascending, each with its accumulators.
     pub fn within(&self, features: Range<usize>) -> impl Iterator<Item = (usize, &[u32])> {
         (self.index(features.start)..self.index(features.end)).map(|index| {
             let accumulators = &self.accumulators[self.starts[index] as usize..self.starts[index + 1] as usize];
@@ -294,7 +295,8 @@ mod tests {
         for number in [-1, 5, i32::MIN] {
             for width in [1, 16, 300] {
                 for back_end in BackEnd::available() {
-                    let (mut out, rows) = (vec![0.0; width], vec![1.0; 5 * width]);
+                    let mut out = vec![0.0; width];
+                    let rows = vec![1.0; 5 * width];
                     let read = || AddRows { out: &mut out, rows: &rows, selected: &[number, 2] }.run_on(back_end);
                     let read = std::panic::AssertUnwindSafe(read);
                     assert!(std::panic::catch_unwind(read).is_err(), "row {number}, width {width}");

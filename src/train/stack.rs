@@ -1,7 +1,7 @@
 //! The dense layers of one bucket, forward and backward over a block of positions.
 
 use super::lanes::{LanesKernel, padded};
-use super::matmul::{AddProducts, Dots, Product};
+use super::matmul::{AddProducts, Dots, MatrixProduct};
 use crate::cpu::BackEnd;
 use crate::engine::AlignedVec;
 use crate::net::{Activation, Dense, Shape};
@@ -22,8 +22,10 @@ struct Layer {
 
 impl Layer {
     fn new(dense: &Dense) -> Layer {
-        let (inputs, outputs) = (dense.inputs, dense.outputs);
-        let (stride, columns) = (padded(inputs), padded(outputs));
+        let inputs = dense.inputs;
+        let outputs = dense.outputs;
+        let stride = padded(inputs);
+        let columns = padded(outputs);
         let weights = AlignedVec::padded(&dense.weights, inputs, stride);
         let mut transposed = AlignedVec::zeroed(if outputs == 1 { 0 } else { inputs * columns });
         for (input, column) in transposed.chunks_exact_mut(columns).enumerate() {
@@ -54,7 +56,7 @@ pub struct Stack<'a> {
 pub const BLOCK: usize = 48;
 
 /// The values and gradients of a block of positions. It serves any bucket's stack of the same shape, block after block.
-pub struct Block {
+pub struct StackBlock {
     /// The inputs of each layer, [BLOCK, padded inputs]. The padding is zero.
     inputs: Vec<AlignedVec<f32>>,
     /// The sums of each layer, [BLOCK, padded outputs].
@@ -63,7 +65,7 @@ pub struct Block {
     sum_gradients: Vec<AlignedVec<f32>>,
 }
 
-impl Block {
+impl StackBlock {
     /// The inputs of the first layer, to be written, but for their padding: [BLOCK, padded inputs].
     pub fn first_inputs(&mut self) -> &mut [f32] {
         &mut self.inputs[0]
@@ -104,15 +106,16 @@ impl<'a> Stack<'a> {
     }
 
     #[must_use]
-    pub fn block(&self) -> Block {
+    pub fn block(&self) -> StackBlock {
         let inputs = || self.layers.iter().map(|layer| AlignedVec::zeroed(BLOCK * layer.stride)).collect();
         let sums = || self.layers.iter().map(|layer| AlignedVec::zeroed(BLOCK * layer.columns())).collect();
-        Block { inputs: inputs(), sums: sums(), input_gradients: inputs(), sum_gradients: sums() }
+        StackBlock { inputs: inputs(), sums: sums(), input_gradients: inputs(), sum_gradients: sums() }
     }
 
     /// Computes the outputs of the first rows of the block's first inputs, at most [`BLOCK`].
-    pub fn forward(&self, block: &mut Block, out: &mut [f32]) {
-        let (last, rows) = (self.layers.len() - 1, out.len());
+    pub fn forward(&self, block: &mut StackBlock, out: &mut [f32]) {
+        let last = self.layers.len() - 1;
+        let rows = out.len();
         for (index, layer) in self.layers.iter().enumerate() {
             let x = &block.inputs[index][..rows * layer.stride];
             if index == last {
@@ -123,7 +126,7 @@ impl<'a> Stack<'a> {
             }
             let columns = layer.columns();
             let sums = &mut block.sums[index][..rows * columns];
-            Product {
+            MatrixProduct {
                 x,
                 stride: layer.stride,
                 summands: layer.inputs,
@@ -152,10 +155,11 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Computes the gradients of the first inputs and adds those of the layers to `total`, given those of the outputs,
-    /// after [`Stack::forward`].
-    pub fn backward(&self, block: &mut Block, outputs: &[f32], total: &mut StackGradients) {
-        let (last, rows) = (self.layers.len() - 1, outputs.len());
+    /// Computes the gradients of the first inputs and adds the layers' gradients to `total`, given the outputs'
+    /// gradients, after [`Stack::forward`].
+    pub fn backward(&self, block: &mut StackBlock, outputs: &[f32], total: &mut StackGradients) {
+        let last = self.layers.len() - 1;
+        let rows = outputs.len();
         block.sum_gradients[last][..rows].copy_from_slice(outputs);
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let columns = layer.columns();
@@ -182,7 +186,7 @@ impl<'a> Stack<'a> {
                 }
             }
             let gradients = &block.sum_gradients[index][..rows * columns];
-            Product {
+            MatrixProduct {
                 x: gradients,
                 stride: columns,
                 summands: layer.outputs,
@@ -247,8 +251,8 @@ fn activate(activation: Activation, sums: &[f32], out: &mut [f32], scale: f32) {
     }
 }
 
-/// Adds the gradients of a hidden layer's sums, given those of its activations. Like libtorch's, the gradient passes at
-/// both ends of a clipped range.
+/// Adds the gradients of a hidden layer's sums, given the gradients of its activations. Like libtorch's, the gradient
+/// passes at both ends of a clipped range.
 fn add_gradients(activation: Activation, sums: &[f32], gradients: &[f32], out: &mut [f32], scale: f32) {
     let (first, second) = gradients.split_at(sums.len());
     let clipped = |x: f32, gradient: f32| if (0.0..=1.0).contains(&x) { gradient } else { 0.0 };

@@ -33,7 +33,8 @@ impl PreparedRun {
         }
         let in_run_dir = |start: &Path| Some(start.parent()?.canonicalize().ok()? == run.folder.canonicalize().ok()?);
         if let Some(start) = config.start.as_deref().filter(|start| run.force && in_run_dir(start) == Some(true)) {
-            let (start, folder) = (start.display(), run.folder.display());
+            let start = start.display();
+            let folder = run.folder.display();
             return Err(TrainError::Config(format!(
                 "--force would remove {start}, with which the run is to begin; give another directory than {folder}"
             )));
@@ -41,8 +42,13 @@ impl PreparedRun {
         let trained_set = TrainedSet::resolve(config)?;
         trained_set.shape(config, &scheme)?;
         let new = !(run.resume && run.folder.join(CHECKPOINT).exists());
-        let (network, note) = new.then(|| trained_set.initial_network(config, &scheme)).transpose()?.unzip();
-        let note = note.flatten();
+        let mut network = None;
+        let mut note = None;
+        if new {
+            let (initial, changes) = trained_set.initial_network(config, &scheme)?;
+            network = Some(initial);
+            note = changes;
+        }
         let factors = if config.settings.factor() { Factors::of(&trained_set.set)? } else { None };
         Ok(PreparedRun { trained_set, scheme, factors, network, note })
     }
@@ -84,7 +90,7 @@ impl TrainedSet {
         Ok(ServedSet { request, identity: self.set.identity().clone() })
     }
 
-    /// The initial network of a new run, which is that of `--start` or random, and a message about changes to it.
+    /// The initial network of a new run, from `--start` or random, and a message about changes to it.
     ///
     /// # Errors
     /// If the shape is impossible, or the file of `--start` cannot be read or holds a network of another set or shape.
@@ -113,8 +119,8 @@ impl TrainedSet {
 }
 
 /// The network of a checkpoint or, dequantised, of a quantised network, which must have the same shape. A network of a
-/// coarser set is lifted to `set`. If it has another pawn value, its output is scaled. Its scores in centipawns stay the
-/// same. The second result says what was changed.
+/// coarser set is lifted to `set`. If it has another pawn value, its output is scaled. Its scores in centipawns stay
+/// the same. The second result describes the changes.
 fn load_start(
     path: &Path,
     set: &FeatureSet,
@@ -126,7 +132,8 @@ fn load_start(
             let pawn = checkpoint.training["config"]["pawn"].as_i64().and_then(|pawn| i32::try_from(pawn).ok());
             (net, checkpoint.origin, pawn.unwrap_or(Scheme::stockfish().pawn_value))
         }
-        // Not a checkpoint, but perhaps a quantised network. If it is neither, the second error says what it should be.
+        // Not a checkpoint, but perhaps a quantised network. If it is neither, the second error names the expected
+        // form.
         Err(NetError::Foreign { .. } | NetError::Container { .. }) => {
             let file = NetFile::load(path)?;
             (file.net.dequantised(), file.origin, file.net.scheme.pawn_value)
@@ -157,7 +164,8 @@ fn load_start(
     // The first step brings the rows within their limits.
     net.shape.narrow = shape.narrow;
     if net.shape != *shape {
-        let (found, path) = (&net.shape, path.display());
+        let found = &net.shape;
+        let path = path.display();
         return Err(TrainError::Config(format!(
             "{path} cannot be continued from: it is {found}, and {shape} was asked for"
         )));
@@ -166,7 +174,8 @@ fn load_start(
         return Ok((net, lifted));
     }
     let scaled = format!(
-        "a pawn is {pawn} internal units in {} and {} in this run: the output is scaled, so that scores in centipawns stay the same",
+        "a pawn is {pawn} internal units in {} and {} in this run: the output is scaled, so that scores in centipawns \
+         stay the same",
         path.display(),
         scheme.pawn_value
     );

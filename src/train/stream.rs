@@ -105,7 +105,8 @@ impl BatchStream {
         let client = Client::spawn_until(program, request, stop)?.ok_or(TrainError::Stopped)?;
         let description = client.description();
         if description.identity != set.identity {
-            let (served, ServedSet { request: set, identity }) = (&description.identity, set);
+            let served = &description.identity;
+            let ServedSet { request: set, identity } = set;
             return Err(TrainError::Config(format!(
                 "the samples service serves feature set {served} under the name `{set}`, the trainer has {identity}; \
                  use one build and one definition for both"
@@ -128,8 +129,7 @@ impl BatchStream {
         self.client.description()
     }
 
-    /// Calls `process` with the next batch, whose targets are those of `epoch`, counted from 0. `None` at the end of
-    /// the data.
+    /// Calls `process` with the next batch, with the targets of `epoch`, counted from 0. `None` at the end of the data.
     ///
     /// # Errors
     /// If the service failed or sent a broken batch; [`TrainError::Stopped`] if `stop` returns true before the batch
@@ -217,7 +217,7 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> 
     }
 }
 
-fn fill_targets(targets: &mut Vec<f32>, batch: &service::Batch<'_>, loss: &EvalLoss) -> Result<(), String> {
+fn fill_targets(targets: &mut Vec<f32>, batch: &service::ClientBatch<'_>, loss: &EvalLoss) -> Result<(), String> {
     let known = |value: f32| (!value.is_nan()).then_some(value);
     targets.clear();
     for (sample, (&score, &result)) in batch.scores().iter().zip(batch.results()).enumerate() {

@@ -1,4 +1,4 @@
-//! The interface of trainers: what takes a run's steps. [`CpuTrainer`](super::CpuTrainer) implements it with this
+//! The interface of trainers, which take a run's steps. [`CpuTrainer`](super::CpuTrainer) implements it with this
 //! library's own kernels, the program `fsbench-tch` with libtorch.
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub trait Trainer {
     fn state(&mut self) -> Result<&TrainingState, TrainError>;
 }
 
-/// What a run hands to its trainer.
+/// The input that a run hands to its trainer.
 pub struct TrainerSetup<'a> {
     /// The state to begin with.
     pub state: TrainingState,
@@ -54,7 +54,7 @@ pub struct TrainerSetup<'a> {
 /// Makes a run's trainer.
 pub type MakeTrainer<'a> = dyn Fn(TrainerSetup<'_>) -> Result<Box<dyn Trainer>, TrainError> + 'a;
 
-/// A network in training with its optimiser's state: what a checkpoint holds.
+/// A network in training with its optimiser's state: the contents of a checkpoint.
 pub struct TrainingState {
     /// With factors merged into the feature transformer.
     pub net: FloatNet,
@@ -84,8 +84,8 @@ impl TrainingState {
         }
     }
 
-    /// Parameters that a training sample has reached: all but the rows of features that were active in no sample. Adam's
-    /// second moments of such a row are still zero; those of other rows sum squares of gradients.
+    /// Parameters that a training sample has reached: all but the rows of features that were active in no sample.
+    /// Adam's second moments of such a row are still zero; the moments of other rows sum squares of gradients.
     #[must_use]
     pub fn trained_parameters(&self) -> u64 {
         let row = self.net.shape.row_len();

@@ -37,7 +37,8 @@ impl ValidationCache {
                 .try_for_each(|batch| if stop() { Err(TrainError::Stopped) } else { process(&batch.batch(), &[]) });
         }
         let mut stream = open()?;
-        let (mut batches, mut bytes) = (Vec::new(), 0);
+        let mut batches = Vec::new();
+        let mut bytes = 0;
         let mut keeping = matches!(self, ValidationCache::Empty);
         let copy_and_process = &mut |batch: &Batch<'_>, numbers: &[u32]| {
             if keeping {
@@ -46,7 +47,8 @@ impl ValidationCache {
                 batches.push(copy);
             }
             if bytes > MAX_BYTES {
-                (keeping, bytes) = (false, 0);
+                keeping = false;
+                bytes = 0;
                 batches = Vec::new();
             }
             process(batch, numbers)

@@ -15,9 +15,9 @@ use crate::service::ServiceError;
 
 impl TrainingRun<'_> {
     /// The validation of a finished run's network, on the split of the first method: the float network of the best
-    /// epoch, dense weights rounded to the scheme's grid, whose mean loss the run's outcome has. `visit` gets the loss of
-    /// every sample, in the data's order: as the run kept it ([`LOSSES`](super::run_dir::LOSSES)), else the network is
-    /// validated again, on the CPU.
+    /// epoch, dense weights rounded to the scheme's grid, whose mean loss the run's outcome has. `visit` gets the loss
+    /// of every sample, in the data's order: as the run kept it ([`LOSSES`](super::run_dir::LOSSES)), else the network
+    /// is validated again, on the CPU.
     ///
     /// # Errors
     /// If the folder has no network of this run's feature set, if the service failed, and errors of `visit`;

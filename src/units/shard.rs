@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every `of`-th item of a list, from item `index` on. The shards of a list have no item in common and together hold all
-/// of it.
+/// Every `of`-th item of a list, from item `index` on. The shards of a list have no item in common and together hold
+/// all of it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
     /// From 0.
@@ -21,7 +21,8 @@ impl Shard {
     /// Number of the shard's first item at or after `start`.
     #[must_use]
     pub fn first(self, start: u64) -> u64 {
-        let (index, of) = (u64::from(self.index), u64::from(self.of));
+        let index = u64::from(self.index);
+        let of = u64::from(self.of);
         // No underflow: `start % of` is below `of`.
         let ahead = (index + of - start % of) % of;
         start.saturating_add(ahead)

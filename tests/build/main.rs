@@ -24,7 +24,8 @@ use tempfile::TempDir;
 fn games(count: u64) -> String {
     let tags = |game: u64| {
         let result = ["1-0", "0-1", "1/2-1/2"][game as usize % 3];
-        let (elo, clock) = (2000 + 10 * game, ["60+0", "180+2", "900+10"][game as usize % 3]);
+        let elo = 2000 + 10 * game;
+        let clock = ["60+0", "180+2", "900+10"][game as usize % 3];
         format!("[Result \"{result}\"]\n[WhiteElo \"{elo}\"]\n[BlackElo \"2500\"]\n[TimeControl \"{clock}\"]\n")
     };
     let plain: Vec<_> = (0..count).map(|game| common::random_game(game, 40 + game as usize % 60)).collect();
@@ -151,7 +152,8 @@ fn a_quantile_of_legal_moves_applies_per_ply() {
         let at = |records: &[Record]| -> Vec<usize> {
             records.iter().filter(|record| record.ply().0 == ply).map(moves).collect()
         };
-        let (all, kept) = (at(&all), at(&kept));
+        let all = at(&all);
+        let kept = at(&kept);
         let least = *kept.iter().min().unwrap();
         assert_eq!(all.iter().filter(|moves| **moves >= least).count(), kept.len(), "ply {ply}");
         let below = |least: usize| all.iter().filter(|moves| **moves < least).count() as f64;
@@ -263,7 +265,7 @@ fn several_inputs_follow_each_other_by_weight() {
     let (some, dropped) = fixture.build_from(&[weighted(0.4)], &everything());
     assert_eq!(games(&some) as u64 + dropped["weight"], 40);
     assert!((4..28).contains(&games(&some)), "{} games of 40", games(&some));
-    // Every game has one position before ply 1; those of games left out are not dropped a second time.
+    // Every game has one position before ply 1; positions of games left out are not dropped a second time.
     let (_, dropped) = fixture.build_from(&[weighted(0.4)], &BuildOptions { min_ply: 1, ..everything() });
     assert_eq!(dropped["early"] + dropped["weight"], 40);
     let (twice, _) = fixture.build_from(&[weighted(2.0)], &everything());
@@ -338,8 +340,8 @@ fn samples_without_the_needed_labels_are_dropped() {
 #[test]
 fn scores_of_the_players_searches_are_read() {
     let fixture = Fixture::new(1);
-    let moves = "1. e4 {book} e5 {+0.31/14 0.25s} 2. Nf3 {-0.07/20 0.25s, n=1000} Nc6 {-M12/9 0.1s} 3. Bb5 {+M5/18 0.1s} \
-                 a6 4. Ba4 {[%eval 1.5]} Nf6 {+0.20/12 0s}";
+    let moves = "1. e4 {book} e5 {+0.31/14 0.25s} 2. Nf3 {-0.07/20 0.25s, n=1000} Nc6 {-M12/9 0.1s} 3. Bb5 \
+                 {+M5/18 0.1s} a6 4. Ba4 {[%eval 1.5]} Nf6 {+0.20/12 0s}";
     let game = |moves: &str| format!("[Result \"1-0\"]\n\n{moves} 1-0\n\n");
     // The second game has a variation, which the fast PGN reader leaves to the general one.
     let variation = moves.replace("a6 ", "a6 (3... d6 {+9.00/2 0s}) ");
@@ -367,7 +369,8 @@ fn scores_of_the_players_searches_are_read() {
 #[test]
 fn samples_are_filtered_like_games() {
     let fixture = Fixture::new(20);
-    let (all, text) = (fixture.path("all.fsd"), fixture.path("all.binpack"));
+    let all = fixture.path("all.fsd");
+    let text = fixture.path("all.binpack");
     let convert = |from: &Path, to: &Path| {
         let arguments = ["dataset", "convert", from.to_str().unwrap(), to.to_str().unwrap(), "--to-unit", "cp"];
         let output = fsbench(&arguments, fixture.folder.path(), b"");
@@ -394,8 +397,9 @@ fn nothing_depends_on_the_number_of_threads() {
     let fixture = Fixture::new(300);
     let bytes = |threads: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
-        let arguments = "dataset build games.pgn@1.3 games.pgn --method eval --out x.fsd --force --per-game 20 --seed 3 \
-                         --dedup move --skip-unlikely --min-moves-quantile 0.05 --balance pieces --samples 2000 --shuffle";
+        let arguments = "dataset build games.pgn@1.3 games.pgn --method eval --out x.fsd --force --per-game 20 --seed \
+                         3 --dedup move --skip-unlikely --min-moves-quantile 0.05 --balance pieces --samples 2000 \
+                         --shuffle";
         command.args(arguments.split_whitespace()).env("RAYON_NUM_THREADS", threads);
         let output = command.current_dir(fixture.folder.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

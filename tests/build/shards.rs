@@ -112,7 +112,8 @@ fn merged_shards_are_what_one_build_makes() {
         proptest::test_runner::TestRng::deterministic_rng(prop::test_runner::RngAlgorithm::ChaCha),
     );
     let mut compare = |options: BuildOptions, of: u32, threads: [usize; 3]| {
-        let (one, merged) = (inputs.path("one.fsd"), inputs.path("merged.fsd"));
+        let one = inputs.path("one.fsd");
+        let merged = inputs.path("merged.fsd");
         let job = BuildJob::new(&inputs.inputs, &one, &options);
         let built = with_threads(threads[0], || build(&job, &mut |_| {}));
         let mut files = with_threads(threads[1], || shards(&inputs, &options, of));

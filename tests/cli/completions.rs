@@ -28,7 +28,8 @@ fn bash_completes_commands_options_and_values() {
     workspace.write("fsbench.bash", &workspace.stdout(&["completions", "bash"]));
     let check = |words: &[&str], expected: &str| {
         let completed = format!(
-            "source fsbench.bash; COMP_WORDS=({0}); COMP_CWORD={1}; _fsbench fsbench '{2}' '{3}'; echo \"${{COMPREPLY[@]}}\"",
+            "source fsbench.bash; COMP_WORDS=({0}); COMP_CWORD={1}; _fsbench fsbench '{2}' '{3}'; echo \
+             \"${{COMPREPLY[@]}}\"",
             words.join(" "),
             words.len() - 1,
             words[words.len() - 1],

@@ -55,7 +55,8 @@ fn finished_runs_are_recognised_from_another_folder() {
     let labels: Vec<_> = networks.iter().map(|run| run["set"].as_str().unwrap()).collect();
     assert_eq!(labels, ["own", "own, wider"]);
     for run in networks {
-        let (link, network) = (run["link"].as_str().unwrap(), run["network"].as_str().unwrap());
+        let link = run["link"].as_str().unwrap();
+        let network = run["network"].as_str().unwrap();
         assert_eq!(std::fs::read_link(workspace.path(link)).unwrap().to_str(), Some(network));
         workspace.stdout(&["net", "info", link]);
     }
@@ -144,7 +145,8 @@ fn an_experiment_compares_its_sets_by_game() {
         serde_json::from_slice(&std::fs::read(workspace.path("results").join(name)).unwrap()).unwrap()
     };
     // The sums by game add up to the losses of the trainings.
-    let (validation, runs) = (read("validation.json"), read("runs.json"));
+    let validation = read("validation.json");
+    let runs = read("runs.json");
     let means = |records: &Value, loss: &dyn Fn(&Value) -> f64| -> Vec<f64> {
         records.as_array().unwrap().iter().map(loss).collect()
     };
@@ -192,8 +194,8 @@ fn an_experiment_compares_its_sets_by_game() {
     assert!(complaint.contains(path.file_name().unwrap().to_str().unwrap()), "{complaint}");
 }
 
-/// A process that finds its step done does not read the samples of a `.fsd` file; one that does a step checks those that
-/// it uses.
+/// A process that finds its step done does not read the samples of a `.fsd` file; one that does a step checks those
+/// that it uses.
 #[test]
 fn steps_check_the_samples_that_they_use() {
     let workspace = workspace();

@@ -96,7 +96,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Runs the experiment on the cluster with more options, and returns what it says as JSON.
+/// Runs the experiment on the cluster with more options, and returns its output as JSON.
 fn on_slurm(workspace: &Workspace, cluster: &Cluster, more: &[&str]) -> Value {
     let arguments =
         ["run", "proj/small.toml", "--out", "results", "--timed-on", "bench", "--jobs", "2", "--format", "json"];
@@ -146,7 +146,7 @@ fn an_experiment_runs_on_slurm() {
     assert_eq!(stages, expected, "{first}");
     let waits = |stage: usize| first["submitted"][stage]["dependency"].as_str().unwrap_or_default().to_owned();
     assert!(waits(2).starts_with("aftercorr:") && waits(4).contains("afterok:"), "{first}");
-    // What is in the queue is not submitted again.
+    // Steps in the queue are not submitted again.
     let second = on_slurm(&workspace, &cluster, &["--status"]);
     assert!(second["failed"] == 0 && second["submitted"].as_array().unwrap().is_empty(), "{second}");
     let third = on_slurm(&workspace, &cluster, &[]);
@@ -174,7 +174,7 @@ fn an_experiment_runs_on_slurm() {
     // A run again submits nothing, and reports.
     let again = on_slurm(&workspace, &cluster, &[]);
     assert!(again["networks"].as_array().is_some_and(|networks| networks.len() == 2), "{again}");
-    // The records are those of a run alone, without shards.
+    // The records equal a run's alone, without shards.
     let alone = experiment::workspace();
     alone.write("proj/small.toml", &text.replace("shard_pairs = 2\n", ""));
     alone.stdout(&["run", "proj/small.toml", "--out", "results"]);

@@ -85,7 +85,7 @@ fn killed_workers_lose_no_step() {
     let mut seen = BTreeMap::new();
     for _ in 0..8 {
         let mut workers = [(); 3].map(|()| worker(&workspace));
-        // The third goes on for a while, and takes over what the first two did.
+        // The third goes on for a while, and takes over the first two's steps.
         for (killed, milliseconds) in [(0..2, 1_500), (2..3, 600)] {
             std::thread::sleep(Duration::from_millis(rng.random_range(100..milliseconds)));
             for worker in &mut workers[killed] {

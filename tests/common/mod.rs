@@ -70,8 +70,7 @@ pub fn pgn(games: &[Vec<Move>]) -> String {
     games.iter().map(game).collect()
 }
 
-/// A network with weights like those of a trained one: small, within the scheme's limits, with activations spread over
-/// [0, 1].
+/// A network with weights as after training: small, within the scheme's limits, with activations spread over [0, 1].
 pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> FloatNet {
     let shape = Shape::plain(features, l1, hidden.to_vec());
     let mut rng = Seed(seed).stream("random net", 0);
@@ -109,12 +108,12 @@ pub fn sets() -> Vec<FeatureSet> {
     let expressions = [
         "square(K) * square(P) * color(P) for P in pieces + file(E) * rank(P) * role(P) for P in pieces",
         "rank(P) * role(P) * color(P) * role(Q) * color(Q) for P in pieces, Q in next(P, east)",
-        "features = \"square(M) * role(P) * color(P) for P in pieces, M in moves(P)\"\nmultiplicity = \"bag\"\nmirror = \"king-left\"",
+        "features = \"square(M) * role(P) * color(P) for P in pieces, M in moves(P)\"\nmultiplicity = \"bag\"\n\
+         mirror = \"king-left\"",
     ];
     let shipped = SETS.into_iter().map(|name| FeatureSet::resolve(name).unwrap());
-    let further = expressions.iter().map(|text| match text.contains('"') {
-        true => FeatureSet::from_definition(text).unwrap(),
-        false => FeatureSet::resolve(text).unwrap(),
+    let further = expressions.iter().map(|text| {
+        if text.contains('"') { FeatureSet::from_definition(text).unwrap() } else { FeatureSet::resolve(text).unwrap() }
     });
     shipped.chain(further).collect()
 }

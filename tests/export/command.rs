@@ -1,4 +1,4 @@
-//! The command: what it writes, and what it refuses.
+//! The command: its files, and the requests that it refuses.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Exported sources, compiled and run on boards: what they answer is compared with fsbench's encoder.
+//! Exported sources, compiled and run on boards: their answers are compared with fsbench's encoder.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,9 @@ impl Program {
                 list.sort_unstable();
                 list
             };
-            let (active, added, removed) = (list(), list(), list());
+            let active = list();
+            let added = list();
+            let removed = list();
             let refresh = numbers.next().unwrap() != 0;
             numbers.next().unwrap();
             Answer { active, added, removed, refresh }
@@ -135,7 +137,8 @@ pub fn expected(set: &FeatureSet, steps: &[Step]) -> Vec<[Answer; 2]> {
         (0..set.blocks().len()).map(|block| set.encoder().context(block, board, pov)).collect::<Vec<_>>()
     };
     let answer = |[before, after]: &Step, pov| {
-        let (old, new) = (sorted(before, pov), sorted(after, pov));
+        let old = sorted(before, pov);
+        let new = sorted(after, pov);
         Answer {
             added: difference(&new, &old),
             removed: difference(&old, &new),

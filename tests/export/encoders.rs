@@ -88,7 +88,8 @@ fn left(king: u32) -> u32 {
 
 fn bucketed(seen: &Seen, bucket: impl Fn(u32, u32) -> u32) -> Vec<u32> {
     seen.each(56, |square, role, color, king| {
-        let (flip, k) = (left(king), king ^ left(king));
+        let flip = left(king);
+        let k = king ^ left(king);
         Some(bucket(k / 8, k % 8) * 768 + color * 384 + role * 64 + (square ^ flip))
     })
 }
@@ -109,7 +110,8 @@ fn threats(seen: &Seen) -> Vec<u32> {
     let pieces: Vec<[u32; 3]> =
         seen.pieces.iter().map(|[square, role, color]| [square ^ mask, *role, *color]).collect();
     let occupied = pieces.iter().fold(0u64, |all, piece| all | 1 << piece[0]);
-    let (mut active, mut start) = (Vec::new(), 0);
+    let mut active = Vec::new();
+    let mut start = 0;
     for color in 0..2 {
         for role in 0..5 {
             let victims = VICTIMS[role as usize];
@@ -145,7 +147,8 @@ fn the_reference_lists_equal_encoders() {
         let set = FeatureSet::from_definition(text).unwrap();
         for [_, board] in &steps {
             for pov in Perspective::ALL {
-                let (mut expected, mut active) = (encoder(&Seen::of(board, pov)), Vec::new());
+                let mut expected = encoder(&Seen::of(board, pov));
+                let mut active = Vec::new();
                 expected.sort_unstable();
                 set.encoder().encode(board, pov, &mut active);
                 active.sort_unstable();

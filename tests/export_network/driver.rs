@@ -24,10 +24,7 @@ fn main() {
         let board = Board { pieces: std::array::from_fn(|_| std::array::from_fn(|_| bitboard())) };
         for pov in 0..2 {
             refreshed[pov].refresh(&net, &board, pov);
-            match is_move {
-                true => updated[pov].update(&net, &before, &board, pov),
-                false => updated[pov] = refreshed[pov].clone(),
-            }
+            if is_move { updated[pov].update(&net, &before, &board, pov); } else { updated[pov] = refreshed[pov].clone(); }
         }
         assert!(updated == refreshed, "updated accumulators differ: {line}");
         let score = evaluate(&net, &updated, &board, side);

@@ -28,7 +28,7 @@ fn games() -> Vec<Vec<Move>> {
     kinds.iter().map(with).collect()
 }
 
-/// The moves in UCI notation, and the lines that an example should print: scores are those of `fsbench eval`.
+/// The moves in UCI notation, and the lines that an example should print: scores as `fsbench eval` gives them.
 fn expected(game: &[Move], net: &Path, castling: CastlingMode) -> (Vec<String>, String) {
     let mut position = Chess::default();
     let mut moves = vec!["start".to_owned()];
@@ -100,7 +100,8 @@ fn examples_refuse_wrong_input() {
     let file = crate::file(&set, shapes()[0].clone(), Scheme::stockfish(), 1);
     crate::export(&file, &set, folder.path());
     let weights = fs::read(folder.path().join("weights.bin")).expect("read");
-    let (mut other, mut magic) = (weights.clone(), weights.clone());
+    let mut other = weights.clone();
+    let mut magic = weights.clone();
     other[9] ^= 1;
     magic[0] ^= 1;
     fs::write(folder.path().join("short"), &weights[..weights.len() - 1]).expect("written");

@@ -80,14 +80,15 @@ fn every_shape_gives_the_scores_of_fsbench() {
     });
 }
 
-/// Schemes that the shapes above do not use: accumulators of their own scale, scores of parts, scores without a divisor,
-/// rows of eight bits.
+/// Schemes that the shapes above do not use: accumulators of their own scale, scores of parts, scores without a
+/// divisor, rows of eight bits.
 #[test]
 fn every_scheme_gives_the_scores_of_fsbench() {
     let games = games(100);
     let set = FeatureSet::resolve("half-ka-v2-hm").expect("shipped");
     let plain = |l1, hidden: &[usize]| Shape::plain(1, l1, hidden.to_vec());
-    let (pairwise, screlu) = (Activation::Pairwise, Activation::Screlu);
+    let pairwise = Activation::Pairwise;
+    let screlu = Activation::Screlu;
     let eight = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let full = Shape { activation: pairwise, psqt: true, buckets: eight, ..plain(32, &[15, 32]) };
     let own = Scheme { one: 100, hidden: 32, divisor: None, pawn_value: 208, ..Scheme::stockfish() };

@@ -81,7 +81,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// With the scores of the engine; every 50th is that of the plain forward pass, too.
+    /// With the scores of the engine; every 50th equals the plain forward pass's, too.
     pub fn of(file: &NetFile, set: &FeatureSet, games: &[Vec<Move>]) -> Lines {
         let model = Model::new(&file.net);
         let mut evaluator =
@@ -99,7 +99,8 @@ impl Lines {
     }
 
     fn add(&mut self, mode: char, position: &Chess, file: &NetFile, set: &FeatureSet, evaluator: &mut Evaluator<'_>) {
-        let (board, turn) = (position.board(), position.turn());
+        let board = position.board();
+        let turn = position.turn();
         evaluator.set(board);
         let score = evaluator.score(turn);
         if self.count.is_multiple_of(50) {

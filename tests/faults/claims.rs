@@ -1,5 +1,5 @@
-//! Claims on steps: every call on a claim's file fails in turn, by a process that takes a dead one's claim over. No step is
-//! lost or done twice, and nothing that is left in the folder of claims holds up the next process.
+//! Claims on steps: every call on a claim's file fails in turn, by a process that takes a dead one's claim over. No
+//! step is lost or done twice, and nothing that is left in the folder of claims holds up the next process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +69,8 @@ impl Begun {
     fn run(&self, arguments: &str, more: &[(&str, &str)]) -> Output {
         let mut command = command(&self.folder(), arguments);
         command.stdout(Stdio::null()).stderr(Stdio::piped()).envs(more.iter().copied());
-        let (mut child, start) = (command.spawn().unwrap(), Instant::now());
+        let mut child = command.spawn().unwrap();
+        let start = Instant::now();
         while child.try_wait().unwrap().is_none() {
             if start.elapsed() > PATIENCE {
                 child.kill().unwrap();
@@ -145,7 +146,8 @@ impl Begun {
 
     /// The folder of claims is missing, and each call that makes a folder fails in turn.
     fn check_folder(&self, shim: &Path) {
-        let (arguments, steps) = ("work small.toml --out made", &self.left);
+        let arguments = "work small.toml --out made";
+        let steps = &self.left;
         let runs = self.folder().join("cache/runs");
         let counts = self.scratch.path().join("counts");
         let with = |more: (&str, &str)| {

@@ -1,5 +1,5 @@
-//! Full, read-only and slow disks. Full and read-only ones are mounted in a namespace of their own, in which the process is
-//! root: nothing but the disk refuses it.
+//! Full, read-only and slow disks. Full and read-only ones are mounted in a namespace of their own, in which the
+//! process is root: nothing but the disk refuses it.
 
 use std::fs;
 use std::path::Path;
@@ -35,8 +35,8 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Runs the command with something mounted on its folder [`DISK`]; the files that are in it afterwards. `None` where there
-/// are no namespaces.
+/// Runs the command with something mounted on its folder [`DISK`]; the files that are in it afterwards. `None` where
+/// there are no namespaces.
 fn run_on(mount: &str, folder: &Path, arguments: &str, cache: &str) -> Option<(Output, Files)> {
     let after = folder.join("after");
     fs::create_dir_all(&after).unwrap();
@@ -87,7 +87,8 @@ fn undisturbed(case: &Case, inputs: &Path, folder: &Path) -> Undisturbed {
 /// From a disk that holds next to nothing to one that holds everything.
 #[test]
 fn full_disks() {
-    let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
+    let inputs = inputs();
+    let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join(FOLDER);
     let mut failures = 0;
     for case in cases() {
@@ -116,7 +117,8 @@ fn full_disks() {
 /// Nothing can be written, not even by root; the message names the place. Everything can be read.
 #[test]
 fn read_only_disks() {
-    let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
+    let inputs = inputs();
+    let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join(FOLDER);
     let mount = format!("mount --bind {DISK} {DISK} && mount -o remount,bind,ro {DISK}");
     for case in cases() {
@@ -141,7 +143,8 @@ fn read_only_disks() {
 /// Each write and each sync takes 20 ms longer: the outputs are the same.
 #[test]
 fn slow_disks() {
-    let (inputs, scratch) = (inputs(), tempfile::tempdir().unwrap());
+    let inputs = inputs();
+    let scratch = tempfile::tempdir().unwrap();
     let Some(shim) = shim(scratch.path()) else { return };
     let folder = scratch.path().join(FOLDER);
     for case in cases() {

@@ -1,4 +1,4 @@
-//! The files of a folder in which a command ran, and what a disturbed command may leave of them.
+//! The files of a folder in which a command ran, and the remains that a disturbed command may leave of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,8 +24,8 @@ const JOURNAL: &str = "games.journal";
 /// Contents of files by their paths.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// All files below a folder by their relative paths; a link's content is its target, games of matches lack their times, and
-/// a folder is an empty file whose name ends with a slash.
+/// All files below a folder by their relative paths; a link's content is its target, games of matches lack their times,
+/// and a folder is an empty file whose name ends with a slash.
 pub fn files(folder: &Path) -> Files {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -47,7 +47,7 @@ pub fn files(folder: &Path) -> Files {
     found
 }
 
-/// The games of a match without the times of their moves, those of its journal in order; other files as they are.
+/// The games of a match without the times of their moves, its journal's in order; other files as they are.
 fn without_times(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
     let (Some(name), Ok(text)) = (path.file_name(), str::from_utf8(&bytes)) else { return bytes };
     let timeless = match name.to_str() {
@@ -124,7 +124,7 @@ fn check_whole(name: &str, bytes: &[u8], about: &str) {
     assert!(is_whole, "{about}: {name} is incomplete");
 }
 
-/// What a command makes when nothing disturbs it.
+/// The files that a command makes when nothing disturbs it.
 pub struct Undisturbed {
     /// The files before it.
     given: Files,
@@ -147,7 +147,7 @@ impl Undisturbed {
         self
     }
 
-    /// Of what the command makes, nothing is the same in every run, whatever two of them have in common by chance.
+    /// Of the command's files, nothing is the same in every run, whatever two of them have in common by chance.
     pub fn with_times(mut self) -> Undisturbed {
         self.stable.retain(|name| self.given.contains_key(name));
         self
@@ -184,8 +184,8 @@ impl Undisturbed {
         }
     }
 
-    /// The message names a file or folder that the command makes, or the folder for temporary files: with a slash or a dot,
-    /// so that no plain word passes for a name.
+    /// The message names a file or folder that the command makes, or the folder for temporary files: with a slash or a
+    /// dot, so that no plain word passes for a name.
     pub fn check_message(&self, message: &str, about: &str) {
         let paths = self.made().map(Path::new).flat_map(|path| path.ancestors().chain(path.file_name().map(Path::new)));
         let mut names = paths.filter_map(Path::to_str).filter(|name| name.contains(['/', '.']));

@@ -1,5 +1,5 @@
-//! Processes killed (-9) at drawn moments: what stands under an output's name is whole, and the command given again makes
-//! what an undisturbed one makes.
+//! Processes killed (-9) at drawn moments: what stands under an output's name is whole, and the command given again
+//! makes the files that an undisturbed command makes.
 
 use std::io::Write;
 use std::path::Path;
@@ -32,7 +32,8 @@ fn kill(case: &Case, inputs: &Path) {
     let undisturbed = Undisturbed::new(files(inputs), clean(), &clean()).with_stable_files();
 
     let mut rng = Seed(17).stream(&case.arguments, 0);
-    let (mut kills, mut is_begun) = (0, false);
+    let mut kills = 0;
+    let mut is_begun = false;
     copy(inputs, &folder);
     loop {
         let arguments = if is_begun { &case.again } else { &case.arguments };

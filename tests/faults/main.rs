@@ -1,6 +1,7 @@
-//! Calls with which fsbench writes fail, one in a run: a full disk, an I/O error, a refused rename. Nothing half-written
-//! looks whole, the message names the file, and the command given again makes what it would have made. Interrupted and
-//! short writes change nothing. The faults come from `shim.c`, preloaded into the program as users run it.
+//! Calls with which fsbench writes fail, one in a run: a full disk, an I/O error, a refused rename. Nothing
+//! half-written looks whole, the message names the file, and the command given again makes the files that it would have
+//! made. Interrupted and short writes change nothing. The faults come from `shim.c`, preloaded into the program as
+//! users run it.
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -124,7 +125,8 @@ fn answers(count: u64) -> String {
     for number in 0..count {
         let mut position = Chess::default();
         for mv in common::random_game(number, 60) {
-            let (turn, mv_text) = (position.turn().char(), mv.to_uci(CastlingMode::Standard));
+            let turn = position.turn().char();
+            let mv_text = mv.to_uci(CastlingMode::Standard);
             lines += &format!("{} {turn} {mv_text}\n", position.board());
             position.play_unchecked(mv);
         }
@@ -157,7 +159,7 @@ struct Case {
     changing: &'static [&'static str],
     /// The folder of the caches.
     cache: &'static str,
-    /// Whether what the command makes depends on how fast the machine is.
+    /// Whether the command's files depend on how fast the machine is.
     is_timed: bool,
     /// At most so many calls of a kind fail, drawn at random; the variable FSBENCH_FAULTS gives another number.
     most: usize,
@@ -246,7 +248,8 @@ fn builds_and_conversions() {
 
 /// A network for the smallest architecture that a `.nnue` file may have.
 fn save_lite(path: &Path) {
-    let (shape, scheme) = (Architecture::Sf19Lite.shape(), Architecture::Sf19Lite.scheme());
+    let shape = Architecture::Sf19Lite.shape();
+    let scheme = Architecture::Sf19Lite.scheme();
     let net = common::networks::random_net(shape, scheme, 4);
     let origin = Origin::of(&Architecture::Sf19Lite.feature_set().unwrap());
     NetFile { origin, net }.save(path).unwrap();
@@ -314,7 +317,8 @@ fn matches() {
 /// A short training, which is resumed.
 fn training(epochs: u32) -> Case {
     let arguments = format!(
-        "train piece --l1 8 --hidden 4 --batch-size 64 --epochs {epochs} --data samples.fsd --out run.out --threads 1 --device cpu"
+        "train piece --l1 8 --hidden 4 --batch-size 64 --epochs {epochs} --data samples.fsd --out run.out --threads 1 \
+         --device cpu"
     );
     // The state after each epoch.
     let changing = &["checkpoint.safetensors", "best.safetensors", "last.safetensors", "validation.losses"];

@@ -81,7 +81,8 @@ fn info_agrees_between_lossless_formats() {
         write(&folder.path().join(name), format, &records);
     }
     let scored = records.iter().filter(|record| record.score().is_some()).count();
-    let (fsd, binpack) = (info(folder.path(), "x.fsd"), info(folder.path(), "x.binpack"));
+    let fsd = info(folder.path(), "x.fsd");
+    let binpack = info(folder.path(), "x.binpack");
     for (info, format) in [(&fsd, "fsd"), (&binpack, "binpack")] {
         let fields = ["format", "samples", "games", "with_score", "with_result", "hash"].map(|field| &info[field]);
         assert_eq!(value!(fields), value!([format, records.len(), 40, scored, records.len(), fsd["hash"]]));
@@ -257,7 +258,8 @@ fn compressed_text_is_read_like_plain_text() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
     write(&path("x.txt"), Format::Text, &samples(20, 100));
-    let (text, expected) = (fs::read(path("x.txt")).unwrap(), read_all(&path("x.txt")));
+    let text = fs::read(path("x.txt")).unwrap();
+    let expected = read_all(&path("x.txt"));
     fs::write(path("x.txt.zst"), zstd::encode_all(text.as_slice(), 3).unwrap()).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(&text).unwrap();

@@ -1,4 +1,4 @@
-//! Damaged binpacks in every command that reads them: what is sound is used, what is broken is counted and named.
+//! Damaged binpacks in every command that reads them: sound parts are used, broken parts are counted and named.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use crate::fixture::{check, fsbench, json, read_all, samples, write};
 
-/// Writes `middle.binpack`, three chunks of which the second has a broken chain, `cut.binpack`, whose third is cut off, and
-/// `good.binpack`. Returns the samples of the first, and the place of the broken chunk.
+/// Writes `middle.binpack`, three chunks of which the second has a broken chain, `cut.binpack`, whose third is cut off,
+/// and `good.binpack`. Returns the samples of the first, and the place of the broken chunk.
 fn write_damaged(folder: &Path) -> (Vec<Record>, usize) {
     let chunk = |games: &[Record]| {
         write(&folder.join("chunk"), Format::Binpack, games);

@@ -225,7 +225,8 @@ fn a_file_cut_off_while_it_is_served_is_reported() {
     command.args(["samples-service", "--data", "x.fsd", "--batch-size", "1000", "--slots", "4", "--threads", "1"]);
     command.current_dir(folder.path()).env("FSBENCH_CACHE", folder.path().join("cache"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut back, mut filled) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).bytes());
+    let mut back = child.stdin.take().unwrap();
+    let mut filled = BufReader::new(child.stdout.take().unwrap()).bytes();
     while filled.next().unwrap().unwrap() != b'\n' {}
     fs::File::options().write(true).open(&path).unwrap().set_len(256).unwrap();
     // Give every filled slot back, so that the service makes further batches.

@@ -6,7 +6,7 @@ use std::path::Path;
 use bulletformat::ChessBoard;
 use fsbench::data::Record;
 use fsbench::data::formats::Format;
-use fsbench::data::formats::binpack::{Chunks, Decoder, NO_SCORE};
+use fsbench::data::formats::binpack::{ChunkDecoder, Chunks, NO_SCORE};
 use sfbinpack::chess::r#move::{Move, MoveType};
 use sfbinpack::chess::piece::Piece;
 use sfbinpack::chess::piecetype::PieceType;
@@ -39,7 +39,7 @@ fn check_same(bytes: &[u8]) -> usize {
     let mut chunks = Chunks::new(bytes);
     let mut count = 0;
     while let Some(chunk) = chunks.next_chunk().unwrap() {
-        let mut decoder = Decoder::new(chunk.bytes);
+        let mut decoder = ChunkDecoder::new(chunk.bytes);
         let mut block = Vec::new();
         while decoder.read(1000, &mut block).unwrap() > 0 {
             for record in block.drain(..) {
@@ -156,7 +156,8 @@ fn positions_agree_with_bulletformat() {
             board.queens(),
             board.kings(),
         ];
-        let (score, points) = (record.score().unwrap(), record.result().unwrap().points());
+        let score = record.score().unwrap();
+        let points = record.result().unwrap().points();
         let white = record.turn() == Color::White;
         let (white_score, white_points) = if white { (score, points) } else { (-score, 1.0 - points) };
         let theirs =
@@ -176,7 +177,8 @@ fn positions_agree_with_bulletformat() {
     // bulletformat stores each position as seen from the side to move.
     for (back, record) in read_all(&path).iter().zip(&scored) {
         assert_eq!((back.score(), back.result(), back.turn()), (record.score(), record.result(), Color::White));
-        let (back, sample) = (back.unpack().unwrap(), record.unpack().unwrap());
+        let back = back.unpack().unwrap();
+        let sample = record.unpack().unwrap();
         let expected = match sample.position.turn() {
             Color::White => sample.position.board().clone(),
             Color::Black => sample.position.board().clone().into_mirrored(),

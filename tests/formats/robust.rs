@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use fsbench::chess::Perspective;
-use fsbench::data::formats::binpack::{Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_MOVETEXT_BYTES, Triplet};
+use fsbench::data::formats::binpack::{
+    Chunk, ChunkDecoder, ChunkEncoder, ChunkError, Chunks, MAX_MOVETEXT_BYTES, Triplet,
+};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{DataError, Fsd, Record};
 use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
@@ -29,13 +31,14 @@ fn a_file_cut_off_anywhere_is_an_error_or_its_beginning() {
     for format in [Format::Fsd, Format::Binpack, Format::Bullet, Format::Text] {
         let path = folder.path().join("x");
         write(&path, format, &records);
-        let (bytes, (all, _)) = (fs::read(&path).unwrap(), read(&path, Some(format)));
+        let bytes = fs::read(&path).unwrap();
+        let (all, _) = read(&path, Some(format));
         assert_eq!(all.len(), records.len());
         for cut in 0..bytes.len() {
             let (found, error) = read_cut(&path, format, &bytes[..cut]);
             assert!(found.len() <= all.len());
             // A cut between two entries of bullet or text leaves a valid shorter file. Reading text and binpacks never
-            // ends in an error: what is broken is counted.
+            // ends in an error: broken parts are counted.
             let is_valid = match format {
                 Format::Bullet => cut % 32 == 0,
                 Format::Text | Format::Binpack => true,
@@ -50,7 +53,7 @@ fn a_file_cut_off_anywhere_is_an_error_or_its_beginning() {
 #[test]
 fn a_flipped_bit_in_a_binpack_gives_an_error_or_valid_samples() {
     let mut bytes = Vec::new();
-    let mut encoder = Encoder::default();
+    let mut encoder = ChunkEncoder::default();
     encoder.push(&samples(4, 60), &mut bytes).unwrap();
     encoder.finish(&mut bytes).unwrap();
     let mut errors = 0;
@@ -59,7 +62,7 @@ fn a_flipped_bit_in_a_binpack_gives_an_error_or_valid_samples() {
         let mut chunks = Chunks::new(bytes.as_slice());
         let mut block = Vec::new();
         let Chunk { bytes: contents, damage, .. } = chunks.next_chunk().unwrap().unwrap();
-        let broken = damage.is_some() || Decoder::new(contents).read(usize::MAX, &mut block).is_err();
+        let broken = damage.is_some() || ChunkDecoder::new(contents).read(usize::MAX, &mut block).is_err();
         errors += usize::from(broken);
         assert!(block.iter().all(|record| record.check().is_ok()), "bit {bit}");
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -72,18 +75,20 @@ fn a_flipped_bit_in_a_binpack_gives_an_error_or_valid_samples() {
 /// wrong samples, but nothing out of range.
 #[test]
 fn the_unchecked_decoder_is_safe_on_changed_bytes() {
-    let (mut bytes, records) = (Vec::new(), samples(4, 60));
-    let mut encoder = Encoder::default();
+    let mut bytes = Vec::new();
+    let records = samples(4, 60);
+    let mut encoder = ChunkEncoder::default();
     encoder.push(&records, &mut bytes).unwrap();
     encoder.finish(&mut bytes).unwrap();
     let sets = ["half-ka-v2-hm", "half-kp", "piece"].map(|name| FeatureSet::resolve(name).unwrap());
-    let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
+    let mut sides = <[RowBuffer; 2]>::default();
+    let mut scratch = EncodeScratch::default();
     let chunk = &mut bytes[8..];
     let mut errors = 0;
     for bit in 0..8 * chunk.len() {
         chunk[bit / 8] ^= 1 << (bit % 8);
         let mut found = Vec::new();
-        let read = Decoder::unchecked(chunk.to_vec(), 7).read(records.len() + 1, &mut found);
+        let read = ChunkDecoder::unchecked(chunk.to_vec(), 7).read(records.len() + 1, &mut found);
         chunk[bit / 8] ^= 1 << (bit % 8);
         errors += usize::from(read.is_err());
         assert!(found.iter().map(Record::game).eq(7..7 + found.len() as u32));
@@ -113,7 +118,7 @@ fn headers_with_impossible_sizes_are_refused() {
     check(&claim(100 << 20, &[0; 99]), &ChunkError::CutOff { size: 100 << 20, left: 99 });
     check(b"BINP\x01\0", &ChunkError::Header { bytes: 6 });
     check(b"PGN \0\0\0\0", &ChunkError::Magic { found: "PGN ".into() });
-    let short = Decoder::new(vec![0; 33]).read(1, &mut Vec::new());
+    let short = ChunkDecoder::new(vec![0; 33]).read(1, &mut Vec::new());
     assert_eq!(short, Err(ChunkError::Stem { at: 0, left: 33 }));
 
     let folder = TempDir::new().unwrap();
@@ -136,14 +141,14 @@ fn headers_with_impossible_sizes_are_refused() {
 fn large_chunks_and_long_games_are_decoded_in_blocks() {
     let records: Vec<Record> = endless_game(60_000);
     let mut bytes = Vec::new();
-    let mut encoder = Encoder::default();
+    let mut encoder = ChunkEncoder::default();
     encoder.push(&records, &mut bytes).unwrap();
     encoder.finish(&mut bytes).unwrap();
     assert!(bytes.len() > 3 * MAX_MOVETEXT_BYTES, "{} bytes", bytes.len());
     let mut chunks = Chunks::new(bytes.as_slice());
     let mut found = Vec::new();
     while let Some(chunk) = chunks.next_chunk().unwrap() {
-        let mut decoder = Decoder::new(chunk.bytes);
+        let mut decoder = ChunkDecoder::new(chunk.bytes);
         let mut block = Vec::new();
         while decoder.read(100, &mut block).unwrap() > 0 {
             assert!(block.len() <= 100);

@@ -39,7 +39,8 @@ fn every_worker_of_the_pool_may_read() {
     let folder = TempDir::new().unwrap();
     for file in files(folder.path()) {
         let (sender, receiver) = channel();
-        let (readers, name) = (2 * rayon::current_num_threads(), file.clone());
+        let readers = 2 * rayon::current_num_threads();
+        let name = file.clone();
         std::thread::spawn(move || {
             let counts: Vec<usize> = (0..readers).into_par_iter().map(|_| read_all(&file).len()).collect();
             sender.send(counts)
@@ -51,7 +52,8 @@ fn every_worker_of_the_pool_may_read() {
 
 /// Builds a `.fsd` file on this many threads and returns its bytes.
 fn build(file: &Path, threads: &str) -> Vec<u8> {
-    let (folder, name) = (file.parent().unwrap(), file.file_name().unwrap().to_str().unwrap());
+    let folder = file.parent().unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     command.args(["dataset", "build", name, "--out", "out.fsd", "--force", "--threads", threads]);
     // bulletformat holds no moves.

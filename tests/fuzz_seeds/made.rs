@@ -86,8 +86,8 @@ pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// The definitions of all shipped sets but those with long lists of indices, and those of engines' threats, whose tables
-/// take seconds in an instrumented program.
+/// The definitions of all shipped sets except sets with long lists of indices, and sets of engines' threats, whose
+/// tables take seconds in an instrumented program.
 fn definitions() -> Vec<(String, Vec<u8>)> {
     let set = |name: &str| FeatureSet::shipped(name).unwrap().definition().as_bytes().to_vec();
     let all = available_names().into_iter().map(|name| (name.clone(), set(&name)));
@@ -151,7 +151,8 @@ fn samples(game_count: u32, plies: usize) -> Vec<Record> {
 fn write_samples(path: &Path, format: Format, records: &[Record]) -> Vec<u8> {
     let mut writer = SampleWriter::create(path, format, true).unwrap();
     writer.push(records).unwrap();
-    let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+    let purpose = Purpose::Any;
+    let score_unit = ScoreUnit::Centipawns;
     writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games: 2, sources: [0; 32] }).unwrap();
     std::fs::read(path).unwrap()
 }
@@ -166,11 +167,13 @@ fn one_sample(folder: &TempDir) -> Vec<u8> {
 
 /// A file with its manifest, without and with repairs of their checksums.
 fn fsd(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
-    let (source, path) = (folder.path().join("samples.txt"), folder.path().join("samples.fsd"));
+    let source = folder.path().join("samples.txt");
+    let path = folder.path().join("samples.fsd");
     write_samples(&source, Format::Text, &samples(2, 5));
     let job = ConvertJob { output: &path, options: &ConvertOptions::default(), command: &[] };
     convert(&source, &job, &mut |_| {}).unwrap();
-    let (manifest, content) = (std::fs::read(manifest_path(&path)).unwrap(), std::fs::read(&path).unwrap());
+    let manifest = std::fs::read(manifest_path(&path)).unwrap();
+    let content = std::fs::read(&path).unwrap();
     let input = |repairs: u8| [&[repairs], &manifest[..], &[0], &content[..]].concat();
     vec![named("as-written", input(0)), named("repaired", input(7))]
 }
@@ -304,7 +307,7 @@ fn service_stream(layout: Layout, more: &[(&str, Dtype, &str, &[u8])]) -> Vec<u8
     let description = json!({
         "shm": "@", "slots": 1, "slot_bytes": 4096, "batch_size": 2, "positions_per_sample": 1, "layout": layout,
         "method": "eval", "identity": set.identity(), "num_features": set.num_features(), "arrays": arrays,
-        "header": fsbench::service::Header::fields(), "version": Description::VERSION, "set": "x",
+        "header": fsbench::service::SlotHeader::fields(), "version": Description::VERSION, "set": "x",
         "words_per_position": words, "samples_per_epoch": 2, "batches_per_epoch": 1, "batches": 1, "start_batch": 0,
         "score_unit": "centipawns", "shard": { "index": 0, "of": 1 },
     });
@@ -320,7 +323,8 @@ fn uci() -> Vec<(String, Vec<u8>)> {
         ),
         (
             "game",
-            "position startpos moves e2e4 e7e5 g1f3\ngo depth 2\nd\neval\nposition fen 8/8/4k3/8/8/4P3/4K3/8 w - - 0 1\ngo nodes 50\n",
+            "position startpos moves e2e4 e7e5 g1f3\ngo depth 2\nd\neval\n\
+             position fen 8/8/4k3/8/8/4P3/4K3/8 w - - 0 1\ngo nodes 50\n",
         ),
         (
             "clock",
@@ -329,7 +333,8 @@ fn uci() -> Vec<(String, Vec<u8>)> {
         ("ponder", "position startpos moves e2e4\ngo ponder wtime 50 btime 50\nponderhit\nstop\ngo infinite\nstop\n"),
         (
             "options",
-            "setoption name EvalFile value net\nsetoption name SoftNodes value true\nsetoption name Hash\nbench 1\ngo depth x\nfoo\n",
+            "setoption name EvalFile value net\nsetoption name SoftNodes value true\nsetoption name Hash\nbench 1\n\
+             go depth x\nfoo\n",
         ),
     ];
     dialogues.map(|(name, text)| named(name, text.as_bytes().to_vec())).to_vec()
@@ -355,15 +360,15 @@ fn journal(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-/// Lines of a match's journal: the first as a match of two networks wrote it, shortened; the second with everything that
-/// a line can hold, the largest mate distance included.
+/// Lines of a match's journal: the first as a match of two networks wrote it, shortened; the second with everything
+/// that a line can hold, the largest mate distance included.
 const MATCH_GAMES: [&str; 2] = [
     r#"{"game":0,"white":0,"black":1,"fen":"rnbqkbnr/pp1p1ppp/2p5/4p3/2PP4/8/PP2PPPP/RNBQKBNR w KQkq - 0 3","result":"draw","termination":"rules","moves":"d4e5@88/3/412/1032 d8a5@-21/3/377/940 b1c3@#3/4/500/1188"}"#,
     r#"{"game":5,"white":1,"black":0,"result":"win","termination":"adjudication","moves":"e2e4 e7e5@?/0/5/9 g1f3@#-2147483648/7/100/80 b8c6@-2147483648/1/2/3"}"#,
 ];
 
-/// Lines of a journal of generated games: an opening of random moves; a random move in place of the best one, and a game
-/// that is dropped.
+/// Lines of a journal of generated games: an opening of random moves; a random move in place of the best one, and a
+/// game that is dropped.
 const GENERATED_GAMES: [&str; 2] = [
     r##"{"game":0,"white":1,"black":0,"fen":"8/8/4k3/8/8/4P3/4K3/8 w - - 0 1","result":"win","termination":"adjudication","moves":"e2d3 e6d6 d3e4@31/2/40/9>d3c4 d6e6@-30/1/9/2 e4f4@#5/3/100/30"}"##,
     r#"{"game":1,"white":0,"black":0,"result":"loss","termination":"forfeit","forfeit":{"reason":"silent","message":"gave no answer within 1 s"},"moves":"e2e4"}"#,

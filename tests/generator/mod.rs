@@ -229,7 +229,8 @@ impl<'a, R: Rng> Writer<'a, R> {
 
     /// A reach, where there is a piece and room for the values of both variables.
     fn reach(&mut self, max_size: u64) -> (String, u64) {
-        let (attacker, target) = (self.variable(), self.variable());
+        let attacker = self.variable();
+        let target = self.variable();
         let role = pick(self.rng, &["pawn", "knight", "bishop", "rook", "queen", "king"]);
         let combinations = if role == "pawn" { 2 * 64 * 64 } else { 64 * 64 };
         if !attacker.piece || combinations > max_size {
@@ -240,7 +241,8 @@ impl<'a, R: Rng> Writer<'a, R> {
 
     /// A pair of the same axes of two variables.
     fn pair(&mut self, max_size: u64) -> (String, u64) {
-        let (left, right) = (self.variable(), self.variable());
+        let left = self.variable();
+        let right = self.variable();
         let of_pieces = left.piece && right.piece;
         let sides =
             ["file(V)", "square(V)", "rank(V, 2..4, 8) * file(V, c..d)", "role(V) * color(V)", "role(V, king, pawn)"];
@@ -279,7 +281,8 @@ impl<'a, R: Rng> Writer<'a, R> {
     /// Some of the values, as ranges and single ones in any order.
     fn domain(&mut self, values: &[String]) -> (String, u64) {
         let mut items = Vec::new();
-        let (mut at, mut size) = (self.below(values.len().min(4)), 0);
+        let mut at = self.below(values.len().min(4));
+        let mut size = 0;
         while at < values.len() && items.len() < 3 {
             let length = 1 + self.below(values.len() - at);
             let end = at + length - 1;
@@ -303,7 +306,8 @@ impl<'a, R: Rng> Writer<'a, R> {
             ("role", 6),
             ("color", 2),
         ];
-        let (left, right) = (self.variable(), self.variable());
+        let left = self.variable();
+        let right = self.variable();
         let (axis, size) = axes[self.below(if left.piece && right.piece { 7 } else { 5 })];
         (format!("({axis}({}) - {axis}({}))", left.letter, right.letter), 2 * size - 1)
     }

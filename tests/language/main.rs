@@ -61,9 +61,8 @@ fn blocks_that_block_keys_do_not_affect_are_named() {
     let remarks = |keys: &str| file(&format!("{features}{keys}")).unwrap().remarks().to_vec();
     assert_eq!(
         remarks("mirror = \"king-left\"\n"),
-        [
-            "mine: `mirror` applies only to the blocks written in this file; these keep their own settings: piece, axis-h"
-        ]
+        ["mine: `mirror` applies only to the blocks written in this file; these keep their own settings: piece, \
+             axis-h"]
     );
     let several = remarks("black = \"rotate\"\nmultiplicity = \"bag\"\n");
     assert!(several[0].contains("`black`, `multiplicity` apply only to"), "{several:?}");

@@ -154,10 +154,10 @@ fn refreshed(set: &FeatureSet, board: &str, mv: &str) -> String {
 #[test]
 fn every_word_is_explained() {
     let words: HashSet<&str> = LANGUAGE_REFERENCE.split(|c: char| !c.is_ascii_alphabetic()).collect();
-    let language = "name about features black flip rotate mirror none king left right multiplicity set bag buckets factor \
-                    select square file rank diagonal antidiagonal role color bucket count reserved pieces moves attacks \
-                    targets next east north northeast northwest for in if and or not abs own their pawn knight bishop \
-                    rook queen king";
+    let language = "name about features black flip rotate mirror none king left right multiplicity set bag buckets \
+                    factor select square file rank diagonal antidiagonal role color bucket count reserved pieces moves \
+                    attacks targets next east north northeast northwest for in if and or not abs own their pawn knight \
+                    bishop rook queen king";
     for word in language.split_whitespace() {
         assert!(words.contains(word), "{word}");
     }

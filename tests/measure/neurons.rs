@@ -1,7 +1,7 @@
 //! Active neurons and the error of quantisation.
 
 use fsbench::chess::{Chess, Perspective};
-use fsbench::measure::{ErrorOptions, activity, error};
+use fsbench::measure::{QuantisationOptions, activity, quantisation};
 use fsbench::net::{Activation, BucketRule, FloatNet, NetFile, OutputBuckets, Scheme, quantise};
 use fsbench::record::BucketActivity;
 use shakmaty::Position;
@@ -19,7 +19,9 @@ fn activity_equals_a_direct_count() {
     let set = file.origin.feature_set().unwrap();
     let (record, _) = activity(&file, &path, None).unwrap();
 
-    let (mut positions, mut positive, mut full) = (0u64, 0u64, 0u64);
+    let mut positions = 0u64;
+    let mut positive = 0u64;
+    let mut full = 0u64;
     let mut ever = [false; 32];
     for moves in &games {
         let mut position = Chess::default();
@@ -90,26 +92,28 @@ fn errors_are_small_and_networks_must_match() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { file, float, checkpoint } = nets("piece", &[8]);
-    let (record, _) = error(&file, &float, &checkpoint, &path, ErrorOptions::default()).unwrap();
+    let (record, _) = quantisation(&file, &float, &checkpoint, &path, QuantisationOptions::default()).unwrap();
     assert!(record.mean > 0.0 && record.mean <= record.p99 && record.p99 <= record.max, "{record:?}");
     assert!(record.within_tolerance > 0.99 && record.accumulator_overflows == 0, "{record:?}");
 
     let mut wrong = float.clone();
     wrong.stacks[0][1].biases[0] += 0.3;
-    let (shifted, _) = error(&file, &wrong, &checkpoint, &path, ErrorOptions::default()).unwrap();
+    let (shifted, _) = quantisation(&file, &wrong, &checkpoint, &path, QuantisationOptions::default()).unwrap();
     assert!(shifted.mean > 0.05 && shifted.within_tolerance < 0.5, "{shifted:?}");
 
     let mut overflowing = file.clone();
     overflowing.net.ft_biases[0] = i16::MAX;
-    let (record, _) = error(&overflowing, &float, &checkpoint, &path, ErrorOptions::default()).unwrap();
+    let (record, _) = quantisation(&overflowing, &float, &checkpoint, &path, QuantisationOptions::default()).unwrap();
     assert!(record.accumulator_overflows > 0);
 
     let other = nets("compact", &[8]);
-    let refused = error(&file, &other.float, &other.checkpoint, &path, ErrorOptions::default()).unwrap_err();
+    let refused =
+        quantisation(&file, &other.float, &other.checkpoint, &path, QuantisationOptions::default()).unwrap_err();
     let text = refused.to_string();
     let identities = [&file.origin.identity, &other.file.origin.identity].map(ToString::to_string);
     assert!(identities.iter().all(|identity| text.contains(identity)), "{text}");
     let narrow = nets("piece", &[4]);
-    let refused = error(&file, &narrow.float, &narrow.checkpoint, &path, ErrorOptions::default()).unwrap_err();
+    let refused =
+        quantisation(&file, &narrow.float, &narrow.checkpoint, &path, QuantisationOptions::default()).unwrap_err();
     assert!(refused.to_string().contains("(768 → 32) × 2 → 8 → 1"), "{refused}");
 }

@@ -130,7 +130,8 @@ fn refreshes_are_partial() {
         record.entries.iter().find(|entry| entry.strategy == strategy).unwrap().rows
     };
     for strategy in ["eager", "lazy", "eager + cache", "lazy + cache"] {
-        let (mixed, alone) = (rows("piece + half-ka-v2-hm", strategy), rows("half-ka-v2-hm", strategy));
+        let mixed = rows("piece + half-ka-v2-hm", strategy);
+        let alone = rows("half-ka-v2-hm", strategy);
         // Besides the rows of the other block: the king-independent changes, twice, and its rows at the start of each
         // game.
         assert!(mixed > alone && mixed - alone < 11.0, "{strategy}: {mixed} {alone}");

@@ -86,7 +86,8 @@ impl Direct {
 fn compare(set: &FeatureSet, before: &Chess, after: &Chess, pov: Perspective, cache: &mut Cache) -> [f64; 6] {
     let mut counts = [0.0; 6];
     for block in 0..set.blocks().len() {
-        let (a, b) = (block_set(set, block, before.board(), pov), block_set(set, block, after.board(), pov));
+        let a = block_set(set, block, before.board(), pov);
+        let b = block_set(set, block, after.board(), pov);
         let delta = a.symmetric_difference(&b).count() as f64;
         let context = set.encoder().context(block, after.board(), pov);
         let changed = set.encoder().context(block, before.board(), pov) != context;

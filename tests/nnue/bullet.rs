@@ -31,7 +31,8 @@ fn network() -> NetFile {
     let mut rng = Seed(3).stream("bullet", 0);
     let mut numbers =
         |count: usize, most: i16| -> Vec<i16> { (0..count).map(|_| rng.random_range(-most..=most)).collect() };
-    let (ft_weights, ft_biases) = (numbers(768 * 24, 90), numbers(24, 120));
+    let ft_weights = numbers(768 * 24, 90);
+    let ft_biases = numbers(24, 120);
     let layer = |_| {
         let weights = numbers(48, 126);
         vec![QuantDense { inputs: 48, outputs: 1, weights, biases: vec![i32::from(numbers(1, 9_000)[0])] }]

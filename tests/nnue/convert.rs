@@ -82,7 +82,8 @@ fn the_pawn_value_is_reported_and_can_be_changed() {
     let text = stdout(&convert(folder.path(), &["a", "c.nnue", "--pawn", "356"]));
     assert!(text.contains("a pawn is 356 internal units; it was 100, and the last layer was scaled"), "{text}");
     let scaled = Nnue::load(&folder.path().join("c.nnue"), None).unwrap();
-    let (before, after) = (&network(100).net, &scaled.net);
+    let before = &network(100).net;
+    let after = &scaled.net;
     assert!(before.ft_weights == after.ft_weights && before.stacks[0][1] == after.stacks[0][1]);
     let times = |before: i32, after: i32| (f64::from(after) - 3.56 * f64::from(before)).abs() <= 0.51;
     assert!(before.psqt_weights.iter().zip(&after.psqt_weights).all(|(a, b)| times(*a, *b)));

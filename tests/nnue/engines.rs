@@ -1,4 +1,4 @@
-//! Stockfish builds with their networks: Debian's, and those of the npm package in fsbench's cache folder.
+//! Stockfish builds with their networks: Debian's, and the npm package's in fsbench's cache folder.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
@@ -134,8 +134,8 @@ impl Engine {
     }
 
     /// Starts the engine with its network. Until its threads run, Stockfish 12's build for node reads the network again
-    /// and again, hundreds of megabytes a second, and on a slow machine that never ends: it is killed, and given more time
-    /// before its first command.
+    /// and again, hundreds of megabytes a second, and on a slow machine that never ends: it is killed, and given more
+    /// time before its first command.
     fn start(&self) -> Session {
         let waits: &[u64] = if self.asks { &[1, 5, 15, 30] } else { &[0] };
         let started = waits.iter().find_map(|wait| self.try_start(Duration::from_secs(*wait)));
@@ -147,7 +147,8 @@ impl Engine {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.folder);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let input = child.stdin.take().unwrap();
+        let output = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())

@@ -1,4 +1,4 @@
-//! Compares fsbench's evaluation with the one that the engine prints, bucket by bucket.
+//! Compares fsbench's evaluation with the engine's, bucket by bucket.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use fsbench::alpha_beta::Searcher;
@@ -94,7 +94,8 @@ fn scores_of_the_search_are_scaled_to_stockfish_15_1() {
     let folder = tempfile::tempdir().unwrap();
     let Some(engine) = engines::debian(folder.path()) else { return };
     let file = Nnue::load(&engine.net, None).unwrap().into_file().unwrap();
-    let (set, model) = (file.origin.feature_set().unwrap(), Model::new(&file.net));
+    let set = file.origin.feature_set().unwrap();
+    let model = Model::new(&file.net);
     let searcher = Searcher::new(&set, &model, BackEnd::best(), 1).unwrap();
     let ratio = searcher.scale().factor() * 361.0 / 100.0;
     assert!((0.999..1.001).contains(&ratio), "{ratio}");

@@ -16,7 +16,8 @@ use super::positions::positions;
 
 /// Saves the network as `fsbench train`, loads it and converts it as `fsbench net convert`.
 fn convert(file: &NetFile, folder: &Path, architecture: Architecture) -> PathBuf {
-    let (own, nnue) = (folder.join("net.safetensors"), folder.join("net.nnue"));
+    let own = folder.join("net.safetensors");
+    let nnue = folder.join("net.nnue");
     file.save(&own).unwrap();
     let converted = Nnue::from_file(NetFile::load(&own).unwrap(), "A network of fsbench's.").unwrap();
     assert_eq!(converted.architecture, architecture);

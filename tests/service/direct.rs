@@ -32,7 +32,8 @@ fn every_sample_is_served_once_per_epoch() {
         for batch in &batches {
             for (number, &index) in batch.sample_indices.iter().enumerate() {
                 let known = records[index as usize].unpack().expect("legal");
-                let (board, turn) = (known.position.board(), known.position.turn());
+                let board = known.position.board();
+                let turn = known.position.turn();
                 assert_eq!(served(batch, number), reference(&set, board, turn), "{name}");
                 let score = known.score.map_or(f32::NAN, f32::from);
                 assert_eq!((batch.scores[number], batch.plies[number]), (score.to_bits(), known.ply.0));
@@ -76,7 +77,8 @@ fn the_unit_of_scores_can_be_given() {
 #[test]
 fn samples_have_what_the_request_needs() {
     let fixture = Fixture::new(Method::Eval);
-    let (path, records) = (fixture.path.with_extension("part.fsd"), fixture.open().records().to_vec());
+    let path = fixture.path.with_extension("part.fsd");
+    let records = fixture.open().records().to_vec();
     let two_thirds_scored: Vec<Record> =
         records.iter().zip(0..).map(|(record, n)| if n % 3 == 0 { record.with_score(None) } else { *record }).collect();
     let mut writer = SampleWriter::create(&path, Format::Fsd, false).expect("the folder is writable");

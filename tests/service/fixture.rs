@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{Fsd, Method, Provenance, Purpose, ScoreUnit};
 use fsbench::pipeline::{self, BuildJob, BuildOptions, WeightedInput};
-use fsbench::service::{Batch, Client, Request};
+use fsbench::service::{Client, ClientBatch, Request};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::san::SanPlus;
@@ -28,9 +28,11 @@ impl Fixture {
     /// 40 random games of up to 120 plies, most positions scored.
     pub fn new(method: Method) -> Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (games, path) = (folder.path().join("games.pgn"), folder.path().join("samples.fsd"));
+        let games = folder.path().join("games.pgn");
+        let path = folder.path().join("samples.fsd");
         std::fs::write(&games, self::games(40)).expect("the folder is writable");
-        let (inputs, options) = ([WeightedInput::file(&games)], BuildOptions::new(method));
+        let inputs = [WeightedInput::file(&games)];
+        let options = BuildOptions::new(method);
         pipeline::build(&BuildJob::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
     }
@@ -109,7 +111,7 @@ pub struct CopiedBatch {
 }
 
 impl CopiedBatch {
-    pub fn of(batch: &Batch<'_>) -> CopiedBatch {
+    pub fn of(batch: &ClientBatch<'_>) -> CopiedBatch {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect();
         CopiedBatch {
             number: batch.number(),

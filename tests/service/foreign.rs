@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fsbench::data::Method;
-use fsbench::service::{Client, Dtype, Header, Layout};
+use fsbench::service::{Client, Dtype, Layout, SlotHeader};
 use serde_json::{Value, json};
 
 use super::failures::RawService;
@@ -94,11 +94,11 @@ fn wrong_numbers_in_a_slot_are_errors() {
     let header = |field: usize, value: i32| {
         move |recording: &mut Recording| recording.put(recording.slot_start() + field, value)
     };
-    let samples = std::mem::offset_of!(Header, samples);
-    let positions = std::mem::offset_of!(Header, positions);
-    let offsets = std::mem::offset_of!(Header, offsets);
-    let indices = std::mem::offset_of!(Header, nstm_indices);
-    let words = std::mem::offset_of!(Header, words);
+    let samples = std::mem::offset_of!(SlotHeader, samples);
+    let positions = std::mem::offset_of!(SlotHeader, positions);
+    let offsets = std::mem::offset_of!(SlotHeader, offsets);
+    let indices = std::mem::offset_of!(SlotHeader, nstm_indices);
+    let words = std::mem::offset_of!(SlotHeader, words);
     check(Layout::Csr, &header(samples, -1), "positions for 4294967295 samples");
     check(Layout::Csr, &header(positions, 99), "claims 99 positions for 100 samples");
     check(Layout::Csr, &header(offsets, 100), "claims 100 offsets");

@@ -29,7 +29,8 @@ fn the_name_goes_when_the_first_slot_comes_back() {
     let mut raw = RawService::start(&named(&fixture));
     let path = PathBuf::from(&raw.description().shm);
     assert!(path.starts_with("/dev/shm") && path.exists(), "{}", path.display());
-    let (length, slots) = (path.metadata().expect("it is there").len(), raw.description().slots);
+    let length = path.metadata().expect("it is there").len();
+    let slots = raw.description().slots;
     assert_eq!(length, (slots * raw.description().slot_bytes) as u64);
     let memory = std::fs::File::open(&path).expect("ours");
     let first = raw.byte();
@@ -100,7 +101,8 @@ fn a_client_removes_the_name_of_a_service_that_was_killed_under_it() {
 fn a_service_that_ends_while_it_builds_leaves_nothing() {
     let check = |end: &dyn Fn(&mut RawService), status: i32| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (data, cache) = (folder.path().join("games.pgn.zst"), folder.path().join("cache"));
+        let data = folder.path().join("games.pgn.zst");
+        let cache = folder.path().join("cache");
         write_many_games(&data);
         let request = Request { threads: 2, ..Request::new("piece", &data, Method::Eval) };
         let mut raw = RawService::run(

@@ -22,7 +22,8 @@ fn files(method: Method) -> (tempfile::TempDir, DataFiles, DataFiles) {
         pipeline::build(&BuildJob::new(inputs, &output, &options), &mut |_| {}).unwrap();
         output
     };
-    let (mut inputs, mut several) = (Vec::new(), Vec::new());
+    let mut inputs = Vec::new();
+    let mut several = Vec::new();
     for (number, bounds) in bounds.windows(2).enumerate() {
         let path = folder.path().join(format!("{number}.pgn"));
         fs::write(&path, &all[bounds[0]..bounds[1]]).unwrap();
@@ -53,7 +54,8 @@ fn several_files_are_served_as_one() {
 #[test]
 fn several_binpacks_are_served_as_one() {
     let fixture = Fixture::new(Method::Eval);
-    let (a, b) = (fixture.binpack(), fixture.path.with_file_name("b.binpack"));
+    let a = fixture.binpack();
+    let b = fixture.path.with_file_name("b.binpack");
     fs::copy(&a, &b).unwrap();
     let one = fixture.path.with_file_name("one.binpack");
     fs::write(&one, [fs::read(&a).unwrap(), fs::read(&b).unwrap()].concat()).unwrap();

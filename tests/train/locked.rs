@@ -81,7 +81,8 @@ fn a_second_process_is_told_who_has_the_run() {
 fn a_run_of_an_experiment_is_locked() {
     let workspace = Workspace::new();
     let text = format!(
-        "name = \"locked\"\ndata = \"games.pgn\"\nseeds = [1]\n[train]\nl1 = 8\nhidden = [4]\nbatch_size = 64\nepochs = {}\n\
+        "name = \"locked\"\ndata = \"games.pgn\"\nseeds = [1]\n[train]\nl1 = 8\nhidden = [4]\nbatch_size = 64\n\
+         epochs = {}\n\
          learning_rate = 0.001\ndecay = 1.0\nvalidation = 0.2\ndevice = \"cpu\"\nthreads = 1\n[[runs]]\n\
          method = \"eval\"\nsets = [\"piece\"]\n",
         ENDLESS[1]

@@ -26,7 +26,8 @@ fn an_interrupted_run_gives_the_results_of_an_uninterrupted_one() {
     let workspace = Workspace::new();
     for method in [Method::Eval, Method::Pqr] {
         let config = workspace.config(method);
-        let (whole, cut) = (format!("whole-{method:?}"), format!("cut-{method:?}"));
+        let whole = format!("whole-{method:?}");
+        let cut = format!("cut-{method:?}");
         let outcome = workspace.run(&config, &whole, false, &mut Silent).expect("trained");
         assert_eq!((outcome.epochs.len(), outcome.epochs[3].samples), (4, 2800));
         assert!(outcome.epochs[3].train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
@@ -61,7 +62,8 @@ fn an_interrupted_run_gives_the_results_of_an_uninterrupted_one() {
 fn batches_read_ahead_follow_in_order() {
     let workspace = Workspace::new();
     let config = with(&workspace.config(Method::Pqr), |settings| {
-        (settings.batch_size, settings.epoch_samples) = (700, Some(1400));
+        settings.batch_size = 700;
+        settings.epoch_samples = Some(1400);
     });
     let outcome = workspace.run(&config, "whole", false, &mut Silent).expect("trained");
     assert_eq!((outcome.epochs.len(), outcome.epochs[3].samples), (4, 5600));
@@ -70,8 +72,8 @@ fn batches_read_ahead_follow_in_order() {
     same_results(&workspace, "whole", "cut");
 }
 
-/// A process that another one has replaced writes nothing more into the run's folder, whether its epoch ends, a checkpoint
-/// is due or it is interrupted.
+/// A process that another one has replaced writes nothing more into the run's folder, whether its epoch ends, a
+/// checkpoint is due or it is interrupted.
 #[test]
 fn a_run_that_was_taken_over_is_left_alone() {
     let workspace = Workspace::new();
@@ -277,8 +279,10 @@ fn without_dead_features_the_scores_are_the_same() {
     assert_ne!(a.identity, b.identity);
     assert_eq!(a.validation_loss.to_bits(), b.validation_loss.to_bits());
     let load = |name: &str| NetFile::load(&workspace.path(name).join(run_dir::NETWORK)).expect("a network");
-    let (a, b) = (load("full"), load("compact"));
-    let (full, compact) = (a.origin.feature_set().expect("a set"), b.origin.feature_set().expect("a set"));
+    let a = load("full");
+    let b = load("compact");
+    let full = a.origin.feature_set().expect("a set");
+    let compact = b.origin.feature_set().expect("a set");
     let mut position = Chess::default();
     for mv in common::random_game(7, 80) {
         let raw = |net: &NetFile, set: &FeatureSet| {
@@ -382,7 +386,8 @@ fn a_checkpoint_of_another_set_is_refused() {
     let other = TrainConfig { set: "file(P) * role(P) for P in pieces".into(), ..config };
     let error = workspace.run(&other, "run", true, &mut Silent).expect_err("refused");
     assert!(matches!(error, TrainError::Mismatch { .. }), "{error}");
-    let (text, identity) = (error.to_string(), outcome.identity.to_string());
+    let text = error.to_string();
+    let identity = outcome.identity.to_string();
     for part in ["checkpoint.safetensors", "`PIECE`", &identity, "was asked for"] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
@@ -407,7 +412,8 @@ fn a_damaged_checkpoint_is_named() {
 #[test]
 fn a_service_that_ends_is_an_error_at_once() {
     let workspace = Workspace::new();
-    let (config, folder) = (workspace.config(Method::Eval), workspace.path("run"));
+    let config = workspace.config(Method::Eval);
+    let folder = workspace.path("run");
     let service = Some(Path::new("/bin/false"));
     let run = TrainingRun { service, ..TrainingRun::new(&config, &folder) };
     let error = run.train(&mut Silent).expect_err("no service").to_string();

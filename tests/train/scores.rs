@@ -24,7 +24,9 @@ fn write_changed(
     let path = workspace.path(name);
     let mut writer = SampleWriter::create(&path, format, true).expect("writable");
     writer.push(&records).expect("good");
-    let (purpose, score_unit, games) = (Purpose::Eval, ScoreUnit::Centipawns, fsd.header().games);
+    let purpose = Purpose::Eval;
+    let score_unit = ScoreUnit::Centipawns;
+    let games = fsd.header().games;
     writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games, sources: [0; 32] }).expect("written");
     path
 }

@@ -2,7 +2,7 @@
 
 use fsbench::data::Method;
 use fsbench::features::available_names;
-use fsbench::measure::{self, ErrorOptions};
+use fsbench::measure::{self, QuantisationOptions};
 use fsbench::net::{self, Activation, BucketRule, NetFile, Scheme, quantise};
 use fsbench::train::{SecondMethod, ShapeOptions, Silent, TrainConfig, run_dir};
 
@@ -29,7 +29,8 @@ fn check_export(workspace: &Workspace, run: &str) {
     let (float, checkpoint) = net::load_float(&path(run_dir::BEST)).expect("weights");
     assert_eq!(quantise(&float, &file.net.scheme).expect("fits"), file.net);
     let games = workspace.path("games.pgn");
-    let (record, _) = measure::error(&file, &float, &checkpoint, &games, ErrorOptions::default()).expect("measured");
+    let (record, _) =
+        measure::quantisation(&file, &float, &checkpoint, &games, QuantisationOptions::default()).expect("measured");
     assert!(record.positions > 2000 && record.accumulator_overflows == 0, "{run}: {record:?}");
     assert!(record.within_tolerance == 1.0 && record.mean < 0.01, "{run}: {record:?}");
 }
@@ -40,7 +41,9 @@ fn every_shipped_set_is_trained_resumed_and_exported() {
     for set in &available_names() {
         let config = TrainConfig { set: set.clone(), ..workspace.config(Method::Eval) };
         let config = with(&config, |settings| {
-            (settings.shape_options, settings.hidden, settings.epochs) = (all_options(), vec![15, 8], 2);
+            settings.shape_options = all_options();
+            settings.hidden = vec![15, 8];
+            settings.epochs = 2;
         });
         workspace.run(&config, set, false, &mut StopAt::new(8)).expect_err("stopped");
         workspace.run(&config, set, true, &mut Silent).expect("trained");
@@ -56,7 +59,8 @@ fn every_activation_is_trained_and_exported() {
             let name = format!("{activation:?}-{hidden_activation:?}");
             let shape = ShapeOptions { activation, hidden_activation, ..ShapeOptions::default() };
             let config = with(&workspace.config(Method::Pqr), |settings| {
-                (settings.shape_options, settings.epochs) = (shape, 1);
+                settings.shape_options = shape;
+                settings.epochs = 1;
             });
             workspace.run(&config, &name, false, &mut Silent).expect("trained");
             check_export(&workspace, &name);
@@ -78,7 +82,9 @@ fn the_shape_of_stockfish_19_is_trained_and_exported() {
         let config = TrainConfig { set: set.into(), ..workspace.config(Method::Eval) };
         let config = with(&config, |settings| {
             settings.factor = Some(factor);
-            (settings.shape_options, settings.hidden, settings.epochs) = (shape, vec![15, 8], 2);
+            settings.shape_options = shape;
+            settings.hidden = vec![15, 8];
+            settings.epochs = 2;
             settings.scheme = Some("stockfish-19".into());
             settings.learning_rate = 0.1;
         });
@@ -102,7 +108,9 @@ fn the_simple_scheme_is_trained_and_exported() {
         let name = format!("simple-{activation:?}");
         let shape = ShapeOptions { activation, buckets: 8, bucket_rule: BucketRule::Cpw, ..ShapeOptions::default() };
         let config = with(&workspace.config(Method::Eval), |settings| {
-            (settings.shape_options, settings.hidden, settings.epochs) = (shape, vec![], 2);
+            settings.shape_options = shape;
+            settings.hidden = vec![];
+            settings.epochs = 2;
             settings.scheme = Some("simple".into());
         });
         workspace.run(&config, &name, false, &mut StopAt::new(7)).expect_err("stopped");
@@ -129,7 +137,8 @@ fn the_simple_scheme_is_trained_and_exported() {
 fn a_run_begins_from_a_quantised_network() {
     let workspace = Workspace::new();
     let first = with(&workspace.config(Method::Eval), |settings| {
-        (settings.shape_options, settings.hidden) = (all_options(), vec![15, 8]);
+        settings.shape_options = all_options();
+        settings.hidden = vec![15, 8];
     });
     workspace.run(&first, "first", false, &mut Silent).expect("trained");
     let start = Some(workspace.path("first").join(run_dir::NETWORK));
@@ -139,7 +148,8 @@ fn a_run_begins_from_a_quantised_network() {
     let net = |run: &str| NetFile::load(&workspace.path(run).join(run_dir::NETWORK)).expect("a network");
     assert_eq!(net("still"), net("first"));
     let finished = workspace.run(&first, "first", true, &mut Silent).expect("finished");
-    let (before, after) = (finished.validation_loss, outcome.validation_loss);
+    let before = finished.validation_loss;
+    let after = outcome.validation_loss;
     assert!((before - after).abs() < 0.02 * before, "{before} {after}");
 }
 
@@ -159,12 +169,14 @@ fn two_methods_are_learned_in_one_run() {
         let config = with(&TrainConfig { second: Some(second), ..plain }, |settings| settings.epochs = 6);
         workspace.run(&config, name, false, &mut Silent).expect("trained")
     };
-    let (light, heavy) = (trained("light", 1e-5), trained("heavy", 0.05));
+    let light = trained("light", 1e-5);
+    let heavy = trained("heavy", 0.05);
     let last = |outcome: &fsbench::train::TrainOutcome| {
         let metrics = outcome.epochs.last().expect("an epoch").clone();
         (metrics.train_loss, metrics.second.expect("a second method"))
     };
-    let ((light_eval, light_pqr), (heavy_eval, heavy_pqr)) = (last(&light), last(&heavy));
+    let (light_eval, light_pqr) = last(&light);
+    let (heavy_eval, heavy_pqr) = last(&heavy);
     assert!(light_eval < heavy_eval, "{light_eval} {heavy_eval}");
     assert!(heavy_pqr.train_loss < light_pqr.train_loss, "{heavy_pqr:?} {light_pqr:?}");
     assert!(light_eval < light.baseline_loss, "{light_eval} {}", light.baseline_loss);

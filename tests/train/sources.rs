@@ -44,7 +44,7 @@ fn workspace() -> (Workspace, Vec<Record>) {
     (workspace, records)
 }
 
-/// The samples of both sides of a training's split, and what it says.
+/// The samples of both sides of a training's split, and its messages.
 fn trained(workspace: &Workspace, options: &str) -> (u64, String) {
     let settings = "--l1 8 --batch-size 512 --epochs 1 --threads 1 --device cpu --from-unit cp --force --format json";
     let output = must(workspace, &format!("train piece --out run {settings} {options}"));
@@ -83,7 +83,7 @@ fn every_source_gives_the_same_number_of_samples() {
     assert_eq!(served(&workspace, "--data games.bullet"), scored);
 }
 
-/// What the preparation of data tells of them.
+/// The messages of the data's preparation about them.
 #[derive(Default)]
 struct Told(std::sync::Mutex<Vec<String>>);
 
@@ -121,7 +121,9 @@ fn what_is_left_out_is_counted_where_the_data_are_named() {
     let (workspace, records) = workspace();
     let late = records.iter().filter(|record| record.ply().0 >= 20);
     let early = records.iter().filter(|record| record.ply().0 < 20).count();
-    let (kept, positions, unscored) = (late.clone().count(), records.len(), GAMES as usize);
+    let kept = late.clone().count();
+    let positions = records.len();
+    let unscored = GAMES as usize;
     assert_eq!(late.filter(|record| record.score().is_none()).count(), 0);
     let grouped = |count: usize| fsbench::text::grouped(&count.to_string());
     let whole = format!(
@@ -145,7 +147,7 @@ fn what_is_left_out_is_counted_where_the_data_are_named() {
     assert!(!second.contains("building"), "{second}");
     let (_, filtered) = trained(&workspace, "--data games.pgn --min-ply 20");
     assert!(filtered.contains(&part), "{filtered}");
-    // What a file as it is holds and the method cannot use is counted, too.
+    // Samples of a file as it is that the method cannot use are counted, too.
     let converted = error_of(&must(&workspace, "samples-service piece --batch-size 64 --data games.fsd"));
     assert!(converted.contains(&format!("left out {unscored} samples without a score")), "{converted}");
 }
@@ -162,8 +164,8 @@ fn the_sample_games_are_named() {
     assert!(text.contains("/cache/sample/games-"), "{text}");
 }
 
-/// A shuffled file has as many games as `dataset info` says; one that was built from one side of the split cannot be split
-/// again by the same seed.
+/// A shuffled file has as many games as `dataset info` says; one that was built from one side of the split cannot be
+/// split again by the same seed.
 #[test]
 fn an_empty_split_is_explained() {
     let workspace = Workspace::new();

@@ -1,4 +1,5 @@
-//! `--trainer tch`: the program `fsbench-tch` as `fsbench` finds, starts and ends it. Where it was built, real runs too.
+//! `--trainer tch`: the program `fsbench-tch` as `fsbench` finds, starts and ends it. Where it was built, real runs
+//! too.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

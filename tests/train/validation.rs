@@ -33,7 +33,8 @@ fn losses_by_game_equal_a_direct_computation() {
     close(record.loss, outcome.validation_loss, "the validation's mean");
 
     let (net, _) = load_float(&workspace.path("run").join(run_dir::BEST)).expect("the best network");
-    let (set, scheme) = (FeatureSet::resolve("piece").expect("shipped"), config.scheme().expect("known"));
+    let set = FeatureSet::resolve("piece").expect("shipped");
+    let scheme = config.scheme().expect("known");
     let net = net.on_grid(&scheme);
     let data = Fsd::open(config.data.only().expect("one file")).expect("samples");
     let mut games: BTreeMap<u32, (u32, f64)> = BTreeMap::new();

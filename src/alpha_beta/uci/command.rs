@@ -183,8 +183,8 @@ impl GoCommand {
         }
     }
 
-    /// Depth of a search for nothing but a mate in `moves`: a mate is found a few plies beyond its length at the latest, or
-    /// not at all, since forward pruning hides it.
+    /// Depth of a search for nothing but a mate in `moves`: a mate is found a few plies beyond its length at the
+    /// latest, or not at all, since forward pruning hides it.
     const fn mate_depth(moves: u32) -> u32 {
         const BEYOND: u32 = 10;
         moves.saturating_mul(2).saturating_add(BEYOND)
@@ -205,8 +205,8 @@ impl GoCommand {
         Some(Clock::share(start, remaining, self.increment[side], self.moves_to_go, overhead))
     }
 
-    /// The limits of the search in a game, with a message for each search move that is left out. The clock does not run in
-    /// infinite and ponder searches.
+    /// The limits of the search in a game, with a message for each search move that is left out. The clock does not run
+    /// in infinite and ponder searches.
     pub(super) fn limits(&self, game: &Game, options: &UciOptions) -> Result<(Limits, Vec<String>), String> {
         if let Some(error) = &self.error {
             return Err(error.clone());

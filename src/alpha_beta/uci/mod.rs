@@ -2,8 +2,8 @@
 //!
 //! One thread reads commands, another searches; both write whole lines. The reader itself handles commands that must
 //! not wait for a search (`stop`, `ponderhit`, `quit`, and `isready` during a search). All others are queued. An `info
-//! string error` line reports a wrong command; only `quit` and the end of the input end the engine, after a bench that is
-//! still running.
+//! string error` line reports a wrong command; only `quit` and the end of the input end the engine, after a bench that
+//! is still running.
 
 mod command;
 mod options;
@@ -53,7 +53,7 @@ pub fn uci_commands(commands: &[String], output: impl Write + Send, load: &LoadN
     let _ = run(input.as_bytes(), output, load, network, AtEnd::FinishSearch);
 }
 
-/// What the end of the input does to searches that are requested and not answered.
+/// The effect of the input's end on searches that are requested and not answered.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum AtEnd {
     StopSearch,
@@ -210,7 +210,8 @@ struct SearchThread<'s, W> {
 }
 
 /// Up to this depth every iteration has its `info` line. Deeper ones are a flood in level endings, which a GUI may take
-/// longer to read than the search has time: a line there comes at least [`INFO_INTERVAL`] after the one before it, or last.
+/// longer to read than the search has time: a line there comes at least [`INFO_INTERVAL`] after the line before it, or
+/// last.
 const EVERY_ITERATION: u32 = 16;
 const INFO_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -246,8 +247,8 @@ impl<W: Write> SearchThread<'_, W> {
         (self.load)(path).map_err(|message| self.shared.write_error(&message)).ok()
     }
 
-    /// Executes commands until the option `EvalFile` loads a network, which is returned, or until the reader has ended. A
-    /// file that cannot be loaded leaves the present network.
+    /// Executes commands until the option `EvalFile` loads a network, which is returned, or until the reader has ended.
+    /// A file that cannot be loaded leaves the present network.
     fn execute_commands(
         &mut self,
         queue: &Receiver<UciCommand>,
@@ -357,11 +358,12 @@ impl<W: Write> SearchThread<'_, W> {
             }
         });
         let SearchResult { best, ponder, score, nodes, .. } = result;
-        // All nodes count, also those of an iteration that was interrupted.
+        // All nodes count, also an interrupted iteration's.
         if let (Some(mut end), Some(best)) = (last, best)
             && (is_held || nodes > end.nodes)
         {
-            (end.nodes, end.score) = (nodes, score);
+            end.nodes = nodes;
+            end.score = score;
             if end.line.first() != Some(&best) {
                 end.line = [best].into_iter().chain(ponder).collect();
             }
@@ -391,6 +393,7 @@ fn info_line(iteration: &Iteration, elapsed: Duration) -> String {
     let pv: String = line.iter().map(|mv| format!(" {}", move_text(*mv))).collect();
     let pv = if pv.is_empty() { pv } else { format!(" pv{pv}") };
     format!(
-        "info depth {depth} seldepth {seldepth} score {score} nodes {nodes} nps {nps} hashfull {hashfull} time {time}{pv}"
+        "info depth {depth} seldepth {seldepth} score {score} nodes {nodes} nps {nps} hashfull {hashfull} time \
+         {time}{pv}"
     )
 }

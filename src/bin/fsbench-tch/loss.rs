@@ -61,7 +61,9 @@ fn epsilon(out: &Tensor, scores: &Tensor, loss: &EvalLoss) -> Result<Tensor, Tch
 fn pqr(p: &Tensor, q: &Tensor, r: &Tensor, loss: &PqrLoss) -> Result<Tensor, TchError> {
     let squashed =
         |out: &Tensor| out.f_div_scalar(loss.output_scale)?.f_sigmoid()?.f_mul_scalar(2.0)?.f_sub_scalar(1.0);
-    let (p, q, r) = (squashed(p)?, squashed(q)?, squashed(r)?);
+    let p = squashed(p)?;
+    let q = squashed(q)?;
+    let r = squashed(r)?;
     let sum = p.f_add(&q)?;
     let equal = sum.f_log_sigmoid()?.f_add(&sum.f_neg()?.f_log_sigmoid()?)?.f_mul_scalar(loss.kappa)?;
     r.f_sub(&q)?.f_log_sigmoid()?.f_add(&equal)?.f_neg()
@@ -72,8 +74,8 @@ fn total(values: &Tensor) -> Result<f64, TchError> {
     values.f_sum(Kind::Double)?.f_double_value(&[])
 }
 
-/// The batch's loss that is minimised: `weight` times the sum of its mean loss and `sparsity` times its mean activation.
-/// `losses` has one per sample, `activations` are [positions, 2 · width].
+/// The batch's loss that is minimised: `weight` times the sum of its mean loss and `sparsity` times its mean
+/// activation. `losses` has one per sample, `activations` are [positions, 2 · width].
 ///
 /// # Errors
 /// When libtorch fails.
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(Vec::<bool>::try_from(preferred).expect("booleans"), [true, false]);
     }
 
-    /// Losses and derivatives are those of the tensor expressions in double precision.
+    /// Losses and derivatives equal the tensor expressions' in double precision.
     #[test]
     fn derivatives_are_those_of_the_tensor_expressions() {
         let outputs = [0.0f32, 361.0, -722.0, 5000.0, -40.0, 13.5, 12.0, 0.25, 99.0];

@@ -1,5 +1,5 @@
-//! `fsbench-tch`: trains with libtorch, on the CPU or a GPU. `fsbench` starts it (`fsbench train --trainer tch`); what the
-//! two say to each other is in `src/train/tch_program`. Only the modules of this program name libtorch.
+//! `fsbench-tch`: trains with libtorch, on the CPU or a GPU. `fsbench` starts it (`fsbench train --trainer tch`); what
+//! the two say to each other is in `src/train/tch_program`. Only the modules of this program name libtorch.
 
 mod adam;
 mod bucket_order;

@@ -1,5 +1,5 @@
-//! A network in training as tensors on a device. It takes the same steps as the library's kernels, by embedding bags and
-//! automatic differentiation, up to rounding: a device adds in its own order.
+//! A network in training as tensors on a device. It takes the same steps as the library's kernels, by embedding bags
+//! and automatic differentiation, up to rounding: a device adds in its own order.
 
 use fsbench::features::Factors;
 use fsbench::train::TrainError;
@@ -47,7 +47,8 @@ struct IndexLists {
 
 impl IndexLists {
     fn of_virtual_inputs(factors: &Factors, features: u32, device: Device) -> Result<IndexLists, TchError> {
-        let (mut indices, mut offsets) = (Vec::new(), vec![0i32]);
+        let mut indices = Vec::new();
+        let mut offsets = vec![0i32];
         for feature in 0..features {
             indices.extend(factors.inputs(feature).iter().map(|input| *input as i32));
             offsets.push(indices.len() as i32);
@@ -234,12 +235,11 @@ impl TchTrainer {
             activate(shape.activation, &neurons, scheme.accumulator_product_scale())
         };
         let mut activations = Tensor::f_cat(&[activated(&sides[0])?, activated(&sides[1])?], 1)?;
-        let mut psqt = match shape.psqt {
-            false => None,
-            true => {
-                let columns = |side: &Tensor| side.f_narrow(1, l1, shape.buckets.count as i64);
-                Some(columns(&sides[0])?.f_sub(&columns(&sides[1])?)?.f_mul_scalar(0.5)?)
-            }
+        let mut psqt = if shape.psqt {
+            let columns = |side: &Tensor| side.f_narrow(1, l1, shape.buckets.count as i64);
+            Some(columns(&sides[0])?.f_sub(&columns(&sides[1])?)?.f_mul_scalar(0.5)?)
+        } else {
+            None
         };
         if shape.buckets.count > 1 {
             let positions: Vec<i64> = order.positions.iter().map(|position| i64::from(*position)).collect();

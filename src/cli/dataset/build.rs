@@ -13,7 +13,7 @@ use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plie
 use crate::cli::progress_bar::{progress, style};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
-use crate::cli::{Failure, Format, interrupt, print_json};
+use crate::cli::{Failure, ResultFormat, interrupt, print_json};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataError, EvalOptions, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames, formats};
 use crate::pipeline::build::{
@@ -28,7 +28,7 @@ use crate::units::Shard;
 /// Build a .fsd file from games and samples
 ///
 /// A sample is a position, the move played in it and, where the games have `[%eval]` comments, the score of the
-/// position: the evaluation written after the move before. The same games, options and seed give the same samples.
+/// position: the evaluation written after the previous move. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for
@@ -50,7 +50,7 @@ pub struct Arguments {
     #[command(flatten)]
     options: BuildOptions,
     #[command(flatten)]
-    labels: Labels,
+    labels: LabelOptions,
     /// Read every N-th input only, from input I on, and write a shard. Run all shards 0/N to (N-1)/N with otherwise the
     /// same command, each with its own --out, then `fsbench dataset merge` makes the file that one build makes
     #[arg(long, value_name = "I/N")]
@@ -62,12 +62,12 @@ pub struct Arguments {
     threads: Threads,
     /// How to print the summary
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scores by an engine")]
-pub(super) struct Labels {
+pub(super) struct LabelOptions {
     /// Have a UCI engine score the positions instead of taking the inputs' scores: PROGRAM, 'PROGRAM ARGUMENTS' or
     /// 'PROGRAM|Option=value'; an interrupted run resumes when the command is given again
     #[arg(long, value_name = "ENGINE", requires = "limit")]
@@ -85,7 +85,7 @@ pub(super) struct Labels {
     setup: EngineArguments,
 }
 
-impl Labels {
+impl LabelOptions {
     pub(super) fn job(&self) -> Result<Option<LabelJob>, Failure> {
         let limit = match (self.depth, self.nodes, self.movetime) {
             (Some(depth), _, _) => SearchLimit::Depth(depth),
@@ -95,7 +95,8 @@ impl Labels {
         };
         if !limit.reproducible() {
             note!(
-                "warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are reproducible"
+                "warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are \
+                 reproducible"
             );
         }
         let specs = self.setup.specs(self.engine.as_slice())?;
@@ -128,9 +129,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         BuildJob { labels: labels.as_ref(), command: &command, ..BuildJob::new(&inputs, &arguments.out, options) };
     if labels.is_some() {
         let journal = journal_path(&arguments.out);
-        interrupt::on_exit_say(move || match journal.exists() {
-            true => format!("interrupted; {} keeps the scores: give the command again to go on", journal.display()),
-            false => "interrupted before the first position was scored".into(),
+        interrupt::on_exit_say(move || {
+            if journal.exists() {
+                format!("interrupted; {} keeps the scores: give the command again to go on", journal.display())
+            } else {
+                "interrupted before the first position was scored".into()
+            }
         });
     }
     let bar = bar(&inputs);
@@ -139,16 +143,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     print_built(&built.map_err(failure)?, &arguments.out, arguments.format)
 }
 
-/// Prints what a build or a merge made.
-pub(super) fn print_built(manifest: &Manifest, out: &Path, format: Format) -> Result<(), Failure> {
+/// Prints the result of a build or a merge.
+pub(super) fn print_built(manifest: &Manifest, out: &Path, format: ResultFormat) -> Result<(), Failure> {
     if manifest.labelling.is_some() {
         warn_of_journal(out);
     }
     warn_skipped(&manifest.sources, manifest.labelling.is_none());
     warn_without_plies(manifest);
     match format {
-        Format::Text => outln!("{}", text(manifest, out))?,
-        Format::Json => print_json(&Document::of(manifest, out))?,
+        ResultFormat::Text => outln!("{}", text(manifest, out))?,
+        ResultFormat::Json => print_json(&Document::of(manifest, out))?,
     }
     Ok(())
 }
@@ -163,18 +167,19 @@ fn run_shard(job: &ShardJob<'_>, arguments: &Arguments) -> Result<(), Failure> {
     if summary.sources.is_empty() {
         note!("warning: shard {} holds no input: there are {}", job.shard, job.inputs.len());
     }
-    let (shard, out) = (job.shard, job.output);
+    let shard = job.shard;
+    let out = job.output;
     match arguments.format {
-        Format::Text => outln!(
-            "{}: shard {shard} with {} samples of {} games from {} of {} inputs; merge all shards with `fsbench dataset \
-             merge`",
+        ResultFormat::Text => outln!(
+            "{}: shard {shard} with {} samples of {} games from {} of {} inputs; merge all shards with `fsbench \
+             dataset merge`",
             out.display(),
             summary.samples,
             summary.games,
             summary.sources.len(),
             job.inputs.len()
         )?,
-        Format::Json => print_json(&ShardDocument { shard: shard.to_string(), out, summary: &summary })?,
+        ResultFormat::Json => print_json(&ShardDocument { shard: shard.to_string(), out, summary: &summary })?,
     }
     Ok(())
 }
@@ -230,7 +235,7 @@ pub(super) fn show(bar: &ProgressBar, done: BuildProgress) {
     bar.set_message(message);
 }
 
-/// Warns about what was skipped; `with_units`: also names units of scores that were assumed.
+/// Warns about skipped input; `with_units`: also names units of scores that were assumed.
 fn warn_skipped(sources: &[SourceFile], with_units: bool) {
     for source in sources {
         if with_units {
@@ -338,7 +343,9 @@ fn text(manifest: &Manifest, out: &Path) -> String {
     let dropped = manifest.dropped.iter().filter(|(why, _)| **why != DropReason::GameLeftOut);
     lines.extend(dropped.map(|(why, count)| format!("dropped    {count} {}", why.name())));
     if let Some(labels) = &manifest.labelling {
-        let (engine, positions, repeated) = (&labels.engine.name, labels.positions, labels.repeated);
+        let engine = &labels.engine.name;
+        let positions = labels.positions;
+        let repeated = labels.repeated;
         lines.push(format!("scored     {positions} positions by {engine}; {repeated} samples repeat one of them"));
         lines.extend(labels.failed.iter().map(|(why, count)| format!("failed     {count} positions: {}", why.name())));
         lines.extend(labels.examples.iter().map(|failed| format!("  {}: {}", failed.fen, failed.message)));

@@ -11,7 +11,7 @@ use crate::cli::progress_bar::progress;
 use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
 use crate::cli::skipped::warn_skipped_samples;
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, ResultFormat, print_json};
 use crate::data::formats;
 use crate::data::{DataError, EvalOptions, ScoreUnit};
 use crate::pipeline::convert::{
@@ -54,7 +54,7 @@ pub struct Arguments {
     threads: Threads,
     /// How to print the summary
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -106,8 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let converted = converted.map_err(failure)?;
     warn(&converted, input);
     match arguments.format {
-        Format::Text => outln!("{}", text(&converted, output))?,
-        Format::Json => print_json(&Document { out: output, summary: &converted })?,
+        ResultFormat::Text => outln!("{}", text(&converted, output))?,
+        ResultFormat::Json => print_json(&Document { out: output, summary: &converted })?,
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::engine::EngineArguments;
 use super::{failure, warn_of_journal};
 use crate::cli::progress_bar::progress;
-use crate::cli::{Failure, Format, interrupt, print_json};
+use crate::cli::{Failure, ResultFormat, interrupt, print_json};
 use crate::data::DataError;
 use crate::generate::{EngineScore, GenerateError, GenerateJob, GenerateSummary, generate};
 use crate::pipeline::generation::GenerateSettings;
@@ -20,13 +20,13 @@ use crate::pipeline::uci::SearchLimit;
 /// PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack
 /// output each searched position is a sample: the engine's best move, its score and the game's result. The same
 /// engines, settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is
-/// given again. A game in which an engine fails (it ends, does not answer, or gives no legal move with a score) is played
-/// again by new engines, and dropped if one fails again; 8 such games before the first finished one, or 32 in a row, end
-/// the run.
+/// given again. A game in which an engine fails (it ends, does not answer, or gives no legal move with a score) is
+/// played again by new engines, and dropped if one fails again; 8 such games before the first finished one, or 32 in a
+/// row, end the run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A UCI engine: PROGRAM, 'PROGRAM ARGUMENTS' or 'PROGRAM|Option=value'; can be repeated: then each pair plays every
-    /// opening with both colours
+    /// A UCI engine: PROGRAM, 'PROGRAM ARGUMENTS' or 'PROGRAM|Option=value'; can be repeated: then each pair plays
+    /// every opening with both colours
     #[arg(long, value_name = "ENGINE", default_value = "stockfish")]
     engine: Vec<String>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub struct Arguments {
     force: bool,
     /// How to print the summary
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// Parses `A..B`, or `A` for `A..A`.
@@ -84,9 +84,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..GenerateJob::new(specs, arguments.games)
     };
     let journal = journal_path(&arguments.out);
-    interrupt::on_exit_say(move || match journal.exists() {
-        true => format!("interrupted; {} keeps the finished games: give the command again to go on", journal.display()),
-        false => "interrupted before the first game was begun".into(),
+    interrupt::on_exit_say(move || {
+        if journal.exists() {
+            format!("interrupted; {} keeps the finished games: give the command again to go on", journal.display())
+        } else {
+            "interrupted before the first game was begun".into()
+        }
     });
     let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {left}";
     let bar = progress(Some(u64::from(arguments.games)), template);
@@ -97,8 +100,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summary = summary.map_err(generate_failure)?;
     warn_of_journal(&arguments.out);
     match arguments.format {
-        Format::Text => outln!("{}", text(&summary, arguments))?,
-        Format::Json => print_json(&Document { out: &arguments.out, summary: &summary })?,
+        ResultFormat::Text => outln!("{}", text(&summary, arguments))?,
+        ResultFormat::Json => print_json(&Document { out: &arguments.out, summary: &summary })?,
     }
     Ok(())
 }

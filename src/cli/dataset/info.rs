@@ -3,7 +3,7 @@
 use super::{Threads, failure};
 use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, ResultFormat, print_json};
 use crate::data::{EvalOptions, ScoreUnit, formats};
 use crate::pipeline::{self, FileInfo};
 
@@ -25,7 +25,7 @@ pub struct Arguments {
     evals: EvalOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -33,8 +33,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let info = pipeline::file_info(&arguments.file.file()?, arguments.from, arguments.from_unit, arguments.evals)
         .map_err(failure)?;
     match arguments.format {
-        Format::Text => outln!("{}", text(&info))?,
-        Format::Json => print_json(&info)?,
+        ResultFormat::Text => outln!("{}", text(&info))?,
+        ResultFormat::Json => print_json(&info)?,
     }
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::build::{Labels, bar, check_output, print_built, show};
+use super::build::{LabelOptions, bar, check_output, print_built, show};
 use super::{Threads, failure};
 use crate::cli::sample::{FileArgument, all_files};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, ResultFormat};
 use crate::pipeline::WeightedInput;
 use crate::pipeline::build::{MergeJob, merge_shards};
 
 /// Make the .fsd file of a build from its shards
 ///
-/// The file is that of one build of all inputs, byte for byte; its manifest differs in the command only. An interrupted
-/// merge leaves nothing behind, but for the journal of an engine's scores, from which it resumes.
+/// The file equals the file of one build of all inputs, byte for byte; its manifest differs in the command only. An
+/// interrupted merge leaves nothing behind, but for the journal of an engine's scores, from which it resumes.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// All shards of a build (`fsbench dataset build … --shard I/N`), in any order; files or 'globs*' in quotes
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
-    labels: Labels,
+    labels: LabelOptions,
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
@@ -30,7 +30,7 @@ pub struct Arguments {
     threads: Threads,
     /// How to print the summary
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -78,8 +78,8 @@ pub(super) fn warn_without_plies(manifest: &Manifest) {
             note!("warning: {} records no plies: the filters by ply let all its samples pass", source.path);
         }
         note!(
-            "warning: {} records no games: each sample counts as a game of its own, so neighbouring positions of a game \
-             can be on both sides of a split into training and validation",
+            "warning: {} records no games: each sample counts as a game of its own, so neighbouring positions of a \
+             game can be on both sides of a split into training and validation",
             source.path
         );
     }

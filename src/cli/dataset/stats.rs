@@ -9,7 +9,7 @@ use crate::cli::print::{percent, table};
 use crate::cli::progress_bar::progress;
 use crate::cli::sample::FileArgument;
 use crate::cli::score_unit::describe;
-use crate::cli::{Failure, Format, print_json, refuse_existing};
+use crate::cli::{Failure, ResultFormat, print_json, refuse_existing};
 use crate::data::{EvalOptions, ScoreUnit, formats};
 use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};
 use crate::record::{write_atomically, write_json};
@@ -42,7 +42,7 @@ pub struct Arguments {
     threads: Threads,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -66,8 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         write(&stats, folder)?;
     }
     match arguments.format {
-        Format::Text => outln!("{}", text(&stats))?,
-        Format::Json => print_json(&stats)?,
+        ResultFormat::Text => outln!("{}", text(&stats))?,
+        ResultFormat::Json => print_json(&stats)?,
     }
     Ok(())
 }
@@ -106,9 +106,10 @@ fn text(stats: &DatasetStats) -> String {
     sections.extend(stats.skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count}: {reason}")));
     sections.extend(stats.skipped.examples.iter().map(|entry| format!("  {entry}")));
     let repeated = stats.duplicates;
-    let distinct = match repeated.exact {
-        true => format!("{} positions", repeated.distinct),
-        false => format!("{} ± {} positions (estimated)", repeated.distinct, repeated.plus_minus),
+    let distinct = if repeated.exact {
+        format!("{} positions", repeated.distinct)
+    } else {
+        format!("{} ± {} positions (estimated)", repeated.distinct, repeated.plus_minus)
     };
     sections.push(format!("distinct     {distinct}; {} of the samples are repeats", percent(repeated.share)));
     if stats.results.count() > 0 {
@@ -169,7 +170,8 @@ fn wdl(fitted: &LogisticFit) -> String {
         ]
     });
     let fit = format!(
-        "expected result = 1 / (1 + exp(-(score - a) / b)): a = {:.2} ± {:.2}, b = {:.2} ± {:.2} centipawns ({} samples)",
+        "expected result = 1 / (1 + exp(-(score - a) / b)): a = {:.2} ± {:.2}, b = {:.2} ± {:.2} centipawns ({} \
+         samples)",
         fitted.a, fitted.a_plus_minus, fitted.b, fitted.b_plus_minus, fitted.samples
     );
     format!("{}\n{fit}", table(&["score (cp)", "samples", "mean result", "fitted"], rows))

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Threads, failure};
 use crate::cli::progress_bar::progress;
 use crate::cli::sample::FileArgument;
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, ResultFormat, print_json};
 use crate::data::{EvalOptions, formats};
 use crate::pipeline::verify::{VerifyReport, verify};
 
@@ -30,7 +30,7 @@ pub struct Arguments {
     evals: EvalOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// The result of checking a file.
@@ -52,8 +52,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let report = report.map_err(failure)?;
     let printed = match arguments.format {
-        Format::Text => outln!("{}", text(&report, &file)).map_err(Failure::from),
-        Format::Json => print_json(&Document { file: &file, ok: report.problems == 0, report: &report }),
+        ResultFormat::Text => outln!("{}", text(&report, &file)).map_err(Failure::from),
+        ResultFormat::Json => print_json(&Document { file: &file, ok: report.problems == 0, report: &report }),
     };
     // The exit status shows a broken file even when printing fails.
     match report.problems {

@@ -1,6 +1,6 @@
 //! `fsbench measure activity`: counts active, saturated and dead neurons.
 
-use super::{Data, Failure, Format, NetArgument, failure, percent, print, table};
+use super::{Data, Failure, NetArgument, ResultFormat, failure, percent, print, table};
 use crate::measure::activity;
 use crate::record::{ActivityRecord, LayerActivity};
 
@@ -16,7 +16,7 @@ pub struct Arguments {
     games: Option<u64>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

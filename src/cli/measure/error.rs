@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Data, Failure, Format, failure, percent, print, table};
-use crate::measure::{ErrorOptions, error};
+use super::{Data, Failure, ResultFormat, failure, percent, print, table};
+use crate::measure::{QuantisationOptions, quantisation};
 use crate::net::{NetFile, load_float};
 use crate::record::ErrorRecord;
 
@@ -22,11 +22,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     games: Option<u64>,
     /// Scale of the expected result σ(score/CP)
-    #[arg(long, value_name = "CP", default_value_t = ErrorOptions::default().scale)]
+    #[arg(long, value_name = "CP", default_value_t = QuantisationOptions::default().scale)]
     scale: f32,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -35,8 +35,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let file = NetFile::load(&arguments.net).map_err(Failure::request)?;
     let (float, checkpoint) = load_float(&arguments.checkpoint).map_err(Failure::request)?;
-    let options = ErrorOptions { scale: arguments.scale, limit: arguments.games, ..ErrorOptions::default() };
-    let (record, summary) = error(&file, &float, &checkpoint, &arguments.data.path()?, options).map_err(failure)?;
+    let options =
+        QuantisationOptions { scale: arguments.scale, limit: arguments.games, ..QuantisationOptions::default() };
+    let (record, summary) =
+        quantisation(&file, &float, &checkpoint, &arguments.data.path()?, options).map_err(failure)?;
     if record.accumulator_overflows > 0 {
         note!("warning: an accumulator overflows in {} positions", record.accumulator_overflows);
     }

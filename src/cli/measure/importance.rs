@@ -1,11 +1,11 @@
-//! `fsbench measure importance`: what the rows of a network are worth.
+//! `fsbench measure importance`: the worth of a network's rows.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::loss::checked;
 use super::progress::MeasureProgress;
-use super::{Failure, Format, FormatHints, ScoredData, failure, table, warn_skipped_samples};
+use super::{Failure, FormatHints, ResultFormat, ScoredData, failure, table, warn_skipped_samples};
 use crate::cli::net::load;
 use crate::cli::{print_json, refuse_existing};
 use crate::measure::{DEFAULT_SAMPLES, ImportanceOptions, LossOptions, importance};
@@ -29,7 +29,8 @@ pub struct Arguments {
     #[command(flatten)]
     data: ScoredData,
     /// Use about N samples, evenly spread over the data
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SAMPLES,
+        value_parser = clap::value_parser!(u64).range(1..))]
     positions: u64,
     /// Largest change of a score that counts as none, in centipawns
     #[arg(long, value_name = "CP", default_value_t = 1.0)]
@@ -47,7 +48,7 @@ pub struct Arguments {
     loss: EvalLoss,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// Values of an axis that are listed without --all.
@@ -83,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::write(keep, lines.as_bytes()).map_err(Failure::work)?;
     }
     match arguments.format {
-        Format::Text => {
+        ResultFormat::Text => {
             let mut text = text(&found.record, arguments.all);
             if let Some(keep) = &arguments.keep {
                 let _ = write!(
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             Ok(outln!("{text}")?)
         }
-        Format::Json => print_json(&found.record),
+        ResultFormat::Json => print_json(&found.record),
     }
 }
 
@@ -106,8 +107,8 @@ fn text(record: &ImportanceRecord, all: bool) -> String {
     let mut out = format!("{}: {} samples{games}; loss {loss:.6}\n", data.path, data.samples);
     let _ = writeln!(
         out,
-        "of {} rows, {} are never active in these samples, and removing any one of {} more changes no score by more than \
-         {} centipawns",
+        "of {} rows, {} are never active in these samples, and removing any one of {} more changes no score by more \
+         than {} centipawns",
         rows.total, rows.never_active, rows.without_effect, rows.epsilon
     );
     for block in &record.blocks {

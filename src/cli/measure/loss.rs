@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::progress::MeasureProgress;
-use super::{Failure, Format, FormatHints, ScoredData, failure, table, warn_skipped_samples};
+use super::{Failure, FormatHints, ResultFormat, ScoredData, failure, table, warn_skipped_samples};
 use crate::cli::net::load_unquantised;
 use crate::cli::print_json;
 use crate::measure::{LossOptions, LossProgress, loss};
@@ -39,7 +39,7 @@ pub struct Arguments {
     loss: EvalLoss,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// The loss of the command line, without options that have no effect on a measurement.
@@ -90,14 +90,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     drop(progress);
     warn_skipped_samples(data.display(), &skipped);
     match arguments.format {
-        Format::Text => Ok(outln!("{}", text(&record))?),
-        Format::Json => print_json(&record),
+        ResultFormat::Text => Ok(outln!("{}", text(&record))?),
+        ResultFormat::Json => print_json(&record),
     }
 }
 
 fn text(record: &LossRecord) -> String {
     let data = &record.data;
-    let (samples, without) = (data.samples, data.without_target);
+    let samples = data.samples;
+    let without = data.without_target;
     let mut out = format!("{}: {samples} samples ({})", data.path, data.format);
     if without > 0 {
         let _ = write!(out, "; {without} more have no target");

@@ -16,7 +16,7 @@ use super::sample::Data;
 use super::score_unit::note_assumed;
 use super::skipped::warn_skipped_samples;
 use super::threads::Threads;
-use super::{Failure, Format, print_json};
+use super::{Failure, ResultFormat, print_json};
 use crate::data::formats::{self, score_unit};
 use crate::data::{EvalOptions, ScoreUnit};
 use crate::measure::{MeasureError, ReadSummary};
@@ -25,13 +25,13 @@ use crate::measure::{MeasureError, ReadSummary};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: MeasureCommand,
     #[command(flatten)]
     threads: Threads,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum MeasureCommand {
     Updates(updates::Arguments),
     Activity(activity::Arguments),
     Error(error::Arguments),
@@ -43,12 +43,12 @@ enum Command {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     match &arguments.command {
-        Command::Updates(arguments) => updates::run(arguments),
-        Command::Activity(arguments) => activity::run(arguments),
-        Command::Error(arguments) => error::run(arguments),
-        Command::Importance(arguments) => importance::run(arguments),
-        Command::Loss(arguments) => loss::run(arguments),
-        Command::Speed(arguments) => speed::run(arguments),
+        MeasureCommand::Updates(arguments) => updates::run(arguments),
+        MeasureCommand::Activity(arguments) => activity::run(arguments),
+        MeasureCommand::Error(arguments) => error::run(arguments),
+        MeasureCommand::Importance(arguments) => importance::run(arguments),
+        MeasureCommand::Loss(arguments) => loss::run(arguments),
+        MeasureCommand::Speed(arguments) => speed::run(arguments),
     }
 }
 
@@ -98,14 +98,14 @@ impl ScoredData {
 
 /// Prints a result, and reports skipped games on stderr.
 fn print<T: serde::Serialize>(
-    format: Format,
+    format: ResultFormat,
     record: &T,
     summary: &ReadSummary,
     text: impl Fn(&T) -> String,
 ) -> Result<(), Failure> {
     note_skipped(summary);
     match format {
-        Format::Text => Ok(outln!("{}", text(record))?),
-        Format::Json => print_json(record),
+        ResultFormat::Text => Ok(outln!("{}", text(record))?),
+        ResultFormat::Json => print_json(record),
     }
 }

@@ -3,18 +3,19 @@
 use std::fmt::Write;
 
 use super::progress::MeasureProgress;
-use super::{Data, Failure, Format, NetArgument, failure, print, table};
+use super::{Data, Failure, NetArgument, ResultFormat, failure, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
 use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
 /// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table has the
-/// speed along lines whose moves are known beforehand, as in `measure loss`: positions are then evaluated together. A third shows the
-/// same network with its neurons permuted for positions of other games (see `net convert --arrange`; scores stay the
-/// same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end,
+/// speed along lines whose moves are known beforehand, as in `measure loss`: positions are then evaluated together. A
+/// third shows the same network with its neurons permuted for positions of other games (see `net convert --arrange`;
+/// scores stay the same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end,
 /// evaluations_per_second, interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy,
-/// back_end}, known_lines[as entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
+/// back_end}, known_lines[as entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end,
+/// commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -25,7 +26,7 @@ pub struct Arguments {
     options: SpeedOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -61,7 +62,8 @@ fn text(record: &SpeedRecord) -> String {
             let positions = permuted.positions;
             let _ = write!(
                 out,
-                "\n\nwith neurons permuted for {positions} positions of other games (see `net convert --arrange`)\n{entries}"
+                "\n\nwith neurons permuted for {positions} positions of other games (see `net convert --arrange`)\n\
+                 {entries}"
             );
         }
         None => out.push_str("\n\nnot measured with permuted neurons: that needs more games"),

@@ -1,6 +1,6 @@
 //! `fsbench measure updates`: counts feature transformer rows per move.
 
-use super::{Data, Failure, Format, failure, percent, print, table};
+use super::{Data, Failure, ResultFormat, failure, percent, print, table};
 use crate::features::FeatureSet;
 use crate::measure::updates;
 use crate::record::{MoveCounts, UpdatesRecord};
@@ -20,7 +20,7 @@ pub struct Arguments {
     legal: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{FormatHints, LoadedNetwork, load};
 use crate::cli::measure::{failure, note_skipped};
-use crate::cli::{Failure, Format, print_json, refuse_existing};
+use crate::cli::{Failure, ResultFormat, print_json, refuse_existing};
 use crate::measure::ft_permute;
 use crate::net::nnue::{Architecture, Nnue};
 use crate::net::{NetError, bullet};
@@ -42,7 +42,7 @@ pub struct Arguments {
     force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 #[derive(Copy, Clone, Debug, clap::ValueEnum)]
@@ -64,7 +64,7 @@ impl TargetFormat {
 
 /// A network in another format.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Conversion {
+pub struct NetworkConversion {
     out: PathBuf,
     /// `nnue`, `fsbench` or `bullet`.
     format: &'static str,
@@ -105,17 +105,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut conversion = save(loaded, arguments, target.unwrap_or_else(|| TargetFormat::of(to)))?;
     conversion.pawn = PawnValues { from: before, to: after, engine: conversion.pawn.engine };
     match arguments.format {
-        Format::Json => print_json(&conversion),
-        Format::Text => Ok(outln!("{}", text(&conversion))?),
+        ResultFormat::Json => print_json(&conversion),
+        ResultFormat::Text => Ok(outln!("{}", text(&conversion))?),
     }
 }
 
-fn save(loaded: LoadedNetwork, arguments: &Arguments, target: TargetFormat) -> Result<Conversion, Failure> {
+fn save(loaded: LoadedNetwork, arguments: &Arguments, target: TargetFormat) -> Result<NetworkConversion, Failure> {
     let LoadedNetwork { file, description, .. } = loaded;
     let to = &arguments.to;
     let failure = |error: NetError| if error.is_request() { Failure::request(error) } else { Failure::work(error) };
     let description = arguments.description.clone().or(description);
-    let conversion = |format, architecture: Option<Architecture>, description| Conversion {
+    let conversion = |format, architecture: Option<Architecture>, description| NetworkConversion {
         out: to.clone(),
         format,
         architecture: architecture.map(Architecture::name),
@@ -140,7 +140,7 @@ fn save(loaded: LoadedNetwork, arguments: &Arguments, target: TargetFormat) -> R
     }
 }
 
-fn text(conversion: &Conversion) -> String {
+fn text(conversion: &NetworkConversion) -> String {
     let kind = match (conversion.format, conversion.architecture) {
         (_, Some(architecture)) => architecture,
         ("bullet", _) => "a raw bullet network",
@@ -156,8 +156,8 @@ fn text(conversion: &Conversion) -> String {
     if let Some(engine) = engine.filter(|engine| *engine != to) {
         let times = f64::from(to) / f64::from(engine);
         lines.push(format!(
-            "{kind} expects {engine} units per pawn, so its scores are {times:.2} times as large; --pawn {engine} scales the \
-             last layer"
+            "{kind} expects {engine} units per pawn, so its scores are {times:.2} times as large; --pawn {engine} \
+             scales the last layer"
         ));
     }
     lines.join("\n")

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{FormatHints, load};
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, ResultFormat, print_json};
 use crate::features::Identity;
 use crate::net::nnue::Architecture;
 use crate::net::{QuantNet, Scheme, Shape};
@@ -21,7 +21,7 @@ pub struct Arguments {
     hints: FormatHints,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ResultFormat,
 }
 
 /// The contents of a network file.
@@ -56,8 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         parameters: parameters(net),
     };
     match arguments.format {
-        Format::Json => print_json(&info),
-        Format::Text => Ok(outln!("{}", text(&info))?),
+        ResultFormat::Json => print_json(&info),
+        ResultFormat::Text => Ok(outln!("{}", text(&info))?),
     }
 }
 

@@ -11,7 +11,7 @@ use anyhow::Context;
 use super::Failure;
 use crate::alpha_beta::PlayingNetwork;
 use crate::engine::Model;
-use crate::measure::Network;
+use crate::measure::MeasuredNetwork;
 use crate::net::bullet::{OrderEvidence, OutputOrder};
 use crate::net::nnue::Architecture;
 use crate::net::{self, Activation, LoadOptions, LoadedNetwork, NetFile, Scheme, bullet, load_float, load_quantised};
@@ -22,19 +22,19 @@ use crate::train::run_dir;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: NetCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum NetCommand {
     Convert(convert::Arguments),
     Info(info::Arguments),
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Convert(arguments) => convert::run(arguments),
-        Command::Info(arguments) => info::run(arguments),
+        NetCommand::Convert(arguments) => convert::run(arguments),
+        NetCommand::Info(arguments) => info::run(arguments),
     }
 }
 
@@ -52,19 +52,21 @@ pub(super) struct FormatHints {
     #[arg(long, value_enum, default_value_t = Activation::Screlu, requires = "bullet")]
     activation: Activation,
     /// Bullet file: number of output buckets
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "bullet", value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "bullet",
+        value_parser = clap::value_parser!(u32).range(1..=32))]
     buckets: u32,
     /// Bullet file: accumulator width, if the file's size fits several
     #[arg(long, value_name = "WIDTH", requires = "bullet")]
     l1: Option<usize>,
-    /// Bullet file with output buckets: order of the output weights, bucket by bucket (saved with `.transpose()`) or input
-    /// by input (saved without) [default: bucket]
+    /// Bullet file with output buckets: order of the output weights, bucket by bucket (saved with `.transpose()`) or
+    /// input by input (saved without) [default: bucket]
     #[arg(long, value_enum, value_name = "ORDER", requires = "bullet")]
     output_order: Option<OutputOrder>,
     /// Run folder: load the network of the last epoch instead of the best one
     #[arg(long, conflicts_with = "bullet")]
     last: bool,
-    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was trained for]
+    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was
+    /// trained for]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["bullet", "arch"])]
     scheme: Option<String>,
 }
@@ -103,7 +105,9 @@ impl NetArgument {
 impl FormatHints {
     /// Hints for files other than bullet's.
     pub(super) fn new(arch: Option<Architecture>, last: bool, scheme: Option<String>) -> FormatHints {
-        let (bullet, activation, output_order) = (None, Activation::Screlu, None);
+        let bullet = None;
+        let activation = Activation::Screlu;
+        let output_order = None;
         FormatHints { arch, bullet, activation, buckets: 1, l1: None, output_order, last, scheme }
     }
 
@@ -121,7 +125,7 @@ impl FormatHints {
     fn load_options(&self) -> anyhow::Result<LoadOptions> {
         let output_order = self.output_order.unwrap_or_default();
         let buckets = self.buckets as usize;
-        let layout = bullet::Layout { activation: self.activation, buckets, l1: self.l1, output_order };
+        let layout = bullet::BulletLayout { activation: self.activation, buckets, l1: self.l1, output_order };
         let bullet = self.bullet.clone().map(|set| (set, layout));
         Ok(LoadOptions { architecture: self.arch, scheme: self.scheme()?, bullet })
     }
@@ -137,19 +141,19 @@ impl FormatHints {
 
 /// Loads a network without quantising: a checkpoint gives a float network. Files that are not bullet's are recognised
 /// despite `--bullet`.
-pub(super) fn load_unquantised(path: &Path, hints: &FormatHints) -> Result<Network, Failure> {
+pub(super) fn load_unquantised(path: &Path, hints: &FormatHints) -> Result<MeasuredNetwork, Failure> {
     let file_path = hints.file(path).map_err(Failure::Request)?;
     if let Ok((net, checkpoint)) = load_float(&file_path) {
         let scheme = hints.scheme().map_err(Failure::Request)?;
         let (file, _) = load_quantised(&file_path, scheme.as_ref()).map_err(Failure::request)?;
-        return Ok(Network::Float { net, origin: checkpoint.origin, scheme: file.net.scheme });
+        return Ok(MeasuredNetwork::Float { net, origin: checkpoint.origin, scheme: file.net.scheme });
     }
     if hints.bullet.is_some()
         && let Ok(file) = NetFile::load(&file_path)
     {
-        return Ok(Network::Integer(file));
+        return Ok(MeasuredNetwork::Integer(file));
     }
-    Ok(Network::Integer(load(path, hints)?.file))
+    Ok(MeasuredNetwork::Integer(load(path, hints)?.file))
 }
 
 /// Loads a network with its feature set, laid out for the engine.
@@ -178,8 +182,8 @@ pub(super) fn load(path: &Path, hints: &FormatHints) -> Result<LoadedNetwork, Fa
     Ok(loaded)
 }
 
-/// Says in which order the output weights of a bullet file were read, unless it was given or the weights show that it is
-/// right.
+/// Says in which order the output weights of a bullet file were read, unless it was given or the weights show that it
+/// is right.
 fn note_output_order(path: &Path, given: Option<OutputOrder>, loaded: &LoadedNetwork) {
     let path = path.display();
     match loaded.output_order {

@@ -11,7 +11,7 @@ use super::Arguments;
 use crate::chess::parse_fen;
 use crate::cli::net::{FormatHints, load};
 use crate::cli::print::table;
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, ResultFormat, print_json};
 use crate::measure::{AxisChoice, contributions, most_influential, neuron_weights};
 use crate::net::NetFile;
 use crate::output;
@@ -25,7 +25,8 @@ pub(super) struct NetworkArguments {
     #[arg(long, value_name = "N", conflicts_with_all = ["best", "position", "fen"])]
     neuron: Option<usize>,
     /// Draw the K neurons with the largest influence on the score: spread of their weights times their output's weights
-    #[arg(long, value_name = "K", conflicts_with_all = ["position", "fen"], value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "K", conflicts_with_all = ["position", "fen"],
+        value_parser = clap::value_parser!(u16).range(1..))]
     best: Option<u16>,
     /// Draw only features with this value of an axis, as in 'square(K)=e1'; axes of kings are averaged over otherwise
     #[arg(long, value_name = "AXIS=VALUE", value_parser = parse_choice)]
@@ -57,7 +58,7 @@ pub(super) fn is_network(argument: &str) -> bool {
 
 /// Neurons and their weights.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct NetworkDocument<'a> {
     out: Option<&'a PathBuf>,
     neurons: &'a [NeuronWeights],
 }
@@ -69,8 +70,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let position = parse_fen(fen).map_err(Failure::request)?;
         let record = contributions(&file, &position, fen).map_err(Failure::request)?;
         return match arguments.format {
-            Format::Json => print_json(&record),
-            Format::Text => Ok(outln!("{}", text(&record))?),
+            ResultFormat::Json => print_json(&record),
+            ResultFormat::Text => Ok(outln!("{}", text(&record))?),
         };
     }
     let neurons = neurons(network, &file)?;
@@ -81,8 +82,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::write(out, &drawn(&name, &weights, out)?).map_err(Failure::work)?;
     }
     match arguments.format {
-        Format::Json => print_json(&Document { out: arguments.out.as_ref(), neurons: &weights }),
-        Format::Text => {
+        ResultFormat::Json => print_json(&NetworkDocument { out: arguments.out.as_ref(), neurons: &weights }),
+        ResultFormat::Text => {
             let rows = weights
                 .iter()
                 .map(|own| vec![own.neuron.to_string(), format!("{:.0}", own.influence), format!("{:+.2}", own.bias)]);
@@ -115,7 +116,8 @@ fn check_choices(file: &NetFile, choices: &[AxisChoice]) -> Result<(), Failure> 
     }
     let set = file.origin.feature_set().map_err(Failure::request)?;
     for (axis, value) in choices {
-        let (mut has_axis, mut has_value) = (false, false);
+        let mut has_axis = false;
+        let mut has_value = false;
         let all = set.blocks().iter().flat_map(crate::features::Block::coordinates).flat_map(|(_, own)| own);
         for own in all.filter(|own| own.axis == *axis) {
             has_axis = true;

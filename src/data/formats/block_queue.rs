@@ -22,7 +22,7 @@ pub const BLOCK_SAMPLES: usize = 1 << 16;
 pub struct ReaderState {
     pub bytes_read: AtomicU64,
     pub skipped: Mutex<SkippedSamples>,
-    /// What was unusual in games, set at the end of PGN.
+    /// Unusual games, set at the end of PGN.
     pub notes: Mutex<PgnNotes>,
     /// Length and blake3 of the file as stored, set at its end.
     pub source: Mutex<Option<(u64, blake3::Hash)>>,

@@ -37,9 +37,10 @@ const PROBED_ENTRIES: usize = 16;
 /// Sends the positions of a file; illegal ones are skipped and counted.
 pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     // The bytes of a position may look like a compression's signature, so only the name counts.
-    let mut reader: Box<dyn Read> = match has_compressed_name(path) {
-        true => block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?.reader,
-        false => Box::new(reader),
+    let mut reader: Box<dyn Read> = if has_compressed_name(path) {
+        block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?.reader
+    } else {
+        Box::new(reader)
     };
     let mut bytes = Vec::new();
     let mut first = 0;
@@ -143,8 +144,10 @@ fn king_squares(board: &shakmaty::Board) -> Option<(u8, u8)> {
 
 /// Encodes a sample; `None` without a score or a result.
 pub fn encode(record: &Record) -> Option<Entry> {
-    let (score, result) = (record.score()?, record.result()?);
-    let (mut occupied, mut codes) = (record.board().occupancy(), record.board().codes());
+    let score = record.score()?;
+    let result = record.result()?;
+    let mut occupied = record.board().occupancy();
+    let mut codes = record.board().codes();
     if record.turn().is_black() {
         (occupied, codes) = flip_board(occupied, codes);
     }
@@ -170,7 +173,9 @@ const COLOR_BITS: u128 = u128::MAX / 15 * 8;
 
 /// The board as the other side sees it: ranks reversed, colours swapped.
 fn flip_board(occupied: u64, codes: u128) -> (u64, u128) {
-    let (mut left, mut out, mut bits) = (codes, 0u128, 4 * occupied.count_ones());
+    let mut left = codes;
+    let mut out = 0u128;
+    let mut bits = 4 * occupied.count_ones();
     let used = if bits == 128 { u128::MAX } else { (1 << bits) - 1 };
     for rank in occupied.to_le_bytes() {
         let width = 4 * rank.count_ones();

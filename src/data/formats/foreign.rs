@@ -156,12 +156,13 @@ fn after_extensions(mut bytes: &[u8]) -> Option<&[u8]> {
     Some(bytes)
 }
 
-/// The position of a board of viriformat or marlinformat, little-endian: occupancy (64 bits), a nibble per piece (role, 6
-/// for a rook that may castle; bit 3 Black), en passant square or 64 with bit 7 for Black to move, rule-50 counter, move
-/// number (16 bits), score (16 bits), result 0 to 2, an unused byte.
+/// The position of a board of viriformat or marlinformat, little-endian: occupancy (64 bits), a nibble per piece (role,
+/// 6 for a rook that may castle; bit 3 Black), en passant square or 64 with bit 7 for Black to move, rule-50 counter,
+/// move number (16 bits), score (16 bits), result 0 to 2, an unused byte.
 fn packed_position(bytes: &[u8; PACKED_BYTES], order: NibbleOrder) -> Option<Chess> {
     let occupied = bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let (turn, result) = (bytes[24], bytes[30]);
+    let turn = bytes[24];
+    let result = bytes[30];
     if occupied.count_ones() > 32 || turn & 127 > 64 || result > 2 {
         return None;
     }
@@ -205,8 +206,8 @@ fn begins_with_moves(mut position: Chess, bytes: &[u8]) -> bool {
     !pairs.is_empty()
 }
 
-/// A move in viriformat: from and to (6 bits each; castling as king takes rook), promotion (2 bits, N B R Q), and its kind
-/// (2 bits: 1 en passant, 2 castling, 3 promotion).
+/// A move in viriformat: from and to (6 bits each; castling as king takes rook), promotion (2 bits, N B R Q), and its
+/// kind (2 bits: 1 en passant, 2 castling, 3 promotion).
 fn code_of(mv: Move) -> Option<u16> {
     let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Knight as u16);
     let kind = match mv {

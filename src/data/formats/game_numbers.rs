@@ -36,7 +36,8 @@ impl GamePosition {
             Color::White => record.result(),
             Color::Black => record.result().map(GameResult::reversed),
         };
-        let (castling, rule50) = (record.castling(), record.rule50());
+        let castling = record.castling();
+        let rule50 = record.rule50();
         GamePosition { ply: record.ply().0, result, castling, rule50, occupied: record.board().occupancy() }
     }
 
@@ -58,7 +59,7 @@ impl GamePosition {
 }
 
 impl GameNumbers {
-    /// Whether the sample begins a game, given those before it.
+    /// Whether the sample begins a game, given the samples before it.
     #[inline]
     pub fn begins_game(&mut self, record: &Record) -> bool {
         let current = GamePosition::of(record);

@@ -1,4 +1,4 @@
-//! Counts of what a format cannot hold.
+//! Counts of information that a format cannot hold.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl OmittedField {
     }
 }
 
-/// What a format could not hold of the samples written to it.
+/// Information of the written samples that the format could not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Omissions {
     /// Samples not written, by reason.

@@ -12,7 +12,7 @@ use super::game_numbers::GameNumbers;
 use super::skipped::SkippedSamples;
 use super::{FileUnit, Format, binpack, bullet, detect, pgn, resolve_unit, text};
 use crate::data::input::hash_file;
-use crate::data::{DataError, EvalOptions, Fsd, Header, PgnNotes, Record, ScoreUnit};
+use crate::data::{DataError, EvalOptions, Fsd, FsdHeader, PgnNotes, Record, ScoreUnit};
 
 /// Decoded blocks that wait for the reader.
 const QUEUE_BLOCKS: usize = 4;
@@ -24,7 +24,7 @@ pub struct SampleReader {
     path: PathBuf,
     format: Format,
     unit: FileUnit,
-    header: Option<Header>,
+    header: Option<FsdHeader>,
     length: Option<u64>,
     state: Arc<ReaderState>,
     queue: Option<Receiver<BlockResult>>,
@@ -191,7 +191,7 @@ impl SampleReader {
 
     /// The header of a `.fsd` file.
     #[must_use]
-    pub const fn header(&self) -> Option<&Header> {
+    pub const fn header(&self) -> Option<&FsdHeader> {
         self.header.as_ref()
     }
 
@@ -219,7 +219,7 @@ impl SampleReader {
         self.state.skipped()
     }
 
-    /// What was unusual in the games of PGN; known only at the end.
+    /// Unusual games of PGN; known only at the end.
     #[must_use]
     pub fn notes(&self) -> PgnNotes {
         self.state.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Format, detect};
-use crate::data::{DataError, Eval, Header, Record};
+use crate::data::{DataError, Eval, FsdHeader, Record};
 
 /// The unit of scores.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -122,7 +122,7 @@ impl Format {
 pub fn score_unit(path: &Path, format: Option<Format>, given: Option<ScoreUnit>) -> Result<FileUnit, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let own = match format {
-        Format::Fsd => Some(Header::load(path)?.score_unit),
+        Format::Fsd => Some(FsdHeader::load(path)?.score_unit),
         _ => None,
     };
     resolve_unit(path, format, own, given)
@@ -213,7 +213,8 @@ mod tests {
             assert_eq!(found, expected.map_err(str::to_owned));
         };
         let known = |unit, origin| Ok(FileUnit { unit, origin });
-        let (cp, internal) = (ScoreUnit::Centipawns, ScoreUnit::Internal { pawn: 361 });
+        let cp = ScoreUnit::Centipawns;
+        let internal = ScoreUnit::Internal { pawn: 361 };
         check(Format::Binpack, None, None, known(ScoreUnit::STOCKFISH, UnitOrigin::FormatDefault));
         check(Format::Binpack, None, Some(cp), known(cp, UnitOrigin::Request));
         check(Format::Text, None, None, known(cp, UnitOrigin::FormatDefault));

@@ -26,7 +26,8 @@ const BATCH_BYTES: usize = 4 << 20;
 pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     let unpacked = block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?;
     check_text(&unpacked.beginning, path)?;
-    let (mut text, compression) = (unpacked.reader, unpacked.compression.name());
+    let mut text = unpacked.reader;
+    let compression = unpacked.compression.name();
     let mut lines = LineBatches { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
     loop {
         match lines.next_batch(&mut text) {
@@ -38,7 +39,8 @@ pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockS
             Ok(None) => return Ok(()),
             Err(cause) if compression == "plain" => return Err(DataError::Read { path: path.into(), cause }),
             Err(cause) => {
-                let (at, games) = (lines.read, sender.games);
+                let at = lines.read;
+                let games = sender.games;
                 return Err(DataError::BrokenStream { path: path.into(), compression, at, games, cause });
             }
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::binpack::{Encoder, InvalidSample};
+use super::binpack::{ChunkEncoder, InvalidSample};
 use super::omissions::{GameBoundaries, OmissionCounter, Omissions, adapt};
 use super::{Format, bullet, text};
 use crate::data::{DataError, FsdWriter, Provenance, Record};
@@ -13,7 +13,7 @@ use crate::output::{OutputFile, SealedFile};
 /// Samples formatted by one task.
 const TASK_SAMPLES: usize = 1 << 12;
 
-/// Writes samples to a file and counts what its format cannot hold.
+/// Writes samples to a file and counts the information that its format cannot hold.
 pub struct SampleWriter {
     path: PathBuf,
     format: Format,
@@ -26,7 +26,7 @@ pub struct SampleWriter {
 
 enum FormatWriter {
     Fsd(Box<FsdWriter>),
-    Binpack(OutputFile, Encoder),
+    Binpack(OutputFile, ChunkEncoder),
     Bullet(OutputFile),
     Text(OutputFile),
 }
@@ -52,11 +52,12 @@ impl SampleWriter {
                 return Err(DataError::OutputFormat { path: path.into(), why: "PGN holds games, not single samples" });
             }
             Format::Fsd => FormatWriter::Fsd(Box::new(FsdWriter::create(path)?)),
-            Format::Binpack => FormatWriter::Binpack(OutputFile::create(path)?, Encoder::default()),
+            Format::Binpack => FormatWriter::Binpack(OutputFile::create(path)?, ChunkEncoder::default()),
             Format::Bullet => FormatWriter::Bullet(OutputFile::create(path)?),
             Format::Text => FormatWriter::Text(OutputFile::create(path)?),
         };
-        let (counter, boundaries) = (OmissionCounter::default(), GameBoundaries::default());
+        let counter = OmissionCounter::default();
+        let boundaries = GameBoundaries::default();
         Ok(SampleWriter { path: path.into(), format, unknown_is_draw, writer, counter, boundaries, samples: 0 })
     }
 
@@ -97,7 +98,8 @@ impl SampleWriter {
 
     /// The samples as the format holds them.
     fn adapt_all(&mut self, records: &[Record]) -> Vec<Record> {
-        let (format, unknown_is_draw) = (self.format, self.unknown_is_draw);
+        let format = self.format;
+        let unknown_is_draw = self.unknown_is_draw;
         let parts: Vec<(Vec<Record>, OmissionCounter)> = records
             .par_chunks(TASK_SAMPLES)
             .map(|records| {
@@ -151,7 +153,7 @@ impl SampleWriter {
         self.samples
     }
 
-    /// What the format could not hold so far.
+    /// Information that the format could not hold so far.
     #[must_use]
     pub fn omissions(&self) -> Omissions {
         self.counter.omissions()

@@ -35,7 +35,7 @@ pub const HEADER_BYTES: usize = 256;
 
 /// The fields of a `.fsd` file's header.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FsdHeader {
     pub samples: u64,
     pub samples_per_block: u32,
     pub games: u32,
@@ -48,7 +48,7 @@ pub struct Header {
     pub sources: [u8; 32],
 }
 
-impl Header {
+impl FsdHeader {
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -79,7 +79,7 @@ impl Header {
     ///
     /// # Errors
     /// When the file cannot be read or is not a `.fsd` file of this version.
-    pub fn load(path: &Path) -> Result<Header, DataError> {
+    pub fn load(path: &Path) -> Result<FsdHeader, DataError> {
         let mut file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
         if length < HEADER_BYTES as u64 {
@@ -87,14 +87,14 @@ impl Header {
         }
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact(&mut bytes).map_err(DataError::read(path))?;
-        Header::from_bytes(&bytes, path)
+        FsdHeader::from_bytes(&bytes, path)
     }
 
     /// Decodes and checks a header; errors name `path`.
     ///
     /// # Errors
     /// When the bytes are not a header of this version.
-    pub fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header, DataError> {
+    pub fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<FsdHeader, DataError> {
         let not_fsd = |reason: String| DataError::NotFsd { path: path.into(), reason };
         let array = |at: usize| -> [u8; 4] { [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]] };
         let u32_at = |at: usize| u32::from_le_bytes(array(at));
@@ -124,7 +124,7 @@ impl Header {
             1 if pawn > 0 => ScoreUnit::Internal { pawn },
             other => return Err(not_fsd(format!("bytes 33–35 give score unit {other} with a pawn of {pawn}"))),
         };
-        Ok(Header {
+        Ok(FsdHeader {
             samples: u64_at(16),
             samples_per_block: u32_at(24),
             games: u32_at(28),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
-use super::header::{HEADER_BYTES, Header};
+use super::header::{FsdHeader, HEADER_BYTES};
 use crate::data::{DataError, Method, Purpose, Record};
 
 /// Touching a page also maps the pages up to this far on either side.
@@ -23,7 +23,7 @@ const GROUP_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Fsd {
     path: PathBuf,
-    header: Header,
+    header: FsdHeader,
     map: Mmap,
     /// Offset of the end of the records.
     records_end: usize,
@@ -53,7 +53,7 @@ impl Fsd {
         let Some((head, _)) = map.split_first_chunk::<HEADER_BYTES>() else {
             return Err(DataError::NotFsd { path: path.into(), reason: "it has no header".into() });
         };
-        let header = Header::from_bytes(head, path)?;
+        let header = FsdHeader::from_bytes(head, path)?;
         let expected = header.file_bytes().unwrap_or(u64::MAX);
         if expected != map.len() as u64 {
             return Err(DataError::Length { path: path.into(), found: map.len() as u64, expected });
@@ -123,7 +123,7 @@ impl Fsd {
     /// file again when needed.
     ///
     /// # Errors
-    /// Those that `visit` returns.
+    /// The errors that `visit` returns.
     pub fn for_each_chunk<E>(&self, count: usize, mut visit: impl FnMut(&[Record]) -> Result<(), E>) -> Result<(), E> {
         let mut at = HEADER_BYTES;
         for (number, records) in self.records().chunks(count).enumerate() {
@@ -139,11 +139,11 @@ impl Fsd {
         Ok(())
     }
 
-    /// As [`for_each_chunk`](Fsd::for_each_chunk), and checks the checksums of a chunk before it is visited. A chunk holds
-    /// whole blocks, so it may be longer than `count`.
+    /// As [`for_each_chunk`](Fsd::for_each_chunk), and checks the checksums of a chunk before it is visited. A chunk
+    /// holds whole blocks, so it may be longer than `count`.
     ///
     /// # Errors
-    /// Those that `visit` returns, and the first damaged block.
+    /// The errors that `visit` returns, and the first damaged block.
     pub(crate) fn for_each_checked_chunk<E: From<DataError>>(
         &self,
         count: usize,
@@ -183,7 +183,8 @@ impl Fsd {
     /// Offset and length in bytes of the records of this range that exist.
     fn byte_range(&self, records: Range<usize>) -> (usize, usize) {
         let count = self.header.samples as usize;
-        let (first, end) = (records.start.min(count), records.end.min(count));
+        let first = records.start.min(count);
+        let end = records.end.min(count);
         (HEADER_BYTES + first * Record::BYTES, end.saturating_sub(first) * Record::BYTES)
     }
 
@@ -213,7 +214,7 @@ impl Fsd {
     }
 
     #[must_use]
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &FsdHeader {
         &self.header
     }
 
@@ -233,7 +234,7 @@ impl Fsd {
 pub(crate) struct GameSet(Vec<u64>);
 
 impl GameSet {
-    pub(crate) fn of(header: &Header) -> GameSet {
+    pub(crate) fn of(header: &FsdHeader) -> GameSet {
         GameSet(vec![0; (header.games as usize).div_ceil(64)])
     }
 

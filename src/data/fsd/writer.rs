@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::header::{HEADER_BYTES, Header};
+use super::header::{FsdHeader, HEADER_BYTES};
 use crate::data::{DataError, Purpose, Record, ScoreUnit};
 use crate::output::{OutputFile, SealedFile};
 use crate::units::Seed;
@@ -92,7 +92,7 @@ impl FsdWriter {
         if !self.block.is_empty() {
             self.end_block()?;
         }
-        let header = Header {
+        let header = FsdHeader {
             samples: self.samples,
             samples_per_block: BLOCK_SAMPLES,
             games: provenance.games,

@@ -12,20 +12,20 @@
 /// A score as it is written.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum WrittenScore {
-    Number(Number),
+    Number(DecimalNumber),
     /// Moves to mate, negative when getting mated.
     Mate(i32),
 }
 
 /// A number as it is written: `-12.05`, `25`, `0,31`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Number {
+pub struct DecimalNumber {
     pub negative: bool,
     pub whole: u32,
     pub fraction: Fraction,
 }
 
-/// What follows the whole part of a number; hundredths from 0 to 100.
+/// The digits after the whole part of a number; hundredths from 0 to 100.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Fraction {
     None,
@@ -36,7 +36,7 @@ pub enum Fraction {
     CommaOrDepth(u32),
 }
 
-/// What a comment says of the score of a position.
+/// The score of a position as a comment gives it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum CommentScore {
     /// Nothing, or that the game is over.
@@ -89,7 +89,7 @@ fn eval_body(comment: &[u8]) -> Option<&[u8]> {
         None => &comment[memchr::memmem::find(comment, MARK)? + MARK.len()..],
     };
     // Not another command, such as `[%evp …]`.
-    while !rest.first().is_none_or(|byte| byte.is_ascii_whitespace() || *byte == b']') {
+    while rest.first().is_some_and(|byte| !byte.is_ascii_whitespace() && *byte != b']') {
         rest = &rest[memchr::memmem::find(rest, MARK)? + MARK.len()..];
     }
     Some(&rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())])
@@ -141,7 +141,7 @@ fn search_score(text: &[u8]) -> Option<CommentScore> {
     score.confirm_comma();
     match score {
         // Without a sign it may be anything: `1/2`.
-        WrittenScore::Number(Number { fraction: Fraction::None, .. }) if !has_sign => None,
+        WrittenScore::Number(DecimalNumber { fraction: Fraction::None, .. }) if !has_sign => None,
         WrittenScore::Mate(0) => Some(CommentScore::None),
         _ if score.is_zero() && is_book(depth, rest) => Some(CommentScore::Book),
         _ => Some(CommentScore::Search(score)),
@@ -163,7 +163,7 @@ fn is_no_time(time: &[u8]) -> bool {
 /// `d=30, sd=30, mt=…, wv=1.08, …`.
 fn tcec_score(text: &[u8]) -> Option<CommentScore> {
     let (score, rest) = written_score(field(text, b"wv=")?, MateUnit::Plies)?;
-    if !rest.first().is_none_or(|byte| byte.is_ascii_whitespace() || b",;".contains(byte)) {
+    if rest.first().is_some_and(|byte| !byte.is_ascii_whitespace() && !b",;".contains(byte)) {
         return None;
     }
     let value = |key: &[u8]| field(text, key).and_then(|rest| rest.split(|byte| *byte == b',').next());
@@ -204,14 +204,14 @@ fn looks_like_score(text: &[u8]) -> bool {
     match score {
         WrittenScore::Mate(_) => rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric()),
         // `1-0`, `+1 for White`, move numbers and times are no scores; `18:+0.31` is one with its depth.
-        WrittenScore::Number(Number { fraction: Fraction::None, .. }) => {
+        WrittenScore::Number(DecimalNumber { fraction: Fraction::None, .. }) => {
             label || has_sign && has_depth || matches!(rest, [b':', b'+' | b'-', b'0'..=b'9', ..])
         }
         WrittenScore::Number(_) => label || has_sign || has_depth || rest.is_empty() && !text.ends_with(b"."),
     }
 }
 
-/// What the number after `M` counts; after `#` it is always moves.
+/// The unit of the number after `M`; after `#` it is always moves.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum MateUnit {
     Moves,
@@ -267,13 +267,13 @@ fn number(sign: Option<u8>, text: &[u8]) -> Option<(WrittenScore, &[u8])> {
         }
         _ => (Fraction::None, rest),
     };
-    Some((WrittenScore::Number(Number { negative: sign == Some(b'-'), whole, fraction }), rest))
+    Some((WrittenScore::Number(DecimalNumber { negative: sign == Some(b'-'), whole, fraction }), rest))
 }
 
 impl WrittenScore {
     /// Something follows that shows that a comma belongs to the number.
     fn confirm_comma(&mut self) {
-        if let WrittenScore::Number(Number { fraction, .. }) = self
+        if let WrittenScore::Number(DecimalNumber { fraction, .. }) = self
             && let Fraction::CommaOrDepth(hundredths) = *fraction
         {
             *fraction = Fraction::DecimalComma(hundredths);
@@ -281,7 +281,7 @@ impl WrittenScore {
     }
 
     fn is_zero(self) -> bool {
-        let WrittenScore::Number(Number { whole, fraction, .. }) = self else { return false };
+        let WrittenScore::Number(DecimalNumber { whole, fraction, .. }) = self else { return false };
         let no_fraction = match fraction {
             Fraction::None => true,
             Fraction::Point(part) | Fraction::DecimalComma(part) | Fraction::CommaOrDepth(part) => part == 0,
@@ -393,7 +393,8 @@ mod tests {
 
     #[test]
     fn commas() {
-        let eval = |fraction| CommentScore::Eval(WrittenScore::Number(Number { negative: false, whole: 1, fraction }));
+        let eval =
+            |fraction| CommentScore::Eval(WrittenScore::Number(DecimalNumber { negative: false, whole: 1, fraction }));
         check("[%eval 1,17]", eval(Fraction::CommaOrDepth(17)));
         check("[%eval 1,7]", eval(Fraction::CommaOrDepth(70)));
         check("[%eval 1,05]", eval(Fraction::DecimalComma(5)));
@@ -401,9 +402,16 @@ mod tests {
         check("[%eval 1,117]", eval(Fraction::None));
         check("[%eval 1.17,17]", eval(Fraction::Point(17)));
         assert_eq!(number("-0,25"), number("-0,25"));
-        assert!(matches!(number("-0,25"), WrittenScore::Number(Number { fraction: Fraction::DecimalComma(25), .. })));
-        assert!(matches!(number("0,25"), WrittenScore::Number(Number { fraction: Fraction::CommaOrDepth(25), .. })));
-        let comma = WrittenScore::Number(Number { negative: false, whole: 0, fraction: Fraction::DecimalComma(31) });
+        assert!(matches!(
+            number("-0,25"),
+            WrittenScore::Number(DecimalNumber { fraction: Fraction::DecimalComma(25), .. })
+        ));
+        assert!(matches!(
+            number("0,25"),
+            WrittenScore::Number(DecimalNumber { fraction: Fraction::CommaOrDepth(25), .. })
+        ));
+        let comma =
+            WrittenScore::Number(DecimalNumber { negative: false, whole: 0, fraction: Fraction::DecimalComma(31) });
         check("+0,31/14 0,25s", CommentScore::Search(comma));
         check("0,31/14", CommentScore::Search(comma));
         check("[%eval 0,31/14]", CommentScore::AfterByMover(comma));

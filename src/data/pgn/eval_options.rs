@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 const HEADING: &str = "Scores in PGN comments";
 
-/// What the user says of the scores in PGN comments.
+/// The user's options for the scores in PGN comments.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::Args, JsonSchema)]
 pub struct EvalOptions {
     /// Unit of all scores in PGN comments [default: pawns; centipawns in a file whose scores are all whole numbers]

@@ -1,4 +1,4 @@
-//! Whole files as other programs write them: every score with the right unit and view, and what was not read is named.
+//! Whole files as other programs write them: every score with the right unit and view, and unread parts are named.
 
 use super::games::GameCollector;
 use super::*;
@@ -23,7 +23,8 @@ struct Found {
 fn read(text: &str, evals: EvalOptions) -> Found {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");
-    let (mut scores, mut results) = (Vec::new(), Vec::new());
+    let mut scores = Vec::new();
+    let mut results = Vec::new();
     let totals = all_positions(&InputPath::File(file.path().into()), evals, |records| {
         let score = |record: &Record| record.score().map_or("-".to_owned(), |score| score.to_string());
         scores.push(records.iter().map(score).collect::<Vec<_>>().join(" "));

@@ -12,7 +12,7 @@ use shakmaty::{Chess, Move, Position};
 
 use super::splitter::{GameTexts, Splitter};
 use super::{
-    Eval, EvalOptions, EvalUnit, EvalView, GameHeader, GameVisitor, ParsedGames, Parser, PgnNotes, SkipReason,
+    Eval, EvalOptions, EvalUnit, EvalView, GameHeader, GameVisitor, ParsedGames, PgnNotes, PgnParser, SkipReason,
     SkippedGame, WholeNumbers,
 };
 use crate::data::input::{Input, InputPath};
@@ -21,7 +21,7 @@ use crate::units::Ply;
 
 /// A game read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Game {
+pub struct PgnGame {
     /// Offset of its text in the decompressed file.
     pub offset: u64,
     pub start: Chess,
@@ -58,7 +58,7 @@ pub fn games(path: &Path) -> Result<Games, DataError> {
 /// damaged, the games before that come first, then one error, then nothing.
 pub struct Games {
     reader: GameReader<GameCollector>,
-    ready: VecDeque<Game>,
+    ready: VecDeque<PgnGame>,
 }
 
 impl Games {
@@ -74,7 +74,7 @@ impl Games {
 }
 
 impl Iterator for Games {
-    type Item = Result<Game, DataError>;
+    type Item = Result<PgnGame, DataError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -95,9 +95,9 @@ pub(super) struct GameCollector;
 
 impl GameVisitor for GameCollector {
     type State = Vec<PlayedMove>;
-    type Output = Game;
+    type Output = PgnGame;
 
-    fn begin_game(&self, _: &GameHeader, _: usize) -> ControlFlow<Game, Vec<PlayedMove>> {
+    fn begin_game(&self, _: &GameHeader, _: usize) -> ControlFlow<PgnGame, Vec<PlayedMove>> {
         ControlFlow::Continue(Vec::with_capacity(128))
     }
 
@@ -111,8 +111,8 @@ impl GameVisitor for GameCollector {
         }
     }
 
-    fn end_game(&self, moves: Vec<PlayedMove>, header: GameHeader, result: Option<GameResult>) -> Game {
-        Game { offset: header.offset, start: header.start, moves, result }
+    fn end_game(&self, moves: Vec<PlayedMove>, header: GameHeader, result: Option<GameResult>) -> PgnGame {
+        PgnGame { offset: header.offset, start: header.start, moves, result }
     }
 }
 
@@ -191,12 +191,12 @@ impl<V: GameVisitor> GameReader<V> {
         let GameReader { visitor, splitter, .. } = self;
         let rules = self.options.rules(self.whole_numbers.unwrap_or(WholeNumbers::Pawns));
         let (next, mut parsed) =
-            rayon::join(|| splitter.next_texts(), || parse_texts(&*visitor, &texts, || Parser::new(rules)));
+            rayon::join(|| splitter.next_texts(), || parse_texts(&*visitor, &texts, || PgnParser::new(rules)));
         if self.whole_numbers.is_none() {
             self.whole_numbers = self.decide_whole_numbers(&parsed)?;
             if let Some(decided) = self.whole_numbers.filter(|decided| *decided != WholeNumbers::Pawns) {
                 let rules = self.options.rules(decided);
-                parsed = parse_texts(&self.visitor, &texts, || Parser::new(rules));
+                parsed = parse_texts(&self.visitor, &texts, || PgnParser::new(rules));
             }
         }
         self.splitter.recycle(texts);
@@ -215,7 +215,7 @@ impl<V: GameVisitor> GameReader<V> {
         Ok(Some(games))
     }
 
-    /// What was unusual in the games so far, and how it was read.
+    /// The unusual features of the games so far, and how they were read.
     pub fn notes(&self) -> PgnNotes {
         let mut notes = self.notes.clone();
         if notes.whole_numbers > 0 {
@@ -258,7 +258,8 @@ impl<V: GameVisitor> GameReader<V> {
         match input.compression.name() {
             "plain" => DataError::Read { path, cause },
             compression => {
-                let (at, games) = (self.splitter.bytes_read(), self.games_read);
+                let at = self.splitter.bytes_read();
+                let games = self.games_read;
                 DataError::BrokenStream { path, compression, at, games, cause }
             }
         }
@@ -269,9 +270,9 @@ impl<V: GameVisitor> GameReader<V> {
 fn parse_texts<V: GameVisitor>(
     visitor: &V,
     texts: &GameTexts,
-    parser: impl Fn() -> Parser + Sync + Send,
+    parser: impl Fn() -> PgnParser + Sync + Send,
 ) -> Vec<ParsedGames<V::Output>> {
-    let parse_task = |parser: &mut Parser, task: usize| {
+    let parse_task = |parser: &mut PgnParser, task: usize| {
         let mut parsed = ParsedGames::with_capacity(TASK_GAMES);
         let mut reader = None;
         for game in task * TASK_GAMES..texts.len().min((task + 1) * TASK_GAMES) {

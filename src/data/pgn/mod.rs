@@ -1,6 +1,6 @@
 //! PGN games. [`games`](games()) reads whole games from a file; a [`GameVisitor`] is called while games are read and
-//! keeps only what it needs. A token that is neither a move, a number, a comment nor a result makes a game malformed,
-//! because the moves after it cannot be trusted; a comment never does.
+//! keeps only the parts that it needs. A token that is neither a move, a number, a comment nor a result makes a game
+//! malformed, because the moves after it cannot be trusted; a comment never does.
 //!
 //! `splitter` cuts a file into texts of single games. `fast_reader` reads the usual ones through pgn-reader;
 //! `token_reader` reads all others, which pgn-reader refuses or reads only in part, and locates errors. Both hand the
@@ -38,7 +38,7 @@ use crate::text::excerpt;
 
 pub use eval::Eval;
 pub use eval_options::{EvalOptions, EvalUnit, EvalView, WholeNumbers};
-pub use games::{Game, GameReader, Games, PlayedMove, SkippedGames, first_ply, games};
+pub use games::{GameReader, Games, PgnGame, PlayedMove, SkippedGames, first_ply, games};
 pub use notes::PgnNotes;
 pub use tags::{GameHeader, Speed};
 pub use writer::PgnWriter;
@@ -113,7 +113,7 @@ impl fmt::Display for SkippedGame {
 }
 
 /// Reads texts one after another, each with one or more games.
-pub struct Parser {
+pub struct PgnParser {
     rules: EvalRules,
     /// Consecutive games that the fast reader could not read.
     fast_failures: u32,
@@ -139,9 +139,9 @@ impl<O> ParsedGames<O> {
     }
 }
 
-impl Parser {
-    pub const fn new(rules: EvalRules) -> Parser {
-        Parser { rules, fast_failures: 0 }
+impl PgnParser {
+    pub const fn new(rules: EvalRules) -> PgnParser {
+        PgnParser { rules, fast_failures: 0 }
     }
 
     /// Appends the games of one text: usually one, more where games without tags follow each other. `reader` is at the

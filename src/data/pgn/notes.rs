@@ -1,4 +1,4 @@
-//! Counts what was unusual in the games of a file and how it was read, so that nothing is passed over in silence.
+//! Counts the unusual features of a file's games and how they were read, so that nothing is passed over in silence.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::eval_options::{EvalView, WholeNumbers};
 use crate::text::grouped;
 
-/// What was unusual in the games that were read.
+/// The unusual features of the games that were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PgnNotes {
     /// Comments that look like scores but are in no known form.
@@ -97,8 +97,8 @@ impl PgnNotes {
         say(self.whole_numbers, &self.describe_whole_numbers());
         let examples: Vec<String> = self.unread_examples.iter().map(|example| format!("`{example}`")).collect();
         say(self.unread_scores, &format!("comments look like scores and were not read: {}", examples.join(", ")));
-        let by_mover = "scores with a depth after a slash (`[%eval 0.16/16]`) were taken for the mover's view; --eval-view \
-                        says otherwise";
+        let by_mover = "scores with a depth after a slash (`[%eval 0.16/16]`) were taken for the mover's view; \
+                        --eval-view says otherwise";
         say(self.mover_scores, by_mover);
         say(self.scores_cut, "scores were cut to 30,000 centipawns");
         say(self.book_scores, "zeros beside book moves were not taken for scores");

@@ -1,10 +1,10 @@
-//! A game while it is read. Both readers find its parts and hand them to this one place, which knows what they mean.
+//! A game while it is read. Both readers find its parts and hand them to this one place, which knows their meaning.
 
 use std::ops::ControlFlow;
 
 use shakmaty::{Chess, Move, Position};
 
-use super::comment_score::{CommentScore, Fraction, Number, WrittenScore, comment_score};
+use super::comment_score::{CommentScore, DecimalNumber, Fraction, WrittenScore, comment_score};
 use super::eval_options::{EvalRules, EvalView, WholeNumbers};
 use super::notes::PgnNotes;
 use super::tags::Tags;
@@ -63,7 +63,7 @@ impl<S> OpenGame<S> {
         if !self.moved {
             return;
         }
-        // White's view of the position after the move, or else the mover's of the one before it.
+        // White's view of the position after the move, or else the mover's view of the position before it.
         let (score, view) = match comment_score(comment) {
             CommentScore::None => return,
             CommentScore::Eval(score) => (score, Some(rules.view.unwrap_or(EvalView::White))),
@@ -118,7 +118,7 @@ impl<S> OpenGame<S> {
         self.notes.ended_by_illegal_move += 1;
     }
 
-    /// Ends the game. `result` is the one after the moves, to which a missing or unknown one in the tags yields.
+    /// Ends the game. `result` is the result after the moves; it replaces a missing or unknown result of the tags.
     pub fn end<V: GameVisitor<State = S>>(self, visitor: &V, result: Option<GameResult>) -> ReadGame<V::Output> {
         let result = self.header.result.or(result);
         ReadGame { output: visitor.end_game(self.state, self.header, result), notes: self.notes }
@@ -135,8 +135,8 @@ fn quoted(comment: &[u8]) -> String {
 
 /// A number in centipawns.
 #[inline]
-fn centipawns(number: Number, rules: EvalRules) -> i32 {
-    let Number { negative, whole, fraction } = number;
+fn centipawns(number: DecimalNumber, rules: EvalRules) -> i32 {
+    let DecimalNumber { negative, whole, fraction } = number;
     let hundredths = match (fraction, rules.whole_numbers) {
         (Fraction::Point(part) | Fraction::DecimalComma(part), _) => part,
         (Fraction::CommaOrDepth(part), WholeNumbers::DecimalComma) => part,

@@ -11,7 +11,8 @@ pub fn resolve(san: San, position: &Chess) -> Option<Move> {
 /// The move, if exactly one piece can make it pseudo-legally and it is legal.
 fn resolve_unambiguous(san: San, position: &Chess) -> Option<Move> {
     let San::Normal { role, file, rank, capture, to, promotion: None } = san else { return None };
-    let (board, turn) = (position.board(), position.turn());
+    let board = position.board();
+    let turn = position.turn();
     let taken = board.role_at(to);
     if position.us().contains(to) || taken.is_some() != capture {
         return None;

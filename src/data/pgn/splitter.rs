@@ -166,9 +166,12 @@ fn end_lines_with_line_feeds(bytes: &mut [u8], known: usize, ended: bool) {
 /// The ranges of the games in a text; together they cover it. `ended`: no text follows.
 fn split_games(bytes: &[u8], ended: bool) -> Vec<Range<usize>> {
     let mut games = Vec::new();
-    let (mut start, mut in_movetext) = (0, false);
+    let mut start = 0;
+    let mut in_movetext = false;
     // Whether the last line ends within a comment, or was empty; the first of the lines before it that look like tags.
-    let (mut in_comment, mut after_empty, mut tags_start) = (false, true, None);
+    let mut in_comment = false;
+    let mut after_empty = true;
+    let mut tags_start = None;
     let mut line_start = 0;
     while line_start < bytes.len() {
         let line_end =
@@ -180,7 +183,8 @@ fn split_games(bytes: &[u8], ended: bool) -> Vec<Range<usize>> {
             if tokenizer::tag_pair(trim(line)).is_some() && !(in_comment && comment_ends(&bytes[line_start..], ended)) {
                 games.push(start..first);
                 start = first;
-                (in_movetext, in_comment) = (false, false);
+                in_movetext = false;
+                in_comment = false;
             } else if !after_empty {
                 tags_start = None;
             }

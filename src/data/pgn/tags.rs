@@ -9,7 +9,7 @@ use shakmaty::fen::Fen;
 use shakmaty::{ByColor, Chess, Position};
 
 use super::SkipReason;
-use super::tokenizer::{GameError, result_of};
+use super::tokenizer::{MalformedGame, result_of};
 use crate::chess::{FenPositionError, fen_position};
 use crate::data::GameResult;
 
@@ -34,7 +34,7 @@ pub struct Tags {
     /// Malformed tags that are not needed.
     pub malformed: u64,
     /// Why the game cannot be read; a variant is named whatever the order of the tags.
-    pub problem: Option<GameError>,
+    pub problem: Option<MalformedGame>,
 }
 
 impl Tags {
@@ -54,10 +54,10 @@ impl Tags {
             b"Termination" => self.says_illegal = says_illegal(value),
             _ if name.eq_ignore_ascii_case(b"FEN") => match start_position(value) {
                 Ok(start) => self.header.start = start,
-                Err(reason) => drop(self.problem.get_or_insert(GameError { reason, offset: at })),
+                Err(reason) => drop(self.problem.get_or_insert(MalformedGame { reason, offset: at })),
             },
             _ if name.eq_ignore_ascii_case(b"Variant") && !is_standard(value) => {
-                self.problem = Some(GameError { reason: SkipReason::Variant, offset: at });
+                self.problem = Some(MalformedGame { reason: SkipReason::Variant, offset: at });
             }
             _ => {}
         }

@@ -10,36 +10,37 @@ use crate::data::GameResult;
 use crate::data::input::Input;
 use crate::units::{Centipawn, Ply};
 
-fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
+fn parsed(text: &str) -> Vec<Result<PgnGame, SkippedGame>> {
     let mut games = Vec::new();
     read_into(text.as_bytes(), 100, &mut games);
     games
 }
 
 /// Reads a text with both readers, which must agree.
-fn read_into(text: &[u8], offset: u64, games: &mut Vec<Result<Game, SkippedGame>>) {
+fn read_into(text: &[u8], offset: u64, games: &mut Vec<Result<PgnGame, SkippedGame>>) {
     games.extend(parsed_with(text, offset, RULES).games);
 }
 
 const RULES: EvalRules = EvalRules { whole_numbers: WholeNumbers::Pawns, all_centipawns: false, view: None };
 
-fn parsed_with(text: &[u8], offset: u64, rules: EvalRules) -> ParsedGames<Game> {
-    let (mut parsed, mut by_tokens) = (ParsedGames::with_capacity(1), ParsedGames::with_capacity(1));
+fn parsed_with(text: &[u8], offset: u64, rules: EvalRules) -> ParsedGames<PgnGame> {
+    let mut parsed = ParsedGames::with_capacity(1);
+    let mut by_tokens = ParsedGames::with_capacity(1);
     let text = GameText { rest: text, length: text.len(), offset };
-    Parser::new(rules).parse(&GameCollector, text, &mut None, &mut parsed);
-    Parser::new(rules).parse_tokens(&GameCollector, text.rest, offset, &mut by_tokens);
+    PgnParser::new(rules).parse(&GameCollector, text, &mut None, &mut parsed);
+    PgnParser::new(rules).parse_tokens(&GameCollector, text.rest, offset, &mut by_tokens);
     assert_eq!(parsed.games, by_tokens.games, "{}", String::from_utf8_lossy(text.rest));
     assert_eq!(parsed.notes, by_tokens.notes, "{}", String::from_utf8_lossy(text.rest));
     parsed
 }
 
-fn only(text: &str) -> Game {
+fn only(text: &str) -> PgnGame {
     let mut games = parsed(text);
     assert_eq!(games.len(), 1, "{text}");
     games.remove(0).unwrap_or_else(|skipped| panic!("{text}: {skipped}"))
 }
 
-fn moves(game: &Game) -> String {
+fn moves(game: &PgnGame) -> String {
     let text: Vec<_> =
         game.moves.iter().map(|m| UciMove::from_move(m.mv, CastlingMode::Standard).to_string()).collect();
     text.join(" ")
@@ -320,7 +321,8 @@ fn no_game_swallows_the_next() {
         // Without tags only an empty line separates games; an unclosed comment swallows the text after it.
         let text = format!("1. d4 1-0\n\n{broken}\n\n1. c4 {} 0-1", if broken.contains('{') { "" } else { "{}" });
         let games = parsed(&text);
-        let (first, last) = (games.first().unwrap(), games.last().unwrap());
+        let first = games.first().unwrap();
+        let last = games.last().unwrap();
         assert_eq!((games.len(), games[1].is_err()), (3, true), "{text}: {games:?}");
         assert_eq!(moves(first.as_ref().unwrap()) + &moves(last.as_ref().unwrap()), "d2d4c2c4", "{text}");
 
@@ -335,10 +337,11 @@ fn no_game_swallows_the_next() {
 }
 
 /// The games of a file; neither the batch size nor sharing readers between games matters.
-fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
+fn split(text: &[u8]) -> Vec<Result<PgnGame, SkippedGame>> {
     let read = |batch: usize, shared: bool| {
         let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), batch);
-        let (mut games, mut parser) = (Vec::new(), Parser::new(RULES));
+        let mut games = Vec::new();
+        let mut parser = PgnParser::new(RULES);
         loop {
             let texts = splitter.next_texts();
             if texts.is_empty() {

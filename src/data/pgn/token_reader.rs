@@ -7,7 +7,7 @@ use super::eval_options::EvalRules;
 use super::notation::{is_judgement, read_move};
 use super::open_game::{OpenGame, ReadGame};
 use super::tags::{Tags, says_illegal};
-use super::tokenizer::{GameError, TagLine, Token, Tokenizer};
+use super::tokenizer::{MalformedGame, MovetextToken, TagLine, Tokenizer};
 use crate::data::GameResult;
 
 /// Reads the game at which `tokenizer` stands; the text begins at byte `offset` of its file. Afterwards the tokenizer
@@ -17,7 +17,7 @@ pub fn read<V: GameVisitor>(
     rules: EvalRules,
     tokenizer: &mut Tokenizer<'_>,
     offset: u64,
-) -> Result<ReadGame<V::Output>, GameError> {
+) -> Result<ReadGame<V::Output>, MalformedGame> {
     let mut tags = Tags::new(offset + tokenizer.at() as u64);
     loop {
         let at = tokenizer.at();
@@ -41,14 +41,14 @@ pub fn read<V: GameVisitor>(
     };
     let result = loop {
         match tokenizer.next()? {
-            Token::Comment(comment) => game.comment(visitor, rules, comment),
-            Token::Result(result) => break result,
-            Token::Word { text, .. } if is_judgement(text) => {}
-            Token::Word { at, text } => match read_move(text, &game.position) {
+            MovetextToken::Comment(comment) => game.comment(visitor, rules, comment),
+            MovetextToken::Result(result) => break result,
+            MovetextToken::Word { text, .. } if is_judgement(text) => {}
+            MovetextToken::Word { at, text } => match read_move(text, &game.position) {
                 Ok(mv) => game.play(visitor, mv),
                 Err(reason) => {
                     let Some(result) = illegal_end(tokenizer, tags_say_illegal) else {
-                        return Err(GameError { reason, offset: at });
+                        return Err(MalformedGame { reason, offset: at });
                     };
                     game.note_illegal_end();
                     break result;
@@ -66,16 +66,16 @@ fn illegal_end(tokenizer: &mut Tokenizer<'_>, tags_say_illegal: bool) -> Option<
     let mut is_illegal = tags_say_illegal;
     loop {
         match tokenizer.next().ok()? {
-            Token::Comment(comment) => is_illegal |= says_illegal(comment),
-            Token::Word { text, .. } => is_last &= is_judgement(text),
-            Token::Result(result) => return (is_last && is_illegal).then_some(result),
+            MovetextToken::Comment(comment) => is_illegal |= says_illegal(comment),
+            MovetextToken::Word { text, .. } => is_last &= is_judgement(text),
+            MovetextToken::Result(result) => return (is_last && is_illegal).then_some(result),
         }
     }
 }
 
 fn skip_to_result(tokenizer: &mut Tokenizer<'_>) {
     while let Ok(token) = tokenizer.next() {
-        if matches!(token, Token::Result(_)) {
+        if matches!(token, MovetextToken::Result(_)) {
             return;
         }
     }

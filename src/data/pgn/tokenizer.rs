@@ -7,7 +7,7 @@ use crate::data::GameResult;
 
 /// A part of the movetext; variations, numbers and glyphs are passed over.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Token<'a> {
+pub enum MovetextToken<'a> {
     /// In the place of a move.
     Word { at: usize, text: &'a [u8] },
     /// The text between the braces.
@@ -29,7 +29,7 @@ pub enum TagLine<'a> {
 
 /// Why a game is malformed, and where in the text.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct GameError {
+pub struct MalformedGame {
     pub reason: SkipReason,
     pub offset: usize,
 }
@@ -99,7 +99,9 @@ impl<'a> Tokenizer<'a> {
     /// Begins the game at an offset.
     pub fn begin_game(&mut self, start: usize) {
         self.at = start;
-        (self.is_tagged, self.has_words, self.failed) = (false, false, false);
+        self.is_tagged = false;
+        self.has_words = false;
+        self.failed = false;
     }
 
     /// Where the tokenizer is.
@@ -178,15 +180,15 @@ impl<'a> Tokenizer<'a> {
         taken
     }
 
-    fn error<T>(&self, reason: SkipReason) -> Result<T, GameError> {
-        Err(GameError { reason, offset: self.at })
+    fn error<T>(&self, reason: SkipReason) -> Result<T, MalformedGame> {
+        Err(MalformedGame { reason, offset: self.at })
     }
 
     /// The next tag; `None` where the movetext begins.
     ///
     /// # Errors
     /// When a tag that is needed is malformed, or its end cannot be told.
-    pub fn next_tag(&mut self) -> Result<Option<TagLine<'a>>, GameError> {
+    pub fn next_tag(&mut self) -> Result<Option<TagLine<'a>>, MalformedGame> {
         let rest = self.rest();
         if !rest.starts_with(b"[") {
             return Ok(None);
@@ -208,13 +210,13 @@ impl<'a> Tokenizer<'a> {
     ///
     /// # Errors
     /// When the text is malformed or ends before the result.
-    pub fn next(&mut self) -> Result<Token<'a>, GameError> {
+    pub fn next(&mut self) -> Result<MovetextToken<'a>, MalformedGame> {
         let token = self.next_token();
         self.failed |= token.is_err();
         token
     }
 
-    fn next_token(&mut self) -> Result<Token<'a>, GameError> {
+    fn next_token(&mut self) -> Result<MovetextToken<'a>, MalformedGame> {
         loop {
             match self.rest() {
                 [] => return self.error(SkipReason::Unfinished),
@@ -223,7 +225,7 @@ impl<'a> Tokenizer<'a> {
                 [b'\n', ..] => self.line_ends(self.has_words)?,
                 [b'{', ..] => {
                     let length = self.comment_length()?;
-                    return Ok(Token::Comment(&self.take(length)[1..length - 1]));
+                    return Ok(MovetextToken::Comment(&self.take(length)[1..length - 1]));
                 }
                 [b';', ..] => self.at = line_end(self.text, self.at),
                 [b'(', ..] => self.variation()?,
@@ -238,12 +240,12 @@ impl<'a> Tokenizer<'a> {
                 rest => {
                     if let Some((length, result)) = result_at(rest) {
                         self.at += length;
-                        return Ok(Token::Result(result));
+                        return Ok(MovetextToken::Result(result));
                     }
                     if !rest[0].is_ascii_digit() || rest.starts_with(b"0-0") {
                         let at = self.at;
                         if let Some(text) = self.word() {
-                            return Ok(Token::Word { at, text });
+                            return Ok(MovetextToken::Word { at, text });
                         }
                         if self.at == at {
                             return self.error(SkipReason::Garbage);
@@ -256,7 +258,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    fn comment_length(&self) -> Result<usize, GameError> {
+    fn comment_length(&self) -> Result<usize, MalformedGame> {
         match self.closing_brace(self.at) {
             Some(close) => Ok(close + 1 - self.at),
             None => self.error(SkipReason::Unfinished),
@@ -265,9 +267,10 @@ impl<'a> Tokenizer<'a> {
 
     /// Skips the end of a line, empty lines and `%` lines. An empty line ends a game only if the game has begun
     /// (`in_game`) and the first move of another follows.
-    fn line_ends(&mut self, in_game: bool) -> Result<(), GameError> {
+    fn line_ends(&mut self, in_game: bool) -> Result<(), MalformedGame> {
         let first = self.at;
-        let (mut ends, mut empty) = (0, false);
+        let mut ends = 0;
+        let mut empty = false;
         loop {
             match self.rest() {
                 [b'\n', ..] => {
@@ -290,7 +293,7 @@ impl<'a> Tokenizer<'a> {
         Ok(())
     }
 
-    fn variation(&mut self) -> Result<(), GameError> {
+    fn variation(&mut self) -> Result<(), MalformedGame> {
         let mut depth = 0u32;
         loop {
             match self.rest() {
@@ -317,7 +320,7 @@ impl<'a> Tokenizer<'a> {
     }
 
     /// Skips a move number.
-    fn number(&mut self) -> Result<(), GameError> {
+    fn number(&mut self) -> Result<(), MalformedGame> {
         let rest = self.rest();
         let digits = count_digits(rest);
         if rest.get(digits).is_some_and(|byte| !ends_number(*byte)) {

@@ -1,4 +1,4 @@
-//! A record in 32 bytes, half a cache line: what the batches of its method show of it.
+//! A record in 32 bytes, half a cache line: the fields that the batches of its method show.
 //!
 //! Decoded records are read in random order, which costs as much as the cache lines that they touch; a record of 40
 //! bytes often lies in two.
@@ -7,12 +7,12 @@ use super::{NO_FILE, NO_RESULT, NO_SCORE, Record};
 use crate::chess::PackedBoard;
 use crate::data::Method;
 
-/// The parts of a [`Record`] that a method needs. Its `game` is a number counted from that of some first record.
+/// The parts of a [`Record`] that a method needs. Its `game` is a number counted from some first record's.
 #[derive(Copy, Clone, Debug)]
 pub struct CompactRecord {
     board: PackedBoard,
-    /// From the lowest bit. For eval: 16 bits score, 16 ply, 18 number, 8 result, 1 side to move. For pqr: 16 bits move,
-    /// 16 ply, 18 number, 5 flags, 8 file of en passant.
+    /// From the lowest bit. For eval: 16 bits score, 16 ply, 18 number, 8 result, 1 side to move. For pqr: 16 bits
+    /// move, 16 ply, 18 number, 5 flags, 8 file of en passant.
     rest: u64,
 }
 
@@ -52,7 +52,7 @@ impl CompactRecord {
         CompactRecord { board: bytemuck::cast([occupied, low, high]), rest }
     }
 
-    /// The record, without what the method does not need.
+    /// The record, without the fields that the method does not need.
     #[inline(always)]
     #[must_use]
     pub fn record(&self, first: u32, method: Method) -> Record {
@@ -93,8 +93,10 @@ mod tests {
             for _ in 0..100 {
                 let Some(mv) = random_move(&position, &mut rng) else { break };
                 let result = [None, Some(GameResult::Loss), Some(GameResult::Draw), Some(GameResult::Win)];
-                let (score, ply) = (rng.random::<i16>(), Ply(rng.random()));
-                let (result, first) = (result[rng.random_range(0..4)], rng.random::<u32>());
+                let score = rng.random::<i16>();
+                let ply = Ply(rng.random());
+                let result = result[rng.random_range(0..4)];
+                let first = rng.random::<u32>();
                 let number = first.wrapping_add(rng.random_range(0..1 << CompactRecord::NUMBER_BITS));
                 let record = Record::of(&position, number, ply, Some(mv), Some(score), result).expect("32 pieces");
                 let restored = |method| CompactRecord::of(&record, first, method).record(first, method);

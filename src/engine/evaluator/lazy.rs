@@ -1,6 +1,7 @@
-//! Lazy strategies: accumulators are computed when a score is asked for, from the nearest earlier position that has them.
+//! Lazy strategies: accumulators are computed when a score is asked for, from the nearest earlier position that has
+//! them.
 
-use super::{Computed, Evaluator, Ply};
+use super::{Computed, Evaluator, PlyState};
 use crate::chess::{Board, BoardChange, ByPerspective, Perspective};
 use crate::engine::refresh_rule::PartialRefresh;
 
@@ -8,7 +9,7 @@ impl Evaluator<'_> {
     pub(super) fn push_ply(&mut self, change: &BoardChange, after: &Board) {
         self.top += 1;
         if self.plies.len() == self.top {
-            self.plies.push(Ply::empty(self.model, self.partial.is_some()));
+            self.plies.push(PlyState::empty(self.model, self.partial.is_some()));
         }
         let ply = &mut self.plies[self.top];
         ply.board.clone_from(after);
@@ -23,9 +24,11 @@ impl Evaluator<'_> {
         }
         // Search back for the last computed ply. Before a change of context its sum over the stable blocks is enough.
         let needed = |context: Option<usize>| if context.is_some() { Computed::Stable } else { Computed::All };
-        let (mut first, mut context) = (self.top, None);
+        let mut first = self.top;
+        let mut context = None;
         while let Some(change) = &self.plies[first].change {
-            let (before, after) = (&self.plies[first - 1].board, &self.plies[first].board);
+            let before = &self.plies[first - 1].board;
+            let after = &self.plies[first].board;
             if self.set.encoder().refreshes(before, change, after, pov) {
                 let stays =
                     |partial: &PartialRefresh| !partial.refreshes_stable(self.set, [before, after], change, pov);
@@ -43,8 +46,8 @@ impl Evaluator<'_> {
         self.refresh(&board, pov);
     }
 
-    /// Computes both present accumulators from those of the ply before, where these are computed and no context changes:
-    /// the changed features of both perspectives are found at once. Returns whether it did.
+    /// Computes both present accumulators from the accumulators of the ply before, where these are computed and no
+    /// context changes: the changed features of both perspectives are found at once. Returns whether it did.
     pub(super) fn steps_forward(&mut self) -> bool {
         let (earlier, rest) = self.plies.split_at_mut(self.top);
         let (Some(before), Some(ply)) = (earlier.last(), rest.first_mut()) else { return false };
@@ -53,29 +56,35 @@ impl Evaluator<'_> {
         else {
             return false;
         };
-        let (model, encoder, back_end) = (self.model, self.set.encoder(), self.back_end);
+        let model = self.model;
+        let encoder = self.set.encoder();
+        let back_end = self.back_end;
         let refreshes = |pov| encoder.refreshes(&before.board, &change, &ply.board, pov);
         if Perspective::ALL.into_iter().any(refreshes) {
             return false;
         }
         if let Some(partial) = &self.partial {
-            let (boards, prefetch) = ([&before.board, &ply.board], |features: &[u32]| model.prefetch(features));
+            let boards = [&before.board, &ply.board];
+            let prefetch = |features: &[u32]| model.prefetch(features);
             encoder.diff_in_parts(boards, &change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
             // In the order in which their rows were asked for.
             for pov in Perspective::ALL {
-                let (delta, from) = (&self.parts[pov][1], &before.accumulators[pov]);
+                let delta = &self.parts[pov][1];
+                let from = &before.accumulators[pov];
                 model.update_from(back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
                 self.rows += delta.rows();
             }
             for pov in Perspective::ALL {
-                let (delta, from) = (&self.parts[pov][0], &before.stable[pov]);
+                let delta = &self.parts[pov][0];
+                let from = &before.stable[pov];
                 model.update_from(back_end, from, &mut ply.stable[pov], &delta.added, &delta.removed);
                 self.rows += delta.rows();
             }
         } else {
             encoder.diff_both(&before.board, &change, &ply.board, &mut self.deltas);
             for pov in Perspective::ALL {
-                let (delta, from) = (&self.deltas[pov], &before.accumulators[pov]);
+                let delta = &self.deltas[pov];
+                let from = &before.accumulators[pov];
                 model.update_from(back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
                 self.rows += delta.rows();
             }
@@ -88,15 +97,18 @@ impl Evaluator<'_> {
     fn roll_forward(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
         for at in first + 1..=self.top {
             let (earlier, rest) = self.plies.split_at_mut(at);
-            let (before, ply) = (&earlier[at - 1], &mut rest[0]);
+            let before = &earlier[at - 1];
+            let ply = &mut rest[0];
             let Some(change) = &ply.change else { continue };
-            let (model, encoder) = (self.model, self.set.encoder());
+            let model = self.model;
+            let encoder = self.set.encoder();
             let delta = if let Some(partial) = &self.partial {
                 let boards = [&before.board, &ply.board];
                 let prefetch = |features: &[u32]| model.prefetch(features);
                 encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts, prefetch);
                 let [stable, dependent] = &self.parts[pov];
-                let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
+                let from = &before.stable[pov];
+                let to = &mut ply.stable[pov];
                 model.update_from(self.back_end, from, to, &stable.added, &stable.removed);
                 self.rows += stable.rows();
                 dependent

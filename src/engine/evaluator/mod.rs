@@ -24,7 +24,7 @@ pub enum EngineError {
 
 /// A position of the line, with its accumulators where they are computed.
 #[derive(Clone)]
-struct Ply {
+struct PlyState {
     board: Board,
     /// The move that led here; `None` at the start of the line.
     change: Option<BoardChange>,
@@ -76,7 +76,7 @@ pub struct Evaluator<'a> {
     strategy: Strategy,
     back_end: BackEnd,
     /// Lazy strategies: the line so far. Others: the present position alone. Plies above `top` are spare buffers.
-    plies: Vec<Ply>,
+    plies: Vec<PlyState>,
     top: usize,
     /// Pieces of the present position; not kept up to date for networks with one output bucket.
     pieces: usize,
@@ -104,7 +104,8 @@ impl<'a> Evaluator<'a> {
         back_end: BackEnd,
     ) -> Result<Evaluator<'a>, EngineError> {
         if set.num_features() != model.features() {
-            let (network, features) = (model.features(), set.num_features());
+            let network = model.features();
+            let features = set.num_features();
             return Err(EngineError::Inputs { network, set: set.name().into(), features });
         }
         let partial = if strategy == Strategy::Refresh { None } else { PartialRefresh::new(set) };
@@ -113,7 +114,7 @@ impl<'a> Evaluator<'a> {
             model,
             strategy,
             back_end,
-            plies: vec![Ply::empty(model, partial.is_some())],
+            plies: vec![PlyState::empty(model, partial.is_some())],
             cache: strategy.caches().then(|| RefreshCache::new(set, partial.as_ref())),
             partial,
             parts: ByPerspective::default(),
@@ -179,8 +180,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// [`Evaluator::raw`] that passes the inputs of each dense layer to `observer`: (0, activations of stm's
-    /// accumulator), (0, those of nstm's), (1, those of the first hidden layer), … For a direct output the products are
-    /// rounded down to activations, and relu's values are clipped.
+    /// accumulator), (0, activations of nstm's), (1, activations of the first hidden layer), … For a direct output the
+    /// products are rounded down to activations, and relu's values are clipped.
     pub fn observe(&mut self, turn: Color, observer: impl FnMut(usize, &[u8])) -> i32 {
         self.forward(self.bucket(), turn, observer).sum()
     }
@@ -233,16 +234,20 @@ impl<'a> Evaluator<'a> {
             Perspective::ALL.into_iter().for_each(|pov| self.add_parts(pov));
         }
         let ply = &self.plies[self.top];
-        let sums = |pov: Perspective| match adds_first {
-            true => AccumulatorSums { first: &self.whole[pov], second: None },
-            false => AccumulatorSums { first: &ply.accumulators[pov], second: is_split.then(|| &ply.stable[pov][..]) },
+        let sums = |pov: Perspective| {
+            if adds_first {
+                AccumulatorSums { first: &self.whole[pov], second: None }
+            } else {
+                AccumulatorSums { first: &ply.accumulators[pov], second: is_split.then(|| &ply.stable[pov][..]) }
+            }
         };
         self.model.forward(self.back_end, bucket, [stm, stm.other()].map(sums), &mut self.scratch, observer)
     }
 
     /// With partial refresh, brings the present whole accumulator of a perspective up to date.
     fn add_parts(&mut self, pov: Perspective) {
-        let (ply, whole) = (&self.plies[self.top], &mut self.whole[pov]);
+        let ply = &self.plies[self.top];
+        let whole = &mut self.whole[pov];
         if whole.len() != ply.stable[pov].len() {
             whole.clone_from(&ply.stable[pov]);
         }
@@ -257,7 +262,8 @@ impl<'a> Evaluator<'a> {
         self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
         for pov in Perspective::ALL {
             let delta = &self.deltas[pov];
-            let (added, removed) = (delta.added.len(), delta.removed.len());
+            let added = delta.added.len();
+            let removed = delta.removed.len();
             let active = self.active_counts[pov] + added - removed;
             if recomputes(delta, added + removed, active) {
                 self.refresh_dependent(after, pov);
@@ -322,7 +328,9 @@ impl<'a> Evaluator<'a> {
         ply.computed[pov] = Computed::All;
         let partial = self.partial.as_ref();
         if let Some(cache) = &mut self.cache {
-            let (set, model, back_end) = (self.set, self.model, self.back_end);
+            let set = self.set;
+            let model = self.model;
+            let back_end = self.back_end;
             let stats = cache.refresh(&RefreshRequest { set, model, back_end, board, pov, partial }, accumulator);
             self.rows += stats.rows as u64;
             self.active_counts[pov] = stats.active;
@@ -344,11 +352,11 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-impl Ply {
-    fn empty(model: &Model, is_split: bool) -> Ply {
+impl PlyState {
+    fn empty(model: &Model, is_split: bool) -> PlyState {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
         let none = || ByPerspective::new_with(|_| AlignedVec::zeroed(0));
         let stable = if is_split { accumulators.clone() } else { none() };
-        Ply { board: Board::empty(), change: None, accumulators, stable, computed: ByPerspective::default() }
+        PlyState { board: Board::empty(), change: None, accumulators, stable, computed: ByPerspective::default() }
     }
 }

@@ -15,7 +15,8 @@ pub struct FirstInputs<'a> {
     pub masks: &'a [u16],
     /// Buffer for the indices of all groups and [`super::super::simd::NNZ_SLACK`] more.
     pub nnz: &'a mut [u16],
-    /// Whether to read the tiles from the end. Passes alternate, so that each starts with what is still in the cache.
+    /// Whether to read the tiles from the end. Passes alternate, so that each starts with rows that are still in the
+    /// cache.
     pub backwards: bool,
 }
 

@@ -1,13 +1,13 @@
 //! The direct output of schemes with i16 weights: computed from the accumulators without rounding a product.
 //!
 //! A weight times an activation fits i16. A squared activation v therefore enters the sum as (v·w)·v: one i16
-//! multiplication, and one that adds neighbouring products as i32.
+//! multiplication, and one multiplication that adds neighbouring products as i32.
 
 use crate::engine::model::Model;
 use crate::engine::simd::Vector;
 use crate::net::Activation;
 
-/// The positional part of the raw output. `weights` holds those of stm's values, then those of nstm's.
+/// The positional part of the raw output. `weights` holds the weights of stm's values, then the weights of nstm's.
 #[inline(always)]
 pub fn output<V: Vector>(proof: V::Proof, model: &Model, [stm, nstm]: [&[i16]; 2], weights: &[i16], bias: i32) -> i32 {
     let (stm_weights, nstm_weights) = weights.split_at(model.side_inputs);
@@ -42,7 +42,8 @@ fn sum<V: Vector, const SQUARED: bool>(proof: V::Proof, max: i16, accumulator: &
     for (values, weights) in values {
         let mut sum = V::zero(proof);
         for (values, weights) in values.chunks_exact(V::WORDS).zip(weights.chunks_exact(V::WORDS)) {
-            let (clipped, weights) = (V::load(proof, values).clip16(max), V::load(proof, weights));
+            let clipped = V::load(proof, values).clip16(max);
+            let weights = V::load(proof, weights);
             let factor = if SQUARED { clipped.mul16(weights) } else { weights };
             sum = sum.add32(factor.dot2(clipped));
         }
@@ -62,7 +63,8 @@ fn products<V: Vector>(proof: V::Proof, max: i16, accumulator: &[i16], weights: 
         let mut sum = V::zero(proof);
         let pairs = first[from..].chunks_exact(V::WORDS).zip(second[from..].chunks_exact(V::WORDS));
         for ((x, y), weights) in pairs.zip(weights.chunks_exact(V::WORDS)) {
-            let (x, y) = (V::load(proof, x).clip16(max), V::load(proof, y).clip16(max));
+            let x = V::load(proof, x).clip16(max);
+            let y = V::load(proof, y).clip16(max);
             sum = sum.add32(x.mul16(V::load(proof, weights)).dot2(y));
         }
         total += sum.total32();

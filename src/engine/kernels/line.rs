@@ -1,5 +1,5 @@
-//! The accumulators of a line of positions. A tile of neurons stays in registers from the first position to the last, and
-//! its activations are written position by position: accumulators are neither stored nor loaded between moves.
+//! The accumulators of a line of positions. A tile of neurons stays in registers from the first position to the last,
+//! and its activations are written position by position: accumulators are neither stored nor loaded between moves.
 
 use super::activate::products;
 use super::update::{Row, Rows};
@@ -7,9 +7,9 @@ use crate::engine::aligned::AlignedVec;
 use crate::engine::model::Model;
 use crate::engine::simd::{Vector, VectorKernel};
 
-/// How each position's sum of rows follows from the one before.
+/// How each position's sum of rows follows from the sum before.
 #[derive(Clone, Debug, Default)]
-pub struct Steps {
+pub struct LineChanges {
     /// Rows taken away, then rows added, of all positions.
     rows: Vec<u32>,
     /// By position: the ends of its rows taken away and of those added.
@@ -18,7 +18,7 @@ pub struct Steps {
     fresh: Vec<Option<usize>>,
 }
 
-impl Steps {
+impl LineChanges {
     pub fn clear(&mut self) {
         self.rows.clear();
         self.ends.clear();
@@ -52,10 +52,10 @@ impl Steps {
 }
 
 /// A sum of rows along the line.
-pub struct Summand<'a, R> {
+pub struct LineSum<'a, R> {
     pub rows: R,
-    pub steps: &'a Steps,
-    /// That of the position before the line; afterwards that of its last one.
+    pub steps: &'a LineChanges,
+    /// The accumulator of the position before the line; afterwards of its last position.
     pub accumulator: &'a mut [i16],
 }
 
@@ -63,9 +63,9 @@ pub struct Summand<'a, R> {
 /// pairwise.
 pub struct LinePass<'a, A, B> {
     pub model: &'a Model,
-    pub first: Summand<'a, A>,
+    pub first: LineSum<'a, A>,
     /// With partial refresh, the other summand of the accumulator.
-    pub second: Option<Summand<'a, B>>,
+    pub second: Option<LineSum<'a, B>>,
     pub fresh: &'a [AlignedVec<i16>],
     /// By position: 0 where the perspective is stm's, else 1.
     pub sides: &'a [usize],
@@ -119,7 +119,8 @@ impl<A: Rows, B: Rows> LinePass<'_, A, B> {
         let offsets = [at, half + at];
         let positions = self.sides.len();
         let clip = V::splat16(proof, i16::from(self.model.clip));
-        let (bytes, masks) = (self.model.input_bytes(), self.model.input_masks());
+        let bytes = self.model.input_bytes();
+        let masks = self.model.input_masks();
         let mut first = load::<V, H>(proof, self.first.accumulator, offsets);
         let mut second = first;
         if let (true, Some(part)) = (IS_SPLIT, &self.second) {
@@ -203,7 +204,7 @@ fn store<V: Vector, const H: usize>(sums: [[V; H]; 2], to: &mut [i16], offsets: 
 #[inline(always)]
 fn follow<V: Vector, const H: usize, R: Rows>(
     proof: V::Proof,
-    summand: &Summand<'_, R>,
+    summand: &LineSum<'_, R>,
     fresh: &[AlignedVec<i16>],
     position: usize,
     sums: &mut [[V; H]; 2],
@@ -229,7 +230,7 @@ fn follow<V: Vector, const H: usize, R: Rows>(
 #[inline(always)]
 fn follow_psqt<V: Vector, R: Rows>(
     proof: V::Proof,
-    summand: &Summand<'_, R>,
+    summand: &LineSum<'_, R>,
     fresh: &[AlignedVec<i16>],
     position: usize,
     mut sum: V,

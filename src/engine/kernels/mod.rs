@@ -16,11 +16,11 @@ use crate::net::RawScore;
 
 pub use activate::{BLOCK, SMALL_SUM};
 pub use dense::TILE;
-pub use line::{LinePass, Steps, Summand};
+pub use line::{LineChanges, LinePass, LineSum};
 pub use update::{AccumulatorUpdate, MixedRows, NarrowRows, WideRows};
 
-/// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, those of nstm's), (1, those of
-/// the first hidden layer), …
+/// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, activations of nstm's), (1,
+/// activations of the first hidden layer), …
 pub trait Observer {
     /// Whether it does anything.
     const OBSERVES: bool = true;
@@ -137,8 +137,8 @@ impl VectorKernel for DenseStack<'_> {
     }
 }
 
-/// The dense layers of a bucket, from the activations of both accumulators and the masks of their groups that are not all
-/// zero. Returns the raw output.
+/// The dense layers of a bucket, from the activations of both accumulators and the masks of their groups that are not
+/// all zero. Returns the raw output.
 #[inline(always)]
 fn dense_layers<V: Vector, O: Observer>(
     proof: V::Proof,

@@ -3,7 +3,7 @@
 use crate::engine::simd::{Vector, VectorKernel};
 
 /// The rows of a feature transformer. A row has the weights of all neurons, then PSQT sums as i32, laid out like an
-/// accumulator; positions in it are those in the accumulator.
+/// accumulator; positions in it are positions in the accumulator.
 pub trait Rows: Copy {
     type Row: Row;
     fn row(self, feature: u32) -> Self::Row;
@@ -128,9 +128,10 @@ impl<'a> Rows for MixedRows<'a> {
 
     #[inline(always)]
     fn row(self, feature: u32) -> MixedRow<'a> {
-        match feature < self.wide.first {
-            true => MixedRow::Narrow(self.narrow.row(feature)),
-            false => MixedRow::Wide(self.wide.row(feature)),
+        if feature < self.wide.first {
+            MixedRow::Narrow(self.narrow.row(feature))
+        } else {
+            MixedRow::Wide(self.wide.row(feature))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The vector instructions of a CPU behind one small trait.
 //!
-//! [`Vector`] is a register, [`VectorKernel`] an algorithm written once over it; those of evaluation are in
+//! [`Vector`] is a register, [`VectorKernel`] an algorithm written once over it; the kernels of evaluation are in
 //! `engine::kernels`. [`VectorKernel::run_on`] compiles a kernel into one function with the instructions of a back end.
 //! All back ends give the same integers; `PortableVector` is the reference of the property tests.
 #![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]

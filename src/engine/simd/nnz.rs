@@ -8,7 +8,7 @@ pub struct Nnz<'a> {
     indices: &'a [u16],
     /// Indices before the padding.
     count: usize,
-    /// Groups there must be: those of the masks, and the last one of zeros.
+    /// Groups there must be: the groups of the masks, and a last group of zeros.
     groups: usize,
 }
 

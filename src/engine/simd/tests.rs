@@ -180,8 +180,8 @@ impl VectorKernel for Nonzero {
     }
 }
 
-/// Checks the inputs and weights that [`Nnz::iter`] gives. `spare`: groups beyond those of the masks and the last one
-/// of zeros.
+/// Checks the inputs and weights that [`Nnz::iter`] gives. `spare`: groups beyond the groups of the masks and the last
+/// one of zeros.
 struct NnzInputs {
     masks: Vec<u16>,
     spare: isize,
@@ -252,7 +252,8 @@ fn words(operands: &Operands, operation: impl Fn(i16, i16) -> i16) -> [i16; 32] 
 }
 
 fn doubles(operands: &Operands, operation: impl Fn(i32, i32) -> i32) -> [i16; 32] {
-    let (a, b): ([i32; 16], [i32; 16]) = (bytemuck::cast(operands.a), bytemuck::cast(operands.b));
+    let a: [i32; 16] = bytemuck::cast(operands.a);
+    let b: [i32; 16] = bytemuck::cast(operands.b);
     bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| operation(a[n], b[n])))
 }
 
@@ -262,7 +263,8 @@ fn dot2(operands: &Operands) -> [i16; 32] {
 }
 
 fn dot4(operands: &Operands) -> [i16; 32] {
-    let (x, w): ([u8; 64], [i8; 64]) = (bytemuck::cast(operands.a), bytemuck::cast(operands.b));
+    let x: [u8; 64] = bytemuck::cast(operands.a);
+    let w: [i8; 64] = bytemuck::cast(operands.b);
     let product = |n: usize| i32::from(x[n]) * i32::from(w[n]);
     bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| 7 + (4 * n..4 * n + 4).map(product).sum::<i32>()))
 }
@@ -279,13 +281,16 @@ prop_compose! {
 proptest! {
     #[test]
     fn arithmetic(operands in operands(), shift in 0u32..9) {
-        let apply = |operation, expected: [i16; 32], operands: Operands| check(|| Apply { operation, operands }, &expected);
+        let apply = |operation, expected: [i16; 32], operands: Operands| {
+            check(|| Apply { operation, operands }, &expected);
+        };
         apply(Operation::Add16, words(&operands, i16::wrapping_add), operands);
         apply(Operation::Sub16, words(&operands, i16::wrapping_sub), operands);
         apply(Operation::Add32, doubles(&operands, i32::wrapping_add), operands);
         apply(Operation::Sub32, doubles(&operands, i32::wrapping_sub), operands);
         let bytes = [operands.a, operands.b].map(bytemuck::cast::<[i16; 32], [u8; 64]>);
-        apply(Operation::Min8, bytemuck::cast::<[u8; 64], _>(std::array::from_fn(|n| bytes[0][n].min(bytes[1][n]))), operands);
+        let smaller: [u8; 64] = std::array::from_fn(|n| bytes[0][n].min(bytes[1][n]));
+        apply(Operation::Min8, bytemuck::cast(smaller), operands);
         apply(Operation::Mul16, words(&operands, i16::wrapping_mul), operands);
         apply(Operation::Dot2, dot2(&operands), operands);
         let positive = Operands { b: operands.b.map(|value| value & i16::MAX), ..operands };
@@ -312,7 +317,9 @@ proptest! {
     }
 
     #[test]
-    fn nnz_inputs_and_weights(masks in prop::collection::vec(prop_oneof![Just(0), Just(u16::MAX), any::<u16>()], 0..9)) {
+    fn nnz_inputs_and_weights(
+        masks in prop::collection::vec(prop_oneof![Just(0), Just(u16::MAX), any::<u16>()], 0..9),
+    ) {
         check(|| NnzInputs { masks: masks.clone(), spare: 1 }, &());
         check(|| NnzInputs { masks: masks.clone(), spare: 0 }, &());
     }

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::stages::{Array, Place};
+use super::stages::{ArrayTask, JobArray};
 use super::submissions::log_path;
 use super::{SlurmError, SlurmOptions};
 
-/// What the queue says of a task.
+/// A task's state in the queue.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum QueuedState {
     Running,
@@ -18,11 +18,11 @@ pub enum QueuedState {
 
 /// The tasks in the queue.
 #[derive(Debug, Default)]
-pub struct Queue(BTreeMap<Place, QueuedState>);
+pub struct Queue(BTreeMap<ArrayTask, QueuedState>);
 
 impl Queue {
     /// `None` if the task has left the queue.
-    pub fn state(&self, place: Place) -> Option<QueuedState> {
+    pub fn state(&self, place: ArrayTask) -> Option<QueuedState> {
         self.0.get(&place).copied()
     }
 
@@ -30,7 +30,7 @@ impl Queue {
     fn parse(text: &str) -> Queue {
         let task = |line: &str| {
             let mut words = line.split_whitespace();
-            let place = Place { job: words.next()?.parse().ok()?, task: words.next()?.parse().ok()? };
+            let place = ArrayTask { job: words.next()?.parse().ok()?, task: words.next()?.parse().ok()? };
             let state = match words.next()? {
                 // Waits for a task that failed, and will never begin.
                 "PENDING" if words.next() == Some("DependencyNeverSatisfied") => return None,
@@ -58,7 +58,7 @@ pub fn largest_index() -> Result<u32, SlurmError> {
 }
 
 /// Submits an array, and returns its job.
-pub fn submit_array(array: &Array<'_>, options: &SlurmOptions, notes: &Path) -> Result<u64, SlurmError> {
+pub fn submit_array(array: &JobArray<'_>, options: &SlurmOptions, notes: &Path) -> Result<u64, SlurmError> {
     let mut command = sbatch(options, &array.stage, array.alone);
     let throttle = options.jobs.map(|jobs| format!("%{jobs}")).unwrap_or_default();
     command.arg(format!("--array={}{throttle}", array.numbers()));
@@ -99,7 +99,7 @@ fn sbatch(options: &SlurmOptions, stage: &str, alone: bool) -> Command {
     command
 }
 
-/// What every script begins with.
+/// The first lines of every script.
 fn preamble(options: &SlurmOptions) -> String {
     let variable = |(name, value): &(String, String)| format!("export {name}={}\n", quoted(&[value]));
     let variables: String = options.variables.iter().map(variable).collect();
@@ -131,14 +131,15 @@ fn output(command: &mut Command) -> Result<String, SlurmError> {
     accepted(command, &found)
 }
 
-/// What a command printed, if it succeeded.
+/// The output of a command, if it succeeded.
 fn accepted(command: &Command, found: &std::process::Output) -> Result<String, SlurmError> {
-    match found.status.success() {
-        true => Ok(String::from_utf8_lossy(&found.stdout).into_owned()),
-        false => Err(SlurmError::Refused {
+    if found.status.success() {
+        Ok(String::from_utf8_lossy(&found.stdout).into_owned())
+    } else {
+        Err(SlurmError::Refused {
             command: written(command),
             message: String::from_utf8_lossy(&found.stderr).trim().to_owned(),
-        }),
+        })
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
         let queue = Queue::parse(
             "7 0 RUNNING None\n7 1 PENDING Resources\n7 2 PENDING DependencyNeverSatisfied\n8 N/A PENDING x\n",
         );
-        let state = |task| queue.state(Place { job: 7, task });
+        let state = |task| queue.state(ArrayTask { job: 7, task });
         assert_eq!([0, 1, 2, 3].map(state), [Some(QueuedState::Running), Some(QueuedState::Waiting), None, None]);
     }
 

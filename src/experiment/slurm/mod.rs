@@ -1,7 +1,8 @@
 //! Experiments on a Slurm cluster: the missing steps as job arrays, whose jobs do steps with `fsbench run --step`.
 //!
-//! The store says what is done, Slurm's queue what is running or waits; a submission only notes which job does which step.
-//! `stages.rs` arranges steps in arrays, `commands.rs` talks to Slurm, `submissions.rs` keeps notes and logs.
+//! The store says which steps are done, Slurm's queue which are running or wait; a submission only notes which job does
+//! which step. `stages.rs` arranges steps in arrays, `commands.rs` talks to Slurm, `submissions.rs` keeps notes and
+//! logs.
 
 mod commands;
 mod stages;
@@ -19,7 +20,7 @@ use thiserror::Error;
 use super::listed_steps::ListedStep;
 use crate::record::RecordFileError;
 use commands::{Queue, QueuedState};
-use stages::{Array, Place};
+use stages::{ArrayTask, JobArray};
 use submissions::{Submissions, SubmittedArray};
 
 /// Why an experiment cannot be submitted.
@@ -32,8 +33,8 @@ pub enum SlurmError {
     #[error("{command} printed {output:?} in the place of a job's number")]
     NoJob { command: String, output: String },
     #[error(
-        "some steps measure time: name the kind of nodes that does it, a feature of Slurm's nodes, with --timed-on (`sinfo \
-         -o '%N %f'` lists them)"
+        "some steps measure time: name the kind of nodes that does it, a feature of Slurm's nodes, with --timed-on \
+         (`sinfo -o '%N %f'` lists them)"
     )]
     NoNodeType,
     #[error("another process is submitting this experiment; its lock is {}", .0.display())]
@@ -86,7 +87,7 @@ pub struct SlurmStatus {
     /// For Slurm, for other steps, or to be submitted.
     pub waiting: usize,
     pub failures: Vec<FailedStep>,
-    /// What this command submitted.
+    /// The jobs that this command submitted.
     pub submitted: Vec<SubmittedJobs>,
 }
 
@@ -117,7 +118,7 @@ pub struct SubmittedJobs {
 pub enum Submit {
     /// None: only say where they are.
     Nothing,
-    /// Those that were never submitted: steps that became known when others were done.
+    /// Steps that were never submitted: they became known when others were done.
     New,
     /// All that are neither done nor in the queue.
     Missing,
@@ -130,10 +131,7 @@ pub enum Submit {
 pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Result<SlurmStatus, SlurmError> {
     let mut submissions = Submissions::open(&options.notes)?;
     let is_complete = steps.iter().all(|step| step.done);
-    let queue = match is_complete || submissions.is_empty() {
-        true => Queue::default(),
-        false => commands::queue()?,
-    };
+    let queue = if is_complete || submissions.is_empty() { Queue::default() } else { commands::queue()? };
     let places = Places::of(steps, &submissions, &queue);
     let mut status = places.status(steps, &submissions)?;
     let is_missing = |step: &&ListedStep| {
@@ -157,7 +155,7 @@ pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Re
     let live = |key: &str| places.live.get(key).copied();
     let mut jobs: BTreeSet<u64> = BTreeSet::new();
     let largest = commands::largest_index()?;
-    stages::arrange(&missing, &live, largest, &mut |array: &Array<'_>| {
+    stages::arrange(&missing, &live, largest, &mut |array: &JobArray<'_>| {
         let job = commands::submit_array(array, options, &submissions.folder())?;
         submissions.note(SubmittedArray::new(job, array))?;
         jobs.insert(job);
@@ -170,7 +168,7 @@ pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Re
         });
         Ok(job)
     })?;
-    // Those that an earlier submission left in the queue, whose collection may have been refused, come first too.
+    // Collections that an earlier submission left in the queue, whose collection may have been refused, come first too.
     jobs.extend(places.live.values().map(|place| place.job));
     let collect = commands::submit_collection(&jobs, options, &submissions.folder())?;
     status.submitted.push(SubmittedJobs {
@@ -184,13 +182,14 @@ pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Re
 
 /// Steps that are in Slurm's queue, and what became of the others.
 struct Places {
-    live: BTreeMap<String, Place>,
+    live: BTreeMap<String, ArrayTask>,
     running: BTreeSet<String>,
 }
 
 impl Places {
     fn of(steps: &[ListedStep], submissions: &Submissions, queue: &Queue) -> Places {
-        let (mut live, mut running) = (BTreeMap::new(), BTreeSet::new());
+        let mut live = BTreeMap::new();
+        let mut running = BTreeSet::new();
         for step in steps.iter().filter(|step| !step.done) {
             let Some(place) = submissions.place_of(&step.key) else { continue };
             match queue.state(place) {
@@ -239,7 +238,8 @@ impl Places {
         }
         let log = submissions.log_of(place);
         let Some(end) = submissions::end_of(&log)? else { return Ok(None) };
-        let (key, name) = (step.key.clone(), step.name.clone());
+        let key = step.key.clone();
+        let name = step.name.clone();
         Ok(Some(FailedStep { key, name, job: format!("{}_{}", place.job, place.task), log, end }))
     }
 }

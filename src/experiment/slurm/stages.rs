@@ -2,8 +2,8 @@
 //! measures of a network.
 //!
 //! A task has the number of its training, so that it can wait for the task of the same number (`aftercorr`); steps that
-//! all its tasks need are waited for with `afterok`. Where tasks need different steps, the array waits until those arrays
-//! have ended (`afterany`), and a task whose needs failed says so and ends.
+//! all its tasks need are waited for with `afterok`. Where tasks need different steps, the array waits until those
+//! arrays have ended (`afterany`), and a task whose needs failed says so and ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use crate::experiment::listed_steps::ListedStep;
 
 /// A task of a job array.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ArrayTask {
     pub job: u64,
     pub task: u32,
 }
 
 /// A job array to submit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array<'a> {
+pub struct JobArray<'a> {
     pub stage: String,
     /// Whether its tasks measure time.
     pub alone: bool,
@@ -28,18 +28,18 @@ pub struct Array<'a> {
     after: After,
 }
 
-/// What an array waits for.
+/// The condition that an array waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct After {
     /// The array whose tasks of the same numbers must have succeeded.
     corresponding: Option<u64>,
     /// Tasks that must have succeeded.
-    succeeded: BTreeSet<Place>,
+    succeeded: BTreeSet<ArrayTask>,
     /// Arrays that must have ended.
     ended: BTreeSet<u64>,
 }
 
-impl Array<'_> {
+impl JobArray<'_> {
     /// As `sbatch --dependency` takes it.
     pub fn dependency(&self) -> Option<String> {
         let After { corresponding, succeeded, ended } = &self.after;
@@ -84,7 +84,7 @@ struct Task<'a> {
 }
 
 /// A task, and where its needs are done.
-type WithNeeds<'a> = (Task<'a>, BTreeSet<Place>);
+type WithNeeds<'a> = (Task<'a>, BTreeSet<ArrayTask>);
 
 /// The stages in the order in which they are submitted: name, kinds, whether they measure time.
 const STAGES: [(&str, &[&str], bool); 7] = [
@@ -97,17 +97,17 @@ const STAGES: [(&str, &[&str], bool); 7] = [
     ("timed-match", &["match"], true),
 ];
 
-/// Arranges the missing steps in arrays. `submit` gets one after the other and returns its job; `live`: where steps are that
-/// are in the queue already; `largest`: the largest number of a task.
+/// Arranges the missing steps in arrays. `submit` gets one after the other and returns its job; `live`: where steps are
+/// that are in the queue already; `largest`: the largest number of a task.
 pub fn arrange<'a>(
     missing: &[&'a ListedStep],
-    live: &dyn Fn(&str) -> Option<Place>,
+    live: &dyn Fn(&str) -> Option<ArrayTask>,
     largest: u32,
-    submit: &mut dyn FnMut(&Array<'a>) -> Result<u64, SlurmError>,
+    submit: &mut dyn FnMut(&JobArray<'a>) -> Result<u64, SlurmError>,
 ) -> Result<(), SlurmError> {
     let missing_keys: BTreeSet<&str> = missing.iter().map(|step| step.key.as_str()).collect();
     let numbers = training_numbers(missing, live);
-    let mut places: BTreeMap<&str, Place> = BTreeMap::new();
+    let mut places: BTreeMap<&str, ArrayTask> = BTreeMap::new();
     for (stage, kinds, alone) in STAGES {
         let of_stage = missing.iter().filter(|step| kinds.contains(&step.kind) && step.alone == alone);
         let mut left: Vec<&ListedStep> = of_stage.copied().collect();
@@ -133,7 +133,7 @@ pub fn arrange<'a>(
             for array in arrays {
                 let job = submit(&array)?;
                 for (&task, keys) in &array.tasks {
-                    places.extend(keys.iter().map(|&key| (key, Place { job, task })));
+                    places.extend(keys.iter().map(|&key| (key, ArrayTask { job, task })));
                 }
             }
         }
@@ -141,8 +141,11 @@ pub fn arrange<'a>(
     Ok(())
 }
 
-/// Numbers of trainings: that of the queue, or of the training that it begins with, or the next.
-fn training_numbers<'a>(missing: &[&'a ListedStep], live: &dyn Fn(&str) -> Option<Place>) -> BTreeMap<&'a str, u32> {
+/// Numbers of trainings: the queue's, or that training's with which it begins, or the next.
+fn training_numbers<'a>(
+    missing: &[&'a ListedStep],
+    live: &dyn Fn(&str) -> Option<ArrayTask>,
+) -> BTreeMap<&'a str, u32> {
     let mut numbers = BTreeMap::new();
     let mut next = 0;
     for step in missing {
@@ -181,9 +184,9 @@ fn arrays<'a>(
     stage: &str,
     alone: bool,
     tasks: Vec<Task<'a>>,
-    place_of: &dyn Fn(&str) -> Option<Place>,
+    place_of: &dyn Fn(&str) -> Option<ArrayTask>,
     largest: u32,
-) -> Vec<Array<'a>> {
+) -> Vec<JobArray<'a>> {
     let size = largest.saturating_add(1);
     let with_places = |task: Task<'a>| {
         let places = task.needs.iter().filter_map(|need| place_of(need)).collect();
@@ -234,7 +237,7 @@ fn arrays<'a>(
             let number = if keep { task.number } else { ordinal };
             parts.entry(number / size).or_default().insert(number % size, task.keys);
         }
-        let array = |tasks| Array { stage: stage.to_owned(), alone, tasks, after: after.clone() };
+        let array = |tasks| JobArray { stage: stage.to_owned(), alone, tasks, after: after.clone() };
         arrays.extend(parts.into_values().map(array));
     }
     arrays

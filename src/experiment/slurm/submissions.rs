@@ -1,4 +1,4 @@
-//! Notes of what was submitted: which task of which job does which steps, and where its log is.
+//! Notes of submissions: which task of which job does which steps, and where its log is.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::SlurmError;
-use super::stages::{Array, Place};
+use super::stages::{ArrayTask, JobArray};
 use crate::record::{read_checked_json, write_checked_json};
 
 /// The end of a log that is shown: so many lines, and so many bytes.
@@ -30,7 +30,7 @@ pub struct SubmittedArray {
 }
 
 impl SubmittedArray {
-    pub fn new(job: u64, array: &Array<'_>) -> SubmittedArray {
+    pub fn new(job: u64, array: &JobArray<'_>) -> SubmittedArray {
         let keys = |keys: &Vec<&str>| keys.iter().map(|&key| key.to_owned()).collect();
         let tasks = array.tasks.iter().map(|(task, of_task)| (*task, keys(of_task))).collect();
         SubmittedArray { job, stage: array.stage.clone(), tasks }
@@ -42,7 +42,7 @@ pub struct Submissions {
     folder: PathBuf,
     arrays: Vec<SubmittedArray>,
     /// The newest task of each step.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, ArrayTask>,
     _lock: File,
 }
 
@@ -71,7 +71,7 @@ impl Submissions {
 
     fn add(&mut self, array: SubmittedArray) {
         for (&task, keys) in &array.tasks {
-            self.places.extend(keys.iter().map(|key| (key.clone(), Place { job: array.job, task })));
+            self.places.extend(keys.iter().map(|key| (key.clone(), ArrayTask { job: array.job, task })));
         }
         self.arrays.push(array);
     }
@@ -91,11 +91,11 @@ impl Submissions {
     }
 
     /// The newest task that does a step.
-    pub fn place_of(&self, key: &str) -> Option<Place> {
+    pub fn place_of(&self, key: &str) -> Option<ArrayTask> {
         self.places.get(key).copied()
     }
 
-    pub fn log_of(&self, place: Place) -> PathBuf {
+    pub fn log_of(&self, place: ArrayTask) -> PathBuf {
         log_path(&self.folder, &place.job.to_string(), &place.task.to_string())
     }
 }

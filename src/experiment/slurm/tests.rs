@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::stages::{Array, Place, arrange};
+use super::stages::{ArrayTask, JobArray, arrange};
 use crate::experiment::listed_steps::ListedStep;
 
 fn step(key: &str, kind: &'static str, needs: &[&str]) -> ListedStep {
@@ -18,12 +18,12 @@ fn step(key: &str, kind: &'static str, needs: &[&str]) -> ListedStep {
     }
 }
 
-/// Each array as `STAGE NUMBERS KEYS DEPENDENCY`; jobs are numbered from 1, and `live` gives those of the queue.
-fn arranged(steps: &[ListedStep], live: &[(&str, Place)], largest: u32) -> Vec<String> {
-    let live: BTreeMap<&str, Place> = live.iter().copied().collect();
+/// Each array as `STAGE NUMBERS KEYS DEPENDENCY`; jobs are numbered from 1, and `live` gives the queue's.
+fn arranged(steps: &[ListedStep], live: &[(&str, ArrayTask)], largest: u32) -> Vec<String> {
+    let live: BTreeMap<&str, ArrayTask> = live.iter().copied().collect();
     let missing: Vec<&ListedStep> = steps.iter().filter(|step| !live.contains_key(step.key.as_str())).collect();
     let mut found = Vec::new();
-    arrange(&missing, &|key| live.get(key).copied(), largest, &mut |array: &Array<'_>| {
+    arrange(&missing, &|key| live.get(key).copied(), largest, &mut |array: &JobArray<'_>| {
         let keys: Vec<String> = array.tasks.values().map(|keys| keys.join("+")).collect();
         let dependency = array.dependency().unwrap_or_default();
         found
@@ -80,12 +80,12 @@ fn what_all_tasks_need_is_waited_for_by_name() {
     assert_eq!(arranged(&steps, &[], 1_000), expected);
 }
 
-/// Steps that are done need no waiting; those in the queue are waited for where they are.
+/// Steps that are done need no waiting; steps in the queue are waited for where they are.
 #[test]
 fn earlier_submissions_are_taken_into_account() {
     let mut steps = experiment();
     steps.retain(|step| step.key.ends_with(['v', 'e']) || step.key == "b1");
-    let live = [("b1", Place { job: 70, task: 5 })];
+    let live = [("b1", ArrayTask { job: 70, task: 5 })];
     let expected = ["measure 0-1,6 a1v+a1e a2v+a2e b2v", "measure 5 b1v aftercorr:70"];
     let found = arranged(&steps, &live, 1_000);
     assert_eq!(found.len(), 2, "{found:?}");

@@ -10,7 +10,8 @@ fn text() -> String {
 
 #[test]
 fn every_set_is_trained_once_more_at_its_width() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let results = folder.run(&text(), &mut executor).expect("done");
     let labels: Vec<(&str, &str, Option<&str>)> =
         results.study.rows.iter().map(|row| (row.set.as_str(), row.name(), row.group.as_deref())).collect();
@@ -48,11 +49,12 @@ fn every_set_is_trained_once_more_at_its_width() {
     }
 }
 
-/// A network trained at the width found that is slower than expected gives way to a narrower one; the trial with the first
-/// seed does not show among the results, but its network is kept, because the next run looks at it again.
+/// A network trained at the width found that is slower than expected gives way to a narrower one; the trial with the
+/// first seed does not show among the results, but its network is kept, because the next run looks at it again.
 #[test]
 fn the_speed_of_the_trained_network_decides() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor { trained: 0.5, ..FakeExecutor::default() });
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor { trained: 0.5, ..FakeExecutor::default() };
     let results = folder.run(&text(), &mut executor).expect("done");
     let names: Vec<&str> = results.study.rows.iter().map(PlannedRow::name).collect();
     // At 32 half as fast as expected; half of the time is taken to grow with the width, which cannot be narrower.
@@ -78,10 +80,11 @@ fn the_speed_of_the_trained_network_decides() {
     assert_eq!(executor.calls, calls, "a rerun does nothing");
 }
 
-/// What is interrupted before it comes to the rows at equal speed still uses their runs.
+/// A command interrupted before it comes to the rows at equal speed still uses their runs.
 #[test]
 fn an_interrupted_run_keeps_the_runs_of_later_passes() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     folder.run(&text(), &mut executor).expect("done");
     let more = text().replace("seeds = [1, 2]", "seeds = [1, 2, 3]");
     assert_ne!(more, text());
@@ -94,7 +97,8 @@ fn an_interrupted_run_keeps_the_runs_of_later_passes() {
 /// `--force` repeats every step once, not the steps of the first rows once more.
 #[test]
 fn force_repeats_every_step_once() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     folder.run(&text(), &mut executor).expect("done");
     let once = executor.calls.clone();
     let options = RunnerOptions { fresh: true, ..folder.options() };
@@ -107,12 +111,13 @@ fn force_repeats_every_step_once() {
 
 #[test]
 fn an_interruption_anywhere_changes_no_result() {
-    let (whole, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let whole = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let whole_results = whole.run(&text(), &mut executor).expect("done");
     let total: u32 = executor.calls.values().sum();
     for calls in (0..total).step_by(3) {
-        let (folder, mut executor) =
-            (ExperimentFolder::new(), FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() });
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() };
         folder.run(&text(), &mut executor).expect_err("killed");
         executor.calls_left = None;
         let results = folder.run(&text(), &mut executor).expect("done");

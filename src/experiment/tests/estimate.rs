@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn a_plan_counts_the_steps_to_do_and_does_none() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let text = TEXT.replace("[measure.error]", "[measure.error]\n[match]\nnodes = 100");
     let experiment = folder.experiment(&text).expect("an experiment");
     let options = folder.options();
@@ -35,7 +36,8 @@ fn a_plan_counts_the_steps_to_do_and_does_none() {
 /// Before the widths are found, trainings at them are counted by the rows' own; then the plan has their rows.
 #[test]
 fn a_plan_counts_trainings_at_equal_speed() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let text = TEXT.replace("[measure.error]", "[equal_speed]\n[measure.error]");
     let experiment = folder.experiment(&text).expect("an experiment");
     let estimate = |executor: &mut FakeExecutor| {

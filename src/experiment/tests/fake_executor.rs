@@ -65,7 +65,7 @@ impl FakeExecutor {
             for claim in std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())) {
                 let claim = claim?;
                 if !claim.display().to_string().contains("machine ") {
-                    std::fs::write(claim, crate::experiment::claims::claim_of_another())?;
+                    std::fs::write(claim, crate::experiment::step_locks::claim_of_another())?;
                 }
             }
         }
@@ -106,7 +106,8 @@ impl Executor for FakeExecutor {
             std::fs::read_to_string(input.origin.path()).map(|games| format!("{games}{}", input.weight))
         };
         let games = request.inputs.iter().map(content).collect::<Result<String, _>>()?;
-        let (path, hash) = (first.with_extension("fsd"), format!("{games}{:?}", request.options));
+        let path = first.with_extension("fsd");
+        let hash = format!("{games}{:?}", request.options);
         Ok(PreparedData { path, hash, score_unit: request.inputs[0].unit.unwrap_or(ScoreUnit::Centipawns) })
     }
 
@@ -209,8 +210,13 @@ impl Executor for FakeExecutor {
 
     fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
         self.call(format!("error {}", run_name(&request.network)))?;
-        let (mean, p99, max, within_tolerance, tolerance) = (0.001, 0.002, 0.003, 1.0, 0.03);
-        let (name, identity) = (String::new(), identity());
+        let mean = 0.001;
+        let p99 = 0.002;
+        let max = 0.003;
+        let within_tolerance = 1.0;
+        let tolerance = 0.03;
+        let name = String::new();
+        let identity = identity();
         Ok(ErrorRecord {
             name,
             identity,
@@ -226,16 +232,24 @@ impl Executor for FakeExecutor {
 
     fn speed(&mut self, request: &NetRequest, _timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
         self.call(format!("speed {}", run_name(&request.network)))?;
-        let (strategy, back_end) = ("incremental".into(), "scalar".into());
+        let strategy = "incremental".into();
+        let back_end = "scalar".into();
         let entry =
             SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, ..SpeedEntry::default() };
         let entries = vec![entry];
-        let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
-        let (positions, best, known_lines, ft_permuted, machine) = (1, None, Vec::new(), None, None);
+        let name = String::new();
+        let identity = identity();
+        let network = None;
+        let digest = String::new();
+        let positions = 1;
+        let best = None;
+        let known_lines = Vec::new();
+        let ft_permuted = None;
+        let machine = None;
         Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, known_lines, ft_permuted, machine })
     }
 
-    /// As if the speed of compact were that of piece at half the width.
+    /// As if compact were as fast as piece at half the width.
     fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError> {
         let [network, reference] = [request.network, request.reference].map(run_name);
         self.call(format!("equal speed {network} {reference} {}", request.is_search))?;
@@ -257,9 +271,10 @@ impl Executor for FakeExecutor {
 
     fn match_setup(&self, openings: Option<&Path>, _plies: Option<u16>) -> Result<MatchSetup, StepError> {
         let book = openings.map_or_else(|| Ok("shipped".to_owned()), std::fs::read_to_string)?;
-        match book.is_empty() {
-            true => Err("no playable opening".into()),
-            false => Ok(MatchSetup { openings: book, count: 2_000, search: self.search.clone() }),
+        if book.is_empty() {
+            Err("no playable opening".into())
+        } else {
+            Ok(MatchSetup { openings: book, count: 2_000, search: self.search.clone() })
         }
     }
 
@@ -269,7 +284,9 @@ impl Executor for FakeExecutor {
         _monitor: &dyn MatchMonitor,
     ) -> Result<Option<CostRatio>, StepError> {
         self.call(format!("cost {}", run_name(&request.networks[0])))?;
-        let (nanoseconds_per_node, rounds, machine) = ([1.0; 2], 15, None);
+        let nanoseconds_per_node = [1.0; 2];
+        let rounds = 15;
+        let machine = None;
         Ok(Some(CostRatio { nanoseconds_per_node, ratio: 1.0, low: 0.9, high: 1.1, rounds, machine }))
     }
 

@@ -1,4 +1,4 @@
-//! Matches in shards: their steps, what these need, and what is played.
+//! Matches in shards: their steps, the steps these need, and the games played.
 
 use super::*;
 
@@ -18,7 +18,9 @@ fn shards_cover_the_match_and_come_before_it() {
     let folder = ExperimentFolder::new();
     let steps = folder.list(&text("nodes = 10\nequal_cost = 10\npairs = 7\nshard_pairs = 3"));
     let of = |kind: &str| steps.iter().filter(|step| step.kind == kind).collect::<Vec<_>>();
-    let (shards, costs, matches) = (of("match shard"), of("match cost"), of("match"));
+    let shards = of("match shard");
+    let costs = of("match cost");
+    let matches = of("match");
     assert_eq!((shards.len(), costs.len(), matches.len()), (6, 1, 2));
     let names: Vec<&str> = shards.iter().map(|step| step.name.split(" of the ").next().unwrap_or_default()).collect();
     assert_eq!(names, ["pairs 1 to 3", "pairs 4 to 6", "pairs 7 to 7"].repeat(2));
@@ -35,7 +37,8 @@ fn shards_cover_the_match_and_come_before_it() {
 
 #[test]
 fn a_match_is_one_result_however_it_is_divided() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     folder.run(&text("nodes = 10\npairs = 7\nshard_pairs = 3"), &mut executor).expect("done");
     assert_eq!(played(&executor), ["nodes", "0-3", "3-6", "6-7"]);
     // The result of the match is found whatever the shards.
@@ -52,7 +55,8 @@ fn a_match_is_one_result_however_it_is_divided() {
 /// Shards of a match to a wanted interval come in batches; those that the earlier ones make superfluous are not played.
 #[test]
 fn a_wanted_interval_is_judged_between_batches() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let lines = "nodes = 10\npairs = 400\nhalf_width = 40.0\nshard_pairs = 25";
     let steps = folder.list(&text(lines));
     let shards: Vec<&ListedStep> = steps.iter().filter(|step| step.kind == "match shard").collect();

@@ -1,4 +1,4 @@
-//! `[match]`: which networks play, when, and what makes them play again.
+//! `[match]`: which networks play, when, and the changes that make them play again.
 
 use super::fake_executor::run_name;
 use super::*;
@@ -97,7 +97,8 @@ fn matches_follow_the_trainings_of_their_seed() {
 
 #[test]
 fn seeds_have_their_own_order_of_openings() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let results = folder.run(&text("nodes = 100\nseed = 40"), &mut executor).expect("done");
     let seeds: Vec<Seed> = results.matches.iter().map(|result| result.record.conditions.seed).collect();
     assert_eq!(seeds, [Seed(41), Seed(42)]);
@@ -107,7 +108,8 @@ fn seeds_have_their_own_order_of_openings() {
 /// A change plays exactly the matches again that it affects; their stored results are found again later.
 #[test]
 fn a_change_replays_only_what_it_affects() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     std::fs::write(folder.folder.path().join("book.epd"), "openings").expect("written");
     let mut check = |lines: &str, expected: u32, why: &str| {
         folder.run(&text(lines), &mut executor).expect("done");
@@ -139,8 +141,8 @@ fn interrupted_matches_are_resumed() {
     let text = text("nodes = 100\nequal_cost = 100");
     // Six trainings with their validations, and four matches.
     for calls in 0..16 {
-        let (folder, mut executor) =
-            (ExperimentFolder::new(), FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() });
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() };
         folder.run(&text, &mut executor).expect_err("killed");
         executor.calls_left = None;
         let results = folder.run(&text, &mut executor).expect("done");
@@ -151,7 +153,8 @@ fn interrupted_matches_are_resumed() {
         assert_eq!(kinds, [(1, nodes), (1, cost), (2, nodes), (2, cost)], "in the plan's order");
         assert_eq!(Results::load(&folder.options().out).expect("saved"), results);
     }
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let mut monitor = RecordingMonitor { stop_after_games: Some(2), ..RecordingMonitor::default() };
     let experiment = folder.experiment(&text).expect("an experiment");
     let stopped = Runner::run(&experiment, &mut executor, &folder.options(), &mut monitor).expect_err("stopped");
@@ -164,7 +167,8 @@ fn interrupted_matches_are_resumed() {
 /// With `--only`, a match waits for its reference's network.
 #[test]
 fn only_plays_what_is_trained() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let experiment = folder.experiment(&text("nodes = 100")).expect("an experiment");
     let mut run = |set: &str| {
         let only = RunnerOptions { only: Some(set.into()), ..folder.options() };
@@ -177,7 +181,8 @@ fn only_plays_what_is_trained() {
 
 #[test]
 fn force_plays_again() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let text = text("nodes = 100");
     folder.run(&text, &mut executor).expect("done");
     let fresh = RunnerOptions { fresh: true, ..folder.options() };
@@ -190,7 +195,8 @@ fn force_plays_again() {
 fn mistakes_are_refused_before_anything_runs() {
     let line = TEXT.split_once("[measure.updates]").expect("measures").0.lines().count() + 1;
     let check = |lines: &str, below: usize, message: &str| {
-        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor::default();
         std::fs::write(folder.folder.path().join("empty.epd"), "").expect("written");
         let error = folder.run(&text(lines), &mut executor).expect_err(lines);
         let text = error.to_string();

@@ -26,7 +26,8 @@ fn every_run_says_where_its_network_is() {
     assert!(folder.options().out.join("networks/eval-piece-seed1.safetensors").is_symlink());
     // With other settings the runs are other ones, and the links lead to them.
     let other = run(&folder, &TEXT.replace("l1            = 8", "l1 = 16"), &folder.options());
-    let (old, new) = (&again.trained[0].0, &other.trained[0].0);
+    let old = &again.trained[0].0;
+    let new = &other.trained[0].0;
     assert_ne!(old.network, new.network);
     assert_eq!(std::fs::read_link(new.link.as_ref().expect("a link")).expect("a link"), new.network);
 }

@@ -16,7 +16,8 @@ const SWEEP: &str = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"compact\"
 
 #[test]
 fn a_set_can_appear_in_several_rows() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let text = with_rows(SWEEP);
     let results = folder.run(&text, &mut executor).expect("done");
     let labels: Vec<&str> = results.study.rows.iter().map(|row| row.set.as_str()).collect();
@@ -37,7 +38,8 @@ fn a_set_can_appear_in_several_rows() {
 /// Rows that differ only in their label share their runs.
 #[test]
 fn equal_rows_are_trained_once() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let rows = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
         [[runs]]\nmethod = \"eval\"\nlabel = \"again\"\nsets = [\"piece\"]\n";
     let results = folder.run(&with_rows(rows), &mut executor).expect("done");
@@ -49,7 +51,8 @@ fn equal_rows_are_trained_once() {
 
 #[test]
 fn selections_name_labels_or_sets() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"wide\"]");
     let results = folder.run(&text, &mut executor).expect("done");
     let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
@@ -63,7 +66,8 @@ fn selections_name_labels_or_sets() {
 #[test]
 fn labels_are_unique() {
     let refused = |rows: &str, expected: &str| {
-        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor::default();
         let error = folder.run(&with_rows(rows), &mut executor).expect_err(rows);
         assert!(error.is_request() && error.to_string().contains(expected), "{error}");
         assert!(executor.calls.is_empty());
@@ -80,7 +84,8 @@ fn labels_are_unique() {
 #[test]
 fn impossible_measures_are_refused_at_once() {
     let refused = |from: &str, to: &str, place: &str, expected: &str| {
-        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor::default();
         let text = TEXT.replacen(from, to, 1);
         assert_ne!(text, TEXT);
         let error = folder.run(&text, &mut executor).expect_err(to).to_string();
@@ -121,7 +126,8 @@ fn with_sweep(sweep: &str) -> String {
 
 #[test]
 fn a_sweep_trains_every_row_at_every_grid_point() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let text = with_sweep("l1 = [8, 16]\nhidden = [[4], [4, 4]]");
     let results = folder.run(&text, &mut executor).expect("done");
     let rows: Vec<_> = results.study.rows.iter().map(|row| (row.name(), row.group.as_deref())).collect();
@@ -147,7 +153,8 @@ fn a_sweep_trains_every_row_at_every_grid_point() {
 fn rows_can_learn_by_two_methods() {
     let rows = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
                 label = \"both\"\nsecond = { method = \"pqr\", weight = 0.5 }\n";
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let experiment = folder.experiment(&with_rows(rows)).expect("an experiment");
     let plan = Plan::new(&experiment, &executor).expect("a plan");
     assert_eq!(plan.datasets.iter().map(|samples| samples.method).collect::<Vec<_>>(), [Method::Eval, Method::Pqr]);
@@ -190,7 +197,8 @@ fn a_sweep_over_methods_replaces_the_rows_method() {
 #[test]
 fn impossible_sweeps_are_refused_at_once() {
     let refused = |sweep: &str, expected: &str| {
-        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor::default();
         let error = folder.run(&with_sweep(sweep), &mut executor).expect_err(sweep);
         assert!(error.is_request() && error.to_string().contains(expected), "{error}");
         assert!(executor.calls.is_empty() && !folder.options().work.exists(), "{sweep}: work was begun");
@@ -209,10 +217,12 @@ fn impossible_sweeps_are_refused_at_once() {
 /// Rows of one method can have different samples; the method's own stand first.
 #[test]
 fn rows_can_have_samples_of_their_own() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let rows = |quantile: &str| {
         with_rows(&format!(
-            "[dataset.eval]\nmin_ply = 12\n[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n[[runs]]\nmethod = \"eval\"\n\
+            "[dataset.eval]\nmin_ply = 12\n[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n[[runs]]\n\
+             method = \"eval\"\n\
              sets = [\"piece\"]\nlabel = \"many moves\"\ndataset = {{ min_moves_quantile = {quantile} }}\n"
         ))
     };
@@ -228,10 +238,11 @@ fn rows_can_have_samples_of_their_own() {
     assert!(error.contains("quantile of legal moves must lie between 0 and 1"), "{error}");
 }
 
-/// A row's runs begin with those of an earlier row, seed by seed, and are trained again when these are.
+/// A row's runs begin with the networks of an earlier row, seed by seed, and are trained again when these are.
 #[test]
 fn rows_can_begin_with_an_earlier_row() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let rows = |epochs: u32, start: &str| {
         with_rows(&format!(
             "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"compact\"]\ntrain = {{ epochs = {epochs} }}\n\
@@ -260,10 +271,11 @@ fn rows_can_begin_with_an_earlier_row() {
     assert!(error.contains("begins with the network of the training piece"), "{error}");
 }
 
-/// Runs that begin with a network are other runs than those with random weights, and depend on the file's content only.
+/// Runs that begin with a network are other runs than runs with random weights, and depend on the file's content only.
 #[test]
 fn rows_can_begin_with_a_network() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     let rows = |start: &str| {
         with_rows(&format!(
             "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\

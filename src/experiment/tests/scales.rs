@@ -44,7 +44,8 @@ fn mistakes_in_scales_are_named() {
 
 #[test]
 fn several_files_are_one_data_set() {
-    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
     std::fs::write(folder.folder.path().join("more.pgn"), "1. d4 *").expect("written");
     let text = TEXT.replace("data  = \"games.pgn\"", "data = [\"games.pgn\", \"more.pgn@0.25\"]");
     let inputs = folder.experiment(&text).expect("an experiment").inputs().expect("both exist");

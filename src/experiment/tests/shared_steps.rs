@@ -14,7 +14,7 @@ impl ExperimentFolder {
     }
 }
 
-/// Results without what differs from one time to the next.
+/// Results without the parts that differ from one time to the next.
 fn timeless(mut results: Results) -> Results {
     results.environment.recorded = Timestamp::from_unix(0);
     results.environment.seconds = StageSeconds::default();
@@ -82,7 +82,8 @@ fn steps_can_be_done_one_by_one() {
     assert_eq!((steps.len(), steps.iter().filter(|step| step.done).count()), (STEPS, 0));
     let mut executor = FakeExecutor::default();
     let mut run = |key: &str| {
-        let (options, mut monitor) = (folder.options(), RecordingMonitor::default());
+        let options = folder.options();
+        let mut monitor = RecordingMonitor::default();
         Runner::run_step(key, &experiment, &mut executor, &options, &mut monitor)
     };
     let dependent = steps.iter().find(|step| !step.needs.is_empty()).expect("a measure");
@@ -116,17 +117,20 @@ fn a_worker_goes_on_after_a_failure() {
     assert_eq!(executor.calls.values().copied().collect::<Vec<_>>(), [1; STEPS]);
 }
 
-/// A worker of several experiments, which comes back while others work, does not try again what failed, and says it once.
+/// A worker of several experiments, which comes back while others work, does not try again what failed, and says it
+/// once.
 #[test]
 fn a_failed_step_is_not_done_again_at_the_next_look() {
     let folder = ExperimentFolder::new();
     let experiment = folder.experiment(TEXT).expect("an experiment");
     let mut executor = FakeExecutor { fails: Some("train compact Eval 1".into()), ..FakeExecutor::default() };
-    let (options, mut monitor, mut earlier) = (folder.shared(), RecordingMonitor::default(), Earlier::default());
+    let options = folder.shared();
+    let mut monitor = RecordingMonitor::default();
+    let mut earlier = Earlier::default();
     // Another process does a step all the time.
     let is_other = |step: &ListedStep| step.kind == "train" && !step.name.contains("compact");
     let key = folder.list(TEXT).into_iter().find(is_other).expect("a training").key;
-    let claims = crate::experiment::claims::Claims::open(&options.work).expect("a folder");
+    let claims = crate::experiment::step_locks::Claims::open(&options.work).expect("a folder");
     let claim = claims.try_claim(&key).expect("writable").expect("free");
     for _ in 0..3 {
         let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
@@ -139,14 +143,15 @@ fn a_failed_step_is_not_done_again_at_the_next_look() {
     assert_eq!(monitor.failures.len(), 1, "{:?}", monitor.failures);
 }
 
-/// What a process finishes after another one has taken its step over is not stored.
+/// A result that a process finishes after another one has taken its step over is not stored.
 #[test]
 fn a_step_that_was_taken_over_is_left_to_the_other() {
     let folder = ExperimentFolder::new();
     let experiment = folder.experiment(TEXT).expect("an experiment");
     let options = folder.shared();
     let mut executor = FakeExecutor { loses_claims: Some(options.work.join("claims")), ..FakeExecutor::default() };
-    let (mut monitor, mut earlier) = (RecordingMonitor::default(), Earlier::default());
+    let mut monitor = RecordingMonitor::default();
+    let mut earlier = Earlier::default();
     let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
     assert!(results.expect("others work").is_none());
     let stored = std::fs::read_dir(options.work.join("finished")).expect("a folder");

@@ -50,15 +50,18 @@ pub fn file(generator: &mut Generator<'_>, forms: &[Form]) -> String {
     out
 }
 
-/// What the file is, its licence, the definition and the constants.
+/// The file's purpose, its licence, the definition and the constants.
 fn head(generator: &Generator<'_>, contexts: usize) -> String {
-    let (set, language) = (generator.set, generator.language);
+    let set = generator.set;
+    let language = generator.language;
     let max_active = set.max_active().max(1);
     let title = set.about().map_or_else(|| set.name().to_owned(), |about| format!("{}: {about}", set.name()));
     let mut text = vec![
         format!("The input features {title}."),
         String::new(),
-        "Written by `fsbench export` from the definition below. This file belongs to whoever exported it, to use, change and".to_owned(),
+        "Written by `fsbench export` from the definition below. This file belongs to whoever exported it, to use, \
+         change and"
+            .to_owned(),
         "distribute under any terms, without any warranty. The licence of fsbench does not apply to it.".to_owned(),
         String::new(),
     ];
@@ -83,7 +86,8 @@ fn head(generator: &Generator<'_>, contexts: usize) -> String {
                 out += format!(" * {}", line.replace("*/", "* /")).trim_end();
                 out.push('\n');
             }
-            out += " */\n#ifndef FSB_FEATURES_H\n#define FSB_FEATURES_H\n\n#include <stdbool.h>\n#include <stdint.h>\n#include <string.h>\n\n";
+            out += " */\n#ifndef FSB_FEATURES_H\n#define FSB_FEATURES_H\n\n#include <stdbool.h>\n#include <stdint.h>\n\
+                #include <string.h>\n\n";
             out += &format!("#define FSB_NAME {}\n", quoted(set.name()));
             out += &format!("#define FSB_IDENTITY {}\n", quoted(&set.identity().to_string()));
             out += &format!("#define FSB_NUM_FEATURES {}u\n", set.num_features());
@@ -132,7 +136,8 @@ fn wrapped(line: &str) -> Vec<String> {
 
 fn refresh(language: Language) -> Vec<String> {
     let mut lines = language.doc(
-        "Whether the contexts of the kings before and after a move differ, so that starting over may be cheaper than a\n\
+        "Whether the contexts of the kings before and after a move differ, so that starting over may be cheaper than \
+         a\n\
          delta. Kings: White's and Black's square.",
     );
     lines.extend(
@@ -144,7 +149,8 @@ fn refresh(language: Language) -> Vec<String> {
                 "}",
             ],
             Language::C => [
-                "static inline bool fsb_refresh(uint32_t pov, const uint32_t kings_before[2], const uint32_t kings_after[2]) {",
+                "static inline bool fsb_refresh(uint32_t pov, const uint32_t kings_before[2], const uint32_t \
+                 kings_after[2]) {",
                 "return fsb_context(pov, kings_before[pov], kings_before[pov ^ 1])",
                 "    != fsb_context(pov, kings_after[pov], kings_after[pov ^ 1]);",
                 "}",

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::count::popcount_of;
-use super::dialect::{Number, Parameter, is_used};
+use super::dialect::{FunctionParameter, NumberType, is_used};
 use super::expression::{Logic, Step};
-use super::scope::{Scope, Variable};
+use super::scope::{GeneratedVariable, Scope};
 use super::{Generator, Repeats};
 use crate::export::Language;
 use crate::features::spec::{
@@ -13,10 +13,10 @@ use crate::features::spec::{
 };
 
 /// Conditions, each with the number of binders after which its variables are bound.
-type Placed = Vec<(usize, Logic)>;
+type PlacedConditions = Vec<(usize, Logic)>;
 
-/// Binders, and what restricts their variables.
-pub(super) struct Bindings<'a> {
+/// Binders, and the restrictions of their variables.
+pub(super) struct RestrictedBinders<'a> {
     pub binders: &'a [BinderSpec],
     pub condition: Option<&'a ConditionSpec>,
     pub guards: &'a [GuardSpec],
@@ -32,7 +32,7 @@ impl Generator<'_> {
         let wide = spec.product.size >= 1 << 31;
         let repeats = self.repeats(spec);
         let select = spec.renumbering.as_ref().map(|table| self.selection(table));
-        let bindings = Bindings {
+        let bindings = RestrictedBinders {
             binders: &spec.binders,
             condition: spec.condition.as_ref(),
             guards: &spec.guards,
@@ -43,20 +43,20 @@ impl Generator<'_> {
             let mut lines = Vec::new();
             for alternative in &alternatives {
                 let element = generator.element(alternative, wide);
-                let element = if wide { element } else { language.cast(&element, Number::U32) };
+                let element = if wide { element } else { language.cast(&element, NumberType::U32) };
                 let push = generator.push(&element, spec.offset, select.as_deref(), repeats);
                 lines.extend(generator.after_steps(&alternative.steps, push, alternatives.len() > 1));
             }
             lines
         });
         let mut lines = language.doc(&spec.as_written);
-        lines.push(language.head(name, &[Parameter::View, Parameter::Out("out")], None));
+        lines.push(language.head(name, &[FunctionParameter::View, FunctionParameter::Out("out")], None));
         lines.extend(self.kings_used(&body, true));
         match (repeats, language) {
             (Repeats::Kept, _) => {}
             (Repeats::Seen(words), Language::Rust) => lines.push(format!("let mut seen = [0u64; {words}];")),
             (Repeats::Seen(words), Language::C) => lines.push(format!("uint64_t seen[{words}] = {{0}};")),
-            (Repeats::Sorted, _) => lines.push(language.constant("from", Number::U32, &language.len("out"))),
+            (Repeats::Sorted, _) => lines.push(language.constant("from", NumberType::U32, &language.len("out"))),
         }
         lines.extend(body);
         if repeats == Repeats::Sorted {
@@ -91,14 +91,14 @@ impl Generator<'_> {
         };
         match select {
             None if matches!(repeats, Repeats::Seen(_)) => {
-                vec![language.constant("element", Number::U32, element), pushed(&index("element"))]
+                vec![language.constant("element", NumberType::U32, element), pushed(&index("element"))]
             }
             None => vec![pushed(&index(element))],
             Some(select) => {
                 let none = language.table("NONE");
                 vec![
-                    language.constant("element", Number::U32, element),
-                    language.constant("selected", Number::U32, &language.call(select, &["element"])),
+                    language.constant("element", NumberType::U32, element),
+                    language.constant("selected", NumberType::U32, &language.call(select, &["element"])),
                     language.when(&format!("selected != {none}")),
                     pushed(&index("selected")),
                     "}".to_owned(),
@@ -109,7 +109,8 @@ impl Generator<'_> {
 
     /// The lines under an alternative's steps, in a scope of their own where other alternatives may use their names.
     fn after_steps(&self, steps: &[Step], inner: Vec<String>, has_others: bool) -> Vec<String> {
-        let (mut head, mut closed) = (Vec::new(), 0);
+        let mut head = Vec::new();
+        let mut closed = 0;
         let mut named = false;
         for step in steps {
             match step {
@@ -121,7 +122,7 @@ impl Generator<'_> {
                 }
                 Step::Let(name, text) => {
                     named |= closed == 0;
-                    head.push(self.language.constant(name, Number::I32, text));
+                    head.push(self.language.constant(name, NumberType::I32, text));
                 }
             }
         }
@@ -141,7 +142,7 @@ impl Generator<'_> {
         for (name, king) in [("k_square", "0"), ("e_square", "1")] {
             if is_used(name, body) {
                 let square = language.entry(&language.view("kings"), &[king]);
-                lines.push(language.constant(name, Number::I32, &square));
+                lines.push(language.constant(name, NumberType::I32, &square));
             }
         }
         if lines.is_empty() && !is_used("view", body) {
@@ -157,7 +158,7 @@ impl Generator<'_> {
     pub(super) fn bindings(
         &mut self,
         scope: &mut Scope,
-        bindings: &Bindings<'_>,
+        bindings: &RestrictedBinders<'_>,
         leaf: &mut dyn FnMut(&mut Self, &Scope) -> Vec<String>,
     ) -> Vec<String> {
         self.bind(scope, bindings, 0, leaf)
@@ -166,7 +167,7 @@ impl Generator<'_> {
     fn bind(
         &mut self,
         scope: &mut Scope,
-        bindings: &Bindings<'_>,
+        bindings: &RestrictedBinders<'_>,
         depth: usize,
         leaf: &mut dyn FnMut(&mut Self, &Scope) -> Vec<String>,
     ) -> Vec<String> {
@@ -193,7 +194,7 @@ impl Generator<'_> {
     fn bind_one(
         &mut self,
         scope: &mut Scope,
-        bindings: &Bindings<'_>,
+        bindings: &RestrictedBinders<'_>,
         depth: usize,
         binder: &BinderSpec,
         leaf: &mut dyn FnMut(&mut Self, &Scope) -> Vec<String>,
@@ -203,7 +204,7 @@ impl Generator<'_> {
         let is_square = matches!(binder.source, SourceSpec::Moves(_) | SourceSpec::Attacks(_));
         let kind = if is_square { VariableKind::Square } else { VariableKind::Piece };
         let Some((colors, roles)) = possible_kinds(bindings, binder.slot, kind) else { return Vec::new() };
-        let variable = Variable { letter: letter.clone(), roles: roles.clone(), colors: colors.clone() };
+        let variable = GeneratedVariable { letter: letter.clone(), roles: roles.clone(), colors: colors.clone() };
         scope.bind(binder.slot, variable);
         let mut body = self.bind(scope, bindings, depth + 1, leaf);
         if body.is_empty() {
@@ -273,7 +274,7 @@ impl Generator<'_> {
         let restricts = range.len() < all as usize && !chosen;
         if is_used(name, body) || restricts {
             let call = self.language.call(function, &["view", square]);
-            head.push(self.language.constant(name, Number::I32, &call));
+            head.push(self.language.constant(name, NumberType::I32, &call));
         }
         restricts.then(|| {
             let text = match (range.start, range.end) {
@@ -310,8 +311,9 @@ impl Generator<'_> {
         lines
     }
 
-    /// The conditions whose last variable is bound by binder `depth − 1`; before all binders those of outer variables.
-    fn conditions_at(&mut self, scope: &Scope, bindings: &Bindings<'_>, depth: usize) -> Placed {
+    /// The conditions whose last variable is bound by binder `depth − 1`; before all binders the conditions of outer
+    /// variables.
+    fn conditions_at(&mut self, scope: &Scope, bindings: &RestrictedBinders<'_>, depth: usize) -> PlacedConditions {
         let after = |slots: &[usize]| {
             let bound = |slot: &usize| bindings.binders.iter().position(|binder| binder.slot == *slot);
             slots.iter().filter_map(bound).map(|at| at + 1).max().unwrap_or(0)
@@ -343,7 +345,11 @@ impl Generator<'_> {
 
 /// The ranges of colours and roles with which a variable can satisfy the conditions on it alone and yield an element;
 /// `None` if there are none.
-fn possible_kinds(bindings: &Bindings<'_>, slot: usize, kind: VariableKind) -> Option<(Range<u32>, Range<u32>)> {
+fn possible_kinds(
+    bindings: &RestrictedBinders<'_>,
+    slot: usize,
+    kind: VariableKind,
+) -> Option<(Range<u32>, Range<u32>)> {
     let conjuncts: Vec<&ConditionSpec> = bindings
         .condition
         .iter()

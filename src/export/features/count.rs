@@ -1,8 +1,8 @@
 //! Counts: functions of the variables around them.
 
 use super::Generator;
-use super::block::Bindings;
-use super::dialect::{Number, Parameter, is_used};
+use super::block::RestrictedBinders;
+use super::dialect::{FunctionParameter, NumberType, is_used};
 use super::scope::Scope;
 use crate::export::Language;
 use crate::features::spec::{CountSpec, ENEMY_KING};
@@ -16,7 +16,7 @@ impl Generator<'_> {
         }
         let saved = self.begin_function();
         let mut scope = outer.clone();
-        let bindings = Bindings {
+        let bindings = RestrictedBinders {
             binders: &spec.binders,
             condition: spec.condition.as_ref(),
             guards: &spec.guards,
@@ -35,20 +35,22 @@ impl Generator<'_> {
                 .flat_map(|line| if line == COUNT_ONE { [vec![line], stop.to_vec()].concat() } else { vec![line] })
                 .collect();
         }
-        let (mut parameters, mut arguments) = (vec![Parameter::View], vec!["view".to_owned()]);
+        let mut parameters = vec![FunctionParameter::View];
+        let mut arguments = vec!["view".to_owned()];
         for slot in spec.outer_slots().into_iter().filter(|slot| *slot > ENEMY_KING) {
             for name in [scope.square(slot), scope.role(slot), scope.color(slot)] {
                 if is_used(&name, &body) && name.contains('_') && !arguments.contains(&name) {
-                    parameters.push(Parameter::Number(name.clone(), Number::I32));
+                    parameters.push(FunctionParameter::Number(name.clone(), NumberType::I32));
                     arguments.push(name);
                 }
             }
         }
-        let result = match stops && !body.iter().any(|line| line.contains("popcount") || line.contains("count_ones")) {
-            true => "number".to_owned(),
-            false => language.minimum("number", &max),
+        let result = if stops && !body.iter().any(|line| line.contains("popcount") || line.contains("count_ones")) {
+            "number".to_owned()
+        } else {
+            language.minimum("number", &max)
         };
-        let mut lines = vec![language.variable("number", Number::I32, "0")];
+        let mut lines = vec![language.variable("number", NumberType::I32, "0")];
         if body.is_empty() {
             lines = Vec::new();
         }
@@ -57,7 +59,7 @@ impl Generator<'_> {
         lines.extend(body);
         lines.push(if language == Language::Rust { result } else { format!("return {result};") });
         lines.push("}".to_owned());
-        let name = self.add_function("count", &parameters, Number::I32, lines);
+        let name = self.add_function("count", &parameters, NumberType::I32, lines);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         language.call(&name, &arguments)
     }

@@ -1,26 +1,29 @@
-//! The public function `delta`: from the pieces that a move takes away and brings where the blocks allow it, otherwise from
-//! the features of both boards.
+//! The public function `delta`: from the pieces that a move takes away and brings where the blocks allow it, otherwise
+//! from the features of both boards.
 
 use super::api::{clear, every, has_kings, kings, make_view, orientations, reads_own_king, unused, view_name};
 use super::pieces::mask_call;
-use super::{Form, Number};
+use super::{Form, NumberType};
 use crate::chess::{Mirror, Orientation};
 use crate::export::Language;
 
 /// The lines of `delta`.
 pub fn delta(language: Language, forms: &[Form]) -> Vec<String> {
     let mut lines = language.doc(
-        "Clears both lists and fills them with the features that are active after a move and not before, and before and\n\
+        "Clears both lists and fills them with the features that are active after a move and not before, and before \
+         and\n\
          not after. They are exact whatever the contexts, and for any two boards.",
     );
     lines.extend(match language {
         Language::Rust => [
             "#[rustfmt::skip]".to_owned(),
-            "pub fn delta(before: &Board, after: &Board, pov: usize, added: &mut List, removed: &mut List) {".to_owned(),
+            "pub fn delta(before: &Board, after: &Board, pov: usize, added: &mut List, removed: &mut List) {"
+                .to_owned(),
         ]
         .to_vec(),
         Language::C => [
-            "static inline void fsb_delta(const fsb_board *before, const fsb_board *after, uint32_t pov, fsb_list *added,"
+            "static inline void fsb_delta(const fsb_board *before, const fsb_board *after, uint32_t pov, fsb_list \
+             *added,"
                 .to_owned(),
             "                             fsb_list *removed) {".to_owned(),
         ]
@@ -94,9 +97,10 @@ fn delta_of_forms(language: Language, forms: &[Form]) -> Vec<String> {
     }
     if cancels {
         let call = format!("{};", language.call("cancel", &["added", "removed"]));
-        match always {
-            true => lines.push(call),
-            false => lines.extend([language.when("repeats"), call, "}".to_owned()]),
+        if always {
+            lines.push(call);
+        } else {
+            lines.extend([language.when("repeats"), call, "}".to_owned()]);
         }
     }
     lines
@@ -134,7 +138,8 @@ fn delta_of_form(language: Language, form: &Form, orientations: &[Orientation], 
         Form::Threats { name, orientation } => {
             let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
             let mask = |king: &str| mask_call(language, *orientation, "pov", king);
-            let (before, after) = (view("_before"), view("_after"));
+            let before = view("_before");
+            let after = view("_after");
             let changed = language.call("changed", &[&before, &after]);
             let among = language.call("affected", &[&before, &after, "changed"]);
             let every_pair = [
@@ -142,8 +147,8 @@ fn delta_of_form(language: Language, form: &Form, orientations: &[Orientation], 
                 call(name, &[&after, &before, every(language), "0", "added"]),
             ];
             let mut lines = vec![
-                language.constant("changed", Number::U64, &changed),
-                language.constant("among", Number::U64, &among),
+                language.constant("changed", NumberType::U64, &changed),
+                language.constant("among", NumberType::U64, &among),
                 call(name, &[&before, &after, "among", not_changed(language), "removed"]),
                 call(name, &[&after, &before, "among", not_changed(language), "added"]),
             ];

@@ -2,13 +2,13 @@
 
 use crate::export::Language;
 
-/// The C prefix of functions and types, and that of tables.
+/// The C prefixes of functions and types, and of tables.
 const PREFIX: &str = "fsb_";
 const TABLE_PREFIX: &str = "FSB_";
 
 /// The number types of generated code.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum NumberType {
     U8,
     U16,
     U32,
@@ -16,22 +16,22 @@ pub enum Number {
     I32,
 }
 
-impl Number {
+impl NumberType {
     /// The smallest unsigned type for numbers up to `most`.
-    pub fn for_values(most: u64) -> Number {
+    pub fn for_values(most: u64) -> NumberType {
         match most {
-            0..=0xff => Number::U8,
-            0x100..=0xffff => Number::U16,
-            0x1_0000..=0xffff_ffff => Number::U32,
-            _ => Number::U64,
+            0..=0xff => NumberType::U8,
+            0x100..=0xffff => NumberType::U16,
+            0x1_0000..=0xffff_ffff => NumberType::U32,
+            _ => NumberType::U64,
         }
     }
 }
 
 /// A parameter of a generated function.
 #[derive(Clone, Debug)]
-pub enum Parameter {
-    Number(String, Number),
+pub enum FunctionParameter {
+    Number(String, NumberType),
     /// A colour or perspective: an index.
     Color(&'static str),
     View,
@@ -43,18 +43,18 @@ impl Language {
         self == Language::Rust
     }
 
-    pub fn number(self, number: Number) -> &'static str {
+    pub fn number(self, number: NumberType) -> &'static str {
         match (self, number) {
-            (Language::Rust, Number::U8) => "u8",
-            (Language::Rust, Number::U16) => "u16",
-            (Language::Rust, Number::U32) => "u32",
-            (Language::Rust, Number::U64) => "u64",
-            (Language::Rust, Number::I32) => "i32",
-            (Language::C, Number::U8) => "uint8_t",
-            (Language::C, Number::U16) => "uint16_t",
-            (Language::C, Number::U32) => "uint32_t",
-            (Language::C, Number::U64) => "uint64_t",
-            (Language::C, Number::I32) => "int32_t",
+            (Language::Rust, NumberType::U8) => "u8",
+            (Language::Rust, NumberType::U16) => "u16",
+            (Language::Rust, NumberType::U32) => "u32",
+            (Language::Rust, NumberType::U64) => "u64",
+            (Language::Rust, NumberType::I32) => "i32",
+            (Language::C, NumberType::U8) => "uint8_t",
+            (Language::C, NumberType::U16) => "uint16_t",
+            (Language::C, NumberType::U32) => "uint32_t",
+            (Language::C, NumberType::U64) => "uint64_t",
+            (Language::C, NumberType::I32) => "int32_t",
         }
     }
 
@@ -82,11 +82,11 @@ impl Language {
         format!("{array}{}", indices.iter().map(index).collect::<String>())
     }
 
-    pub fn cast(self, value: &str, to: Number) -> String {
+    pub fn cast(self, value: &str, to: NumberType) -> String {
         let digits = value.bytes().all(|byte| byte.is_ascii_digit());
         match self {
             Language::Rust if digits => value.to_owned(),
-            Language::C if digits && to == Number::U32 => format!("{value}u"),
+            Language::C if digits && to == NumberType::U32 => format!("{value}u"),
             Language::Rust if is_simple(value) => format!("{value} as {}", self.number(to)),
             Language::Rust => format!("({value}) as {}", self.number(to)),
             Language::C if is_simple(value) => format!("({}){value}", self.number(to)),
@@ -117,14 +117,14 @@ impl Language {
     }
 
     /// `let name = value;` of type `number`.
-    pub fn constant(self, name: &str, number: Number, value: &str) -> String {
+    pub fn constant(self, name: &str, number: NumberType, value: &str) -> String {
         match self {
             Language::Rust => format!("let {name} = {value};"),
             Language::C => format!("const {} {name} = {value};", self.number(number)),
         }
     }
 
-    pub fn variable(self, name: &str, number: Number, value: &str) -> String {
+    pub fn variable(self, name: &str, number: NumberType, value: &str) -> String {
         match self {
             Language::Rust => format!("let mut {name} = {value};"),
             Language::C => format!("{} {name} = {value};", self.number(number)),
@@ -157,16 +157,16 @@ impl Language {
     }
 
     /// The head of a function for this file alone.
-    pub fn head(self, name: &str, parameters: &[Parameter], result: Option<Number>) -> String {
-        let parameter = |parameter: &Parameter| match (self, parameter) {
-            (Language::Rust, Parameter::Number(name, number)) => format!("{name}: {}", self.number(*number)),
-            (Language::C, Parameter::Number(name, number)) => format!("{} {name}", self.number(*number)),
-            (Language::Rust, Parameter::Color(name)) => format!("{name}: usize"),
-            (Language::C, Parameter::Color(name)) => format!("uint32_t {name}"),
-            (Language::Rust, Parameter::View) => "view: &View".to_owned(),
-            (Language::C, Parameter::View) => "const fsb_view *view".to_owned(),
-            (Language::Rust, Parameter::Out(name)) => format!("{name}: &mut List"),
-            (Language::C, Parameter::Out(name)) => format!("fsb_list *{name}"),
+    pub fn head(self, name: &str, parameters: &[FunctionParameter], result: Option<NumberType>) -> String {
+        let parameter = |parameter: &FunctionParameter| match (self, parameter) {
+            (Language::Rust, FunctionParameter::Number(name, number)) => format!("{name}: {}", self.number(*number)),
+            (Language::C, FunctionParameter::Number(name, number)) => format!("{} {name}", self.number(*number)),
+            (Language::Rust, FunctionParameter::Color(name)) => format!("{name}: usize"),
+            (Language::C, FunctionParameter::Color(name)) => format!("uint32_t {name}"),
+            (Language::Rust, FunctionParameter::View) => "view: &View".to_owned(),
+            (Language::C, FunctionParameter::View) => "const fsb_view *view".to_owned(),
+            (Language::Rust, FunctionParameter::Out(name)) => format!("{name}: &mut List"),
+            (Language::C, FunctionParameter::Out(name)) => format!("fsb_list *{name}"),
         };
         let parameters = parameters.iter().map(parameter).collect::<Vec<_>>().join(", ");
         let name = self.function(name);
@@ -267,11 +267,11 @@ mod tests {
 
     #[test]
     fn casts_have_brackets_where_they_need_them() {
-        assert_eq!(Language::Rust.cast("p_square", Number::U32), "p_square as u32");
-        assert_eq!(Language::Rust.cast("a + b", Number::U32), "(a + b) as u32");
-        assert_eq!(Language::Rust.cast("file(a + b)", Number::U32), "file(a + b) as u32");
-        assert_eq!(Language::C.cast("(a) + (b)", Number::U32), "(uint32_t)((a) + (b))");
-        assert_eq!(Language::C.cast("7", Number::U32), "7u");
+        assert_eq!(Language::Rust.cast("p_square", NumberType::U32), "p_square as u32");
+        assert_eq!(Language::Rust.cast("a + b", NumberType::U32), "(a + b) as u32");
+        assert_eq!(Language::Rust.cast("file(a + b)", NumberType::U32), "file(a + b) as u32");
+        assert_eq!(Language::C.cast("(a) + (b)", NumberType::U32), "(uint32_t)((a) + (b))");
+        assert_eq!(Language::C.cast("7", NumberType::U32), "7u");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Values of products for given variables: fsbench looks at blocks by trying all states, and writes the simplest form that
-//! agrees with all of them.
+//! Values of products for given variables: fsbench looks at blocks by trying all states, and writes the simplest form
+//! that agrees with all of them.
 
 use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, FactorKind, OWN_KING, ProductSpec};
 
@@ -10,7 +10,8 @@ pub fn elements(product: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
         let own = match &factor.kind {
             FactorKind::Axis(axis) => axis.index(entities[axis.slot]).into_iter().collect(),
             FactorKind::Difference(left, right) => {
-                let (a, b) = (left.property.of(entities[left.slot]), right.property.of(entities[right.slot]));
+                let a = left.property.of(entities[left.slot]);
+                let b = right.property.of(entities[right.slot]);
                 vec![(a - b + left.size() as i32 - 1) as u32]
             }
             FactorKind::Reserved | FactorKind::Count(_) => Vec::new(),
@@ -22,7 +23,8 @@ pub fn elements(product: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
                 pair.element([entities[a], entities[b]]).into_iter().collect()
             }
             FactorKind::Sum(products) => {
-                let (mut all, mut offset) = (Vec::new(), 0);
+                let mut all = Vec::new();
+                let mut offset = 0;
                 for product in products {
                     all.extend(elements(product, entities).into_iter().map(|element| element + offset));
                     offset += product.size;

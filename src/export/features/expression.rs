@@ -1,7 +1,7 @@
 //! Axes, conditions and products as expressions of the generated language.
 
 use super::Generator;
-use super::dialect::Number;
+use super::dialect::NumberType;
 use super::scope::Scope;
 use crate::features::spec::{
     AxisSpec, ConditionSpec, FactorKind, FactorSpec, PairSpec, ProductSpec, Property, TermSpec,
@@ -106,7 +106,8 @@ const MAX_NARROW: i64 = 1 << 24;
 impl Generator<'_> {
     /// A plain value: a number from 0, or −1 for a square outside a bucket table.
     pub(super) fn property(&mut self, scope: &Scope, property: &Property, slot: usize) -> String {
-        let (language, square) = (self.language, scope.square(slot));
+        let language = self.language;
+        let square = scope.square(slot);
         match property {
             Property::Square => square,
             Property::File => language.call("file", &[&square]),
@@ -151,41 +152,44 @@ impl Generator<'_> {
             return Logic::Known(comparison.holds(left, right));
         }
         let wide = greatest(left, counts).max(greatest(right, counts)) > MAX_NARROW;
-        let (left, right) = (self.term(scope, left, counts, wide), self.term(scope, right, counts, wide));
+        let left = self.term(scope, left, counts, wide);
+        let right = self.term(scope, right, counts, wide);
         if left.text == right.text {
             return Logic::Known(comparison.holds(0, 0));
         }
         Logic::comparison(format!("{} {} {}", left.text, comparison.symbol(), right.text))
     }
 
-    fn term(&mut self, scope: &Scope, term: &TermSpec, counts: &[(String, u32)], wide: bool) -> Term {
+    fn term(&mut self, scope: &Scope, term: &TermSpec, counts: &[(String, u32)], wide: bool) -> TermText {
         let widened = |text: String| if wide { self.language.widened(&text) } else { text };
         match term {
             _ if known(scope, term).is_some() => {
                 let value = known(scope, term).unwrap_or_default();
-                Term { text: value.to_string(), is_sum: value < 0 }
+                TermText { text: value.to_string(), is_sum: value < 0 }
             }
-            TermSpec::Number(value) => Term::simple(value.to_string()),
-            TermSpec::Count(number) => Term::simple(widened(counts[*number].0.clone())),
+            TermSpec::Number(value) => TermText::simple(value.to_string()),
+            TermSpec::Count(number) => TermText::simple(widened(counts[*number].0.clone())),
             TermSpec::Axis(property, slot) => {
                 let text = self.property(scope, property, *slot);
-                Term::simple(if wide { self.language.widened(&text) } else { text })
+                TermText::simple(if wide { self.language.widened(&text) } else { text })
             }
             TermSpec::Negative(of) => {
                 let of = self.term(scope, of, counts, wide);
-                Term { text: format!("-{}", of.bracketed()), is_sum: true }
+                TermText { text: format!("-{}", of.bracketed()), is_sum: true }
             }
             TermSpec::Absolute(of) => {
                 let of = self.term(scope, of, counts, wide).text;
-                Term::simple(self.language.call(if wide { "abs64" } else { "abs" }, &[&of]))
+                TermText::simple(self.language.call(if wide { "abs64" } else { "abs" }, &[&of]))
             }
             TermSpec::Sum(left, right) => {
-                let (left, right) = (self.term(scope, left, counts, wide), self.term(scope, right, counts, wide));
-                Term { text: format!("{} + {}", left.text, right.bracketed()), is_sum: true }
+                let left = self.term(scope, left, counts, wide);
+                let right = self.term(scope, right, counts, wide);
+                TermText { text: format!("{} + {}", left.text, right.bracketed()), is_sum: true }
             }
             TermSpec::Difference(left, right) => {
-                let (left, right) = (self.term(scope, left, counts, wide), self.term(scope, right, counts, wide));
-                Term { text: format!("{} - {}", left.text, right.bracketed()), is_sum: true }
+                let left = self.term(scope, left, counts, wide);
+                let right = self.term(scope, right, counts, wide);
+                TermText { text: format!("{} - {}", left.text, right.bracketed()), is_sum: true }
             }
         }
     }
@@ -206,10 +210,8 @@ impl Generator<'_> {
         match &factor.kind {
             FactorKind::Axis(axis) => self.axis(scope, axis).into_iter().collect(),
             FactorKind::Difference(left, right) => {
-                let (a, b) = (
-                    self.property(scope, &left.property, left.slot),
-                    self.property(scope, &right.property, right.slot),
-                );
+                let a = self.property(scope, &left.property, left.slot);
+                let b = self.property(scope, &right.property, right.slot);
                 vec![Alternative::value(Vec::new(), Some(format!("({a} - {b} + {})", left.size() - 1)))]
             }
             FactorKind::Reserved => Vec::new(),
@@ -221,7 +223,8 @@ impl Generator<'_> {
             FactorKind::Reach(reach) => self.reach(scope, reach.attacker, reach.target, reach.role),
             FactorKind::Pair(pair) => self.pair(scope, pair),
             FactorKind::Sum(products) => {
-                let (mut alternatives, mut offset) = (Vec::new(), 0);
+                let mut alternatives = Vec::new();
+                let mut offset = 0;
                 for product in products {
                     let mut own = self.product(scope, product);
                     own.iter_mut().for_each(|alternative| alternative.constant += offset);
@@ -246,7 +249,8 @@ impl Generator<'_> {
             }
         };
         let inside: Vec<i64> = plain.iter().copied().filter(|plain| element(*plain) >= 0).collect();
-        let (first, last) = (*inside.first()?, *inside.last()?);
+        let first = *inside.first()?;
+        let last = *inside.last()?;
         if let ([_], [_]) = (&plain[..], &inside[..]) {
             return Some(Alternative { constant: element(first) as u64, ..Alternative::default() });
         }
@@ -263,12 +267,11 @@ impl Generator<'_> {
             return Some(Alternative::value(steps, Some(name.0)));
         }
         let mut steps = Vec::new();
-        let (name, steps_before) = match matches!(axis.property, Property::Bucket(_)) && first > known[0] {
-            true => {
-                let (name, text) = self.named(&value, "bucket");
-                (name.clone(), vec![Step::Let(name, text)])
-            }
-            false => (value, Vec::new()),
+        let (name, steps_before) = if matches!(axis.property, Property::Bucket(_)) && first > known[0] {
+            let (name, text) = self.named(&value, "bucket");
+            (name.clone(), vec![Step::Let(name, text)])
+        } else {
+            (value, Vec::new())
         };
         steps.extend(steps_before);
         let mut bounds = Vec::new();
@@ -335,7 +338,7 @@ impl Generator<'_> {
     pub(super) fn element(&self, alternative: &Alternative, wide: bool) -> String {
         let language = self.language;
         let literal = |value: u64| if wide { language.unsigned(value) } else { value.to_string() };
-        let leaf = |text: &String| if wide { language.cast(text, Number::U32) } else { text.clone() };
+        let leaf = |text: &String| if wide { language.cast(text, NumberType::U32) } else { text.clone() };
         let mut parts: Vec<String> = Vec::new();
         for (factor, text) in alternative.terms.iter().filter(|(factor, _)| *factor != 0) {
             match (factor, text.bytes().all(|byte| byte.is_ascii_digit())) {
@@ -351,14 +354,14 @@ impl Generator<'_> {
 }
 
 /// A sum needs brackets where it is subtracted.
-struct Term {
+struct TermText {
     text: String,
     is_sum: bool,
 }
 
-impl Term {
-    fn simple(text: String) -> Term {
-        Term { text, is_sum: false }
+impl TermText {
+    fn simple(text: String) -> TermText {
+        TermText { text, is_sum: false }
     }
 
     fn bracketed(&self) -> String {

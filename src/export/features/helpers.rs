@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::dialect::{Number, mentions};
+use super::dialect::{NumberType, mentions};
 use super::tables::table_text;
 use crate::export::Language;
 
@@ -12,7 +12,8 @@ const HELPERS_C: &str = include_str!("../prelude/helpers.c.txt");
 /// The marker before a section's name.
 const MARKER: &str = "//# ";
 
-/// The text of the sections whose functions `code` calls, with those that they call themselves, in the order of the file.
+/// The text of the sections whose functions `code` calls, with those that they call themselves, in the order of the
+/// file.
 pub fn needed(language: Language, code: &str) -> String {
     let text = if language == Language::Rust { HELPERS_RS } else { HELPERS_C };
     let sections: Vec<(&str, &str)> =
@@ -78,12 +79,13 @@ pub fn geometry(language: Language, code: &str) -> String {
         let about =
             "The squares beyond a square: east, north, northeast, northwest, west, south, southwest, southeast.";
         let words: Vec<u64> = STEPS.into_iter().flat_map(|step| (0..64).map(move |at| ray(at, step, 7))).collect();
-        let _ = write!(out, "{}", table_text(language, &rays, Number::U64, 8, &hex(&words), about));
+        let _ = write!(out, "{}", table_text(language, &rays, NumberType::U64, 8, &hex(&words), about));
     }
     if mentions(code, &reach) || mentions(code, &starts) {
         let words: Vec<u64> = (0..7).flat_map(|kind| (0..64).map(move |at| reached(kind, at))).collect();
-        let about = "The squares that a piece attacks on an empty board: own pawn, knight, bishop, rook, queen, king, their pawn.";
-        out += &table_text(language, &reach, Number::U64, 7, &hex(&words), about);
+        let about = "The squares that a piece attacks on an empty board: own pawn, knight, bishop, rook, queen, king, \
+            their pawn.";
+        out += &table_text(language, &reach, NumberType::U64, 7, &hex(&words), about);
         if mentions(code, &starts) {
             let mut entries = Vec::new();
             for kind in words.chunks(64) {
@@ -94,7 +96,7 @@ pub fn geometry(language: Language, code: &str) -> String {
                 }
             }
             let about = "The number of attacked squares of all squares before, for the same pieces.";
-            out += &table_text(language, &starts, Number::U16, 7, &entries, about);
+            out += &table_text(language, &starts, NumberType::U16, 7, &entries, about);
         }
     }
     out
@@ -107,14 +109,16 @@ const STEPS: [StepBy; 8] = [(1, 0), (0, 1), (1, 1), (-1, 1), (-1, 0), (0, -1), (
 const KNIGHT: [StepBy; 8] = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
 
 fn ray(from: u32, (files, ranks): StepBy, most: usize) -> u64 {
-    let (mut file, mut rank) = (from as i32 % 8 + files, from as i32 / 8 + ranks);
+    let mut file = from as i32 % 8 + files;
+    let mut rank = from as i32 / 8 + ranks;
     let mut bits = 0;
     for _ in 0..most {
         if !(0..8).contains(&file) || !(0..8).contains(&rank) {
             break;
         }
         bits |= 1u64 << (file + 8 * rank);
-        (file, rank) = (file + files, rank + ranks);
+        file += files;
+        rank += ranks;
     }
     bits
 }
@@ -123,7 +127,8 @@ fn ray(from: u32, (files, ranks): StepBy, most: usize) -> u64 {
 pub fn reached(kind: u32, from: u32) -> u64 {
     let all = |steps: &[StepBy], most: usize| steps.iter().fold(0, |bits, step| bits | ray(from, *step, most));
     let pawn = |forward: i32| if (8..56).contains(&from) { all(&[(-1, forward), (1, forward)], 1) } else { 0 };
-    let (straight, oblique) = ([STEPS[0], STEPS[1], STEPS[4], STEPS[5]], [STEPS[2], STEPS[3], STEPS[6], STEPS[7]]);
+    let straight = [STEPS[0], STEPS[1], STEPS[4], STEPS[5]];
+    let oblique = [STEPS[2], STEPS[3], STEPS[6], STEPS[7]];
     match kind {
         0 => pawn(1),
         1 => all(&KNIGHT, 1),

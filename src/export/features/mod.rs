@@ -1,10 +1,10 @@
 //! `feature_set.rs` and `feature_set.h`: a definition's encoder as source without dependencies.
 //!
-//! [`source`] writes a file. A block of single pieces becomes a sum of a few numbers (`pieces`), a family of threats one
-//! table of bases (`threats`), any other block the nested loops of its definition (`block`, `count`). `expression` writes
-//! axes, conditions and products, `selection` renumberings, `contexts` the refresh rule, `api` and `delta` the public
-//! functions. `dialect` knows what Rust and C write differently, `scope` the variables, `tables` the constants; `helpers`
-//! chooses the sections of the constant text in `prelude/`.
+//! [`source`] writes a file. A block of single pieces becomes a sum of a few numbers (`pieces`), a family of threats
+//! one table of bases (`threats`), any other block the nested loops of its definition (`block`, `count`). `expression`
+//! writes axes, conditions and products, `selection` renumberings, `contexts` the refresh rule, `api` and `delta` the
+//! public functions. `dialect` knows what Rust and C write differently, `scope` the variables, `tables` the constants;
+//! `helpers` chooses the sections of the constant text in `prelude/`.
 
 mod api;
 mod block;
@@ -27,7 +27,7 @@ use super::Language;
 use crate::chess::Orientation;
 use crate::features::FeatureSet;
 
-use dialect::{Number, Parameter};
+use dialect::{FunctionParameter, NumberType};
 use tables::Tables;
 
 /// The text of `feature_set.rs` or `feature_set.h`.
@@ -51,8 +51,9 @@ enum Repeats {
 /// The form in which blocks are written. The functions append to a list.
 #[derive(Clone, Debug)]
 enum Form {
-    /// `name(pieces, pov, king, out)` for any pieces of a board: the changes of a move are those of the pieces that it
-    /// takes away and brings, unless `key(pov, king)` changes. `is_distinct`: an index stands for one piece on one square.
+    /// `name(pieces, pov, king, out)` for any pieces of a board: the changes of a move are the features of the pieces
+    /// that it takes away and brings, unless `key(pov, king)` changes. `is_distinct`: an index stands for one piece on
+    /// one square.
     Pieces { name: String, key: Option<String>, is_distinct: bool },
     /// `name(view, other, among, same, out)`: the features of attackers on the squares `among` of the oriented board,
     /// without those that the other board has, too, with attacker and target on the squares `same`.
@@ -121,11 +122,10 @@ impl<'a> Generator<'a> {
 
     /// Whether several bindings of the block may yield one index that counts once.
     fn may_repeat(&self, spec: &crate::features::BlockSpec) -> bool {
-        self.set
-            .blocks()
-            .iter()
-            .find(|block| std::ptr::eq(block.spec(), spec))
-            .is_none_or(crate::features::Block::may_repeat)
+        match self.set.blocks().iter().find(|block| std::ptr::eq(block.spec(), spec)) {
+            Some(block) => block.may_repeat(),
+            None => true,
+        }
     }
 
     /// Forgets the names of expressions; returns them for [`Generator::end_function`].
@@ -162,7 +162,13 @@ impl<'a> Generator<'a> {
     }
 
     /// Adds a function unless the file has an equal one; its name.
-    fn add_function(&mut self, base: &str, parameters: &[Parameter], result: Number, lines: Vec<String>) -> String {
+    fn add_function(
+        &mut self,
+        base: &str,
+        parameters: &[FunctionParameter],
+        result: NumberType,
+        lines: Vec<String>,
+    ) -> String {
         let head = self.language.head("", parameters, Some(result));
         let mut key = vec![head];
         key.extend(lines.iter().cloned());

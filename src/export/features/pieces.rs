@@ -1,9 +1,9 @@
 //! Blocks of single pieces whose index is a part for the own king plus a part for the piece: the sets that most engines
-//! have. Their code is one sum, and a move's changes are those of the pieces that it takes away and brings.
+//! have. Their code is one sum, and a move's changes are the features of the pieces that it takes away and brings.
 
 use std::ops::Range;
 
-use super::dialect::{Number, Parameter};
+use super::dialect::{FunctionParameter, NumberType};
 use super::evaluate::{has_counts, indices, reads_king};
 use super::{Form, Generator};
 use crate::chess::{BlackOrientation, Mirror, Orientation};
@@ -25,11 +25,13 @@ impl PieceRows {
         if binder.source != SourceSpec::Pieces || has_counts(spec) || reads_king(spec, ENEMY_KING) {
             return None;
         }
-        let king_squares: Vec<u32> = match reads_king(spec, OWN_KING) {
-            true => (0..64).filter(|square| is_possible(spec.orientation.mirror, *square)).collect(),
-            false => vec![0],
+        let king_squares: Vec<u32> = if reads_king(spec, OWN_KING) {
+            (0..64).filter(|square| is_possible(spec.orientation.mirror, *square)).collect()
+        } else {
+            vec![0]
         };
-        let (mut kings, mut parts): (Vec<Option<u32>>, Option<Vec<Option<u32>>>) = (vec![None; 64], None);
+        let mut kings: Vec<Option<u32>> = vec![None; 64];
+        let mut parts: Option<Vec<Option<u32>>> = None;
         for king in king_squares {
             let mut rows = Vec::with_capacity(768);
             for state in 0..768 {
@@ -89,7 +91,8 @@ impl PieceRows {
             let values = present.iter().map(|code| of(*code));
             Some(values.clone().min()?..values.max()? + 1)
         };
-        let (colors, roles) = (range(|code| code / 6)?, range(|code| code % 6)?);
+        let colors = range(|code| code / 6)?;
+        let roles = range(|code| code % 6)?;
         (present.len() == colors.len() * roles.len()).then(|| Linear {
             stride: stride.unwrap_or(0),
             colors,
@@ -110,7 +113,8 @@ impl Linear {
     /// Factors of colour and role, if the parts are their sum.
     fn factors(&self) -> Option<[u32; 2]> {
         let at = |color: usize, role: usize| self.by_code[color * 6 + role];
-        let (c, r) = (self.colors.start, self.roles.start);
+        let c = self.colors.start;
+        let r = self.roles.start;
         let by_color = if self.colors.len() > 1 { at(c + 1, r).checked_sub(at(c, r))? } else { 0 };
         let by_role = if self.roles.len() > 1 { at(c, r + 1).checked_sub(at(c, r))? } else { 0 };
         let mut codes = self.colors.clone().flat_map(|color| self.roles.clone().map(move |role| (color, role)));
@@ -158,7 +162,7 @@ impl Generator<'_> {
         Some(Form::Pieces { name, key, is_distinct: rows.is_distinct() })
     }
 
-    /// The expression of the king's bucket on `king ^ mask`, and that of the part of the index that it gives.
+    /// The expressions of the king's bucket on `king ^ mask`, and of the part of the index that it gives.
     fn king_part(&mut self, rows: &PieceRows, mirror: Mirror) -> (Option<String>, String) {
         let language = self.language;
         let known: Vec<u32> = rows.kings.iter().flatten().copied().collect();
@@ -215,9 +219,9 @@ impl Generator<'_> {
         let language = self.language;
         let mut lines = language.doc(&spec.as_written);
         lines.push(self.piece_head(name));
-        lines.push(language.constant("mask", Number::U32, &mask_call(language, spec.orientation, "pov", "king")));
+        lines.push(language.constant("mask", NumberType::U32, &mask_call(language, spec.orientation, "pov", "king")));
         match bucket {
-            Some(bucket) if base.contains("bucket") => lines.push(language.constant("bucket", Number::U32, bucket)),
+            Some(bucket) if base.contains("bucket") => lines.push(language.constant("bucket", NumberType::U32, bucket)),
             Some(_) => {}
             None if spec.orientation.mirror == Mirror::None => {
                 lines.push(if language == Language::Rust { "let _ = king;" } else { "(void)king;" }.to_owned());
@@ -303,7 +307,7 @@ impl Generator<'_> {
         };
         lines.extend(self.over_pieces(
             [linear.colors.clone(), linear.roles.clone()],
-            vec![language.constant("part", Number::U32, &part)],
+            vec![language.constant("part", NumberType::U32, &part)],
             vec![format!("{};", language.call("push", &["out", &index]))],
         ));
     }
@@ -314,11 +318,10 @@ impl Generator<'_> {
         // 0 where there is no feature, if that happens anywhere.
         let shift = u32::from(has_gaps);
         let entries: Vec<i64> = rows.parts.iter().map(|part| part.map_or(0, |part| i64::from(part + shift))).collect();
-        let about = match has_gaps {
-            true => {
-                "The piece's part of the index plus one, by colour * 6 + role and oriented square; 0 without a feature."
-            }
-            false => "The piece's part of the index by colour * 6 + role and oriented square.",
+        let about = if has_gaps {
+            "The piece's part of the index plus one, by colour * 6 + role and oriented square; 0 without a feature."
+        } else {
+            "The piece's part of the index by colour * 6 + role and oriented square."
         };
         let table = self.tables.rows(language, "piece_part", 12, &entries, about);
         let base = if ["0", "0u"].contains(&base) { String::new() } else { format!("{base} + ") };
@@ -327,10 +330,11 @@ impl Generator<'_> {
             Language::Rust => format!("{table}[color * 6 + role][(square as u32 ^ mask) as usize] as u32"),
             Language::C => format!("{table}[color * 6 + role][(uint32_t)square ^ mask]"),
         };
-        let mut inner = vec![language.constant("part", Number::U32, &entry)];
-        match has_gaps {
-            true => inner.extend([language.when("part != 0"), push("part - 1"), "}".to_owned()]),
-            false => inner.push(push("part")),
+        let mut inner = vec![language.constant("part", NumberType::U32, &entry)];
+        if has_gaps {
+            inner.extend([language.when("part != 0"), push("part - 1"), "}".to_owned()]);
+        } else {
+            inner.push(push("part"));
         }
         lines.extend(self.over_pieces([0..2, 0..6], Vec::new(), inner));
     }
@@ -360,15 +364,16 @@ impl Generator<'_> {
     fn key_function(&mut self, block: &str, spec: &BlockSpec, bucket: Option<&str>) -> String {
         let language = self.language;
         let name = format!("{block}_key");
-        let parameters = [Parameter::Color("pov"), Parameter::Number("king".to_owned(), Number::U32)];
+        let parameters =
+            [FunctionParameter::Color("pov"), FunctionParameter::Number("king".to_owned(), NumberType::U32)];
         let mask = mask_call(language, spec.orientation, "pov", "king");
         let mut lines =
             language.doc(&format!("Unless this changes, the pieces that stay keep their indices in `{block}`."));
-        lines.push(language.head(&name, &parameters, Some(Number::U32)));
-        lines.push(language.constant("mask", Number::U32, &mask));
+        lines.push(language.head(&name, &parameters, Some(NumberType::U32)));
+        lines.push(language.constant("mask", NumberType::U32, &mask));
         let value = match bucket {
             Some(bucket) => {
-                lines.push(language.constant("bucket", Number::U32, bucket));
+                lines.push(language.constant("bucket", NumberType::U32, bucket));
                 format!("bucket * {} + mask", language.unsigned(64))
             }
             None => "mask".to_owned(),

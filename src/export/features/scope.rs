@@ -6,7 +6,7 @@ use crate::features::spec::{ENEMY_KING, Entity, OWN_KING};
 
 /// A variable of a block, as generated code sees it.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub struct GeneratedVariable {
     /// The author's letter in lower case.
     pub letter: String,
     /// The roles and colours that it can have here.
@@ -17,7 +17,7 @@ pub struct Variable {
 /// The variables by slot.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    variables: Vec<Option<Variable>>,
+    variables: Vec<Option<GeneratedVariable>>,
 }
 
 impl Scope {
@@ -25,18 +25,18 @@ impl Scope {
     pub fn with_kings(slots: usize) -> Scope {
         let mut scope = Scope { variables: vec![None; slots.max(2)] };
         for (slot, letter, color) in [(OWN_KING, "k", 0), (ENEMY_KING, "e", 1)] {
-            let king = Variable { letter: letter.to_owned(), roles: 5..6, colors: color..color + 1 };
+            let king = GeneratedVariable { letter: letter.to_owned(), roles: 5..6, colors: color..color + 1 };
             scope.variables[slot] = Some(king);
         }
         scope
     }
 
-    pub fn bind(&mut self, slot: usize, variable: Variable) {
+    pub fn bind(&mut self, slot: usize, variable: GeneratedVariable) {
         self.variables[slot] = Some(variable);
     }
 
     /// A bound variable. The specification binds every slot before it is read.
-    pub fn variable(&self, slot: usize) -> &Variable {
+    pub fn variable(&self, slot: usize) -> &GeneratedVariable {
         self.variables[slot].as_ref().expect("variables are bound before they are read")
     }
 

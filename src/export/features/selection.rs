@@ -1,7 +1,7 @@
 //! Selections: the function that turns an element of a block's product into an index, or `NONE`.
 
 use super::Generator;
-use super::dialect::{Number, Parameter};
+use super::dialect::{FunctionParameter, NumberType};
 use crate::export::Language;
 use crate::features::spec::DROPPED;
 
@@ -20,7 +20,12 @@ impl Generator<'_> {
             size if kept.len() * 8 < size => self.by_search(&kept),
             _ => self.by_table(renumbering),
         };
-        self.add_function("select", &[Parameter::Number("element".to_owned(), Number::U32)], Number::U32, lines)
+        self.add_function(
+            "select",
+            &[FunctionParameter::Number("element".to_owned(), NumberType::U32)],
+            NumberType::U32,
+            lines,
+        )
     }
 
     /// Indices that ascend with the elements: a bit per element, and the index of the first of every 64.
@@ -74,10 +79,9 @@ impl Generator<'_> {
         let language = self.language;
         let elements: Vec<i64> = kept.iter().map(|(element, _)| i64::from(*element)).collect();
         let indices: Vec<i64> = kept.iter().map(|(_, index)| i64::from(*index)).collect();
-        let (elements, indices) = (
-            self.tables.words_of_32(language, "selected", &elements, "The elements that are features, ascending."),
-            self.tables.list(language, "selected_index", &indices, "Their indices."),
-        );
+        let elements =
+            self.tables.words_of_32(language, "selected", &elements, "The elements that are features, ascending.");
+        let indices = self.tables.list(language, "selected_index", &indices, "Their indices.");
         let none = language.table("NONE");
         match language {
             Language::Rust => [

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::dialect::Number;
+use super::dialect::NumberType;
 use crate::export::Language;
 
 /// Entries of up to two dimensions.
@@ -14,7 +14,7 @@ struct Content {
     entries: Vec<i64>,
 }
 
-/// [`Number`] as a key.
+/// [`NumberType`] as a key.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 enum NumberKey {
     U8,
@@ -25,21 +25,22 @@ enum NumberKey {
 
 impl NumberKey {
     fn of(entries: &[i64]) -> NumberKey {
-        let (least, most) = (entries.iter().min().copied().unwrap_or(0), entries.iter().max().copied().unwrap_or(0));
-        match (least, Number::for_values(most.max(0) as u64)) {
+        let least = entries.iter().min().copied().unwrap_or(0);
+        let most = entries.iter().max().copied().unwrap_or(0);
+        match (least, NumberType::for_values(most.max(0) as u64)) {
             (..0, _) => NumberKey::I32,
-            (_, Number::U8) => NumberKey::U8,
-            (_, Number::U16) => NumberKey::U16,
+            (_, NumberType::U8) => NumberKey::U8,
+            (_, NumberType::U16) => NumberKey::U16,
             _ => NumberKey::U32,
         }
     }
 
-    fn number(self) -> Number {
+    fn number(self) -> NumberType {
         match self {
-            NumberKey::U8 => Number::U8,
-            NumberKey::U16 => Number::U16,
-            NumberKey::U32 => Number::U32,
-            NumberKey::I32 => Number::I32,
+            NumberKey::U8 => NumberType::U8,
+            NumberKey::U16 => NumberType::U16,
+            NumberKey::U32 => NumberType::U32,
+            NumberKey::I32 => NumberType::I32,
         }
     }
 }
@@ -78,7 +79,7 @@ impl Tables {
         let name = self.unique(name);
         let in_language = language.table(&name);
         let entries: Vec<String> = words.iter().map(|word| format!("{word:#018x}")).collect();
-        self.text += &table_text(language, &in_language, Number::U64, 1, &entries, about);
+        self.text += &table_text(language, &in_language, NumberType::U64, 1, &entries, about);
         self.names.push(name);
         in_language
     }
@@ -89,7 +90,7 @@ impl Tables {
         language: Language,
         name: &str,
         [outer, rows, length]: [usize; 3],
-        number: Number,
+        number: NumberType,
         entries: &[String],
         about: &str,
     ) -> String {
@@ -152,12 +153,13 @@ impl Tables {
 pub fn table_text(
     language: Language,
     name: &str,
-    number: Number,
+    number: NumberType,
     rows: usize,
     entries: &[impl ToString],
     about: &str,
 ) -> String {
-    let (length, kind) = (entries.len() / rows.max(1), language.number(number));
+    let length = entries.len() / rows.max(1);
+    let kind = language.number(number);
     let mut out = language.doc(about).join("\n") + "\n";
     let square = rows == 1;
     match language {

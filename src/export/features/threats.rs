@@ -1,7 +1,8 @@
-//! Families of threats: blocks whose index is a base for the attacker and its target (colours and roles), plus the number
-//! of the pair of squares among all that the attacker's kind attacks. Together they become one loop over attackers.
+//! Families of threats: blocks whose index is a base for the attacker and its target (colours and roles), plus the
+//! number of the pair of squares among all that the attacker's kind attacks. Together they become one loop over
+//! attackers.
 
-use super::dialect::{Number, table_or};
+use super::dialect::{NumberType, table_or};
 use super::evaluate::{has_counts, indices, reads_king};
 use super::helpers::reached;
 use super::{Form, Generator};
@@ -142,12 +143,14 @@ impl Generator<'_> {
         let name = self.numbered("threats");
         let entries: Vec<String> =
             family.bases.iter().flatten().flatten().map(|base| table_or(language, *base)).collect();
-        let about = "Where the pairs of an attacker and its target begin (colour * 6 + role of both, own before their), for targets\n\
+        let about = "Where the pairs of an attacker and its target begin (colour * 6 + role of both, own before \
+                     their), for targets\n\
                      on squares below the attacker's, then for those above it.";
-        let table = self.tables.cube(language, "threat_start", [2, 12, 12], Number::U32, &entries, about);
+        let table = self.tables.cube(language, "threat_start", [2, 12, 12], NumberType::U32, &entries, about);
         let texts: Vec<&str> =
             family.blocks.iter().map(|block| self.set.blocks()[*block].spec().as_written.as_str()).collect();
-        let about = "Those of attackers on the squares `among`, without the pairs that stand on the squares `same` of the other\n\
+        let about = "Those of attackers on the squares `among`, without the pairs that stand on the squares `same` of \
+                     the other\n\
                      board, too:";
         let mut lines = language.doc(&format!("{about}\n{}", texts.join("\n")));
         let attackers: Vec<usize> =
@@ -159,7 +162,8 @@ impl Generator<'_> {
                 format!("fn {name}(view: &View, other: &View, among: u64, same: u64, out: &mut List) {{")
             }
             Language::C => format!(
-                "static inline void fsb_{name}(const fsb_view *view, const fsb_view *other, uint64_t among, uint64_t same, fsb_list *out) {{"
+                "static inline void fsb_{name}(const fsb_view *view, const fsb_view *other, uint64_t among, uint64_t \
+                 same, fsb_list *out) {{"
             ),
         });
         lines.extend(match language {

@@ -1,12 +1,12 @@
 //! The layout of the weights' file in words, for the heads of the sources and the README.
 
-use super::weights::{HEADER, Layout, MAGIC, Section};
+use super::weights::{HEADER, MAGIC, MatrixSection, SectionLayout};
 use crate::export::Language;
 use crate::net::QuantNet;
 use crate::text::grouped;
 
 /// A Markdown table of the file's bytes.
-pub(super) fn layout(layout: &Layout, stacks: usize) -> String {
+pub(super) fn layout(layout: &SectionLayout, stacks: usize) -> String {
     let mut rows = vec![
         "| byte | size | content |".to_owned(),
         "|---|---|---|".to_owned(),
@@ -26,13 +26,14 @@ pub(super) fn layout(layout: &Layout, stacks: usize) -> String {
             format!(" + {} * b", thousands(layout.stack_size))
         }
     };
-    let in_stack = |section: &Section| row(section, &format!("{}{stack}", thousands(layout.stacks_at + section.at)));
+    let in_stack =
+        |section: &MatrixSection| row(section, &format!("{}{stack}", thousands(layout.stacks_at + section.at)));
     rows.extend(layout.stack.iter().map(in_stack));
     rows.join("\n")
 }
 
-fn row(section: &Section, at: &str) -> String {
-    let Section { name, integer, rows, columns, content, .. } = section;
+fn row(section: &MatrixSection, at: &str) -> String {
+    let MatrixSection { name, integer, rows, columns, content, .. } = section;
     let matrix = if *rows == 1 { format!("{columns}") } else { format!("{rows} x {columns}") };
     format!("| {at} | {} | `{name}`, {matrix} {}: {content} |", thousands(section.size()), integer.name())
 }
@@ -71,12 +72,14 @@ printf("%d centipawns\n", (int)fsb_centipawns(score));
 ```"#;
 
 /// The chapter of the export's README on the network, in Markdown.
-pub(super) fn readme(layout: &Layout, net: &QuantNet, language: Language) -> String {
+pub(super) fn readme(layout: &SectionLayout, net: &QuantNet, language: Language) -> String {
     let (source, code) = match language {
         Language::Rust => ("network.rs", RUST),
         Language::C => ("network.h", C),
     };
-    let (shape, scheme, table) = (&net.shape, &net.scheme.name, self::layout(layout, net.shape.buckets.count));
+    let shape = &net.shape;
+    let scheme = &net.scheme.name;
+    let table = self::layout(layout, net.shape.buckets.count);
     format!(
         "## The network
 

@@ -15,7 +15,7 @@ use super::{ExportFile, GoldenEval, Language};
 use crate::chess::{Chess, Perspective};
 use crate::features::FeatureSet;
 use crate::net::{NetError, NetFile, QuantNet, WeightType, forward_integer};
-use weights::Layout;
+use weights::SectionLayout;
 
 /// The name of the file with the weights.
 pub const WEIGHTS: &str = "weights.bin";
@@ -52,7 +52,7 @@ pub enum NetworkExportError {
 #[derive(Clone, Debug)]
 pub struct ExportedNetwork<'a> {
     file: &'a NetFile,
-    layout: Layout,
+    layout: SectionLayout,
     /// A hash of the features, shape, scheme and layout: networks that agree in it have the same sources.
     architecture: u64,
 }
@@ -67,11 +67,12 @@ impl<'a> ExportedNetwork<'a> {
         let net = &file.net;
         file.origin.expect(set)?;
         if set.num_features() != net.shape.features {
-            let (network, features) = (net.shape.features, set.num_features());
+            let network = net.shape.features;
+            let features = set.num_features();
             return Err(NetworkExportError::Inputs { network, set: set.name().into(), features });
         }
         check(net)?;
-        let layout = Layout::of(net);
+        let layout = SectionLayout::of(net);
         let parts = (&file.origin.identity, &net.shape, &net.scheme, layout.narrow);
         let architecture = first_u64(blake3::hash(&serde_json::to_vec(&parts).expect("plain structures serialise")));
         Ok(ExportedNetwork { file, layout, architecture })

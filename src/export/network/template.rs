@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a template's values and flags mean for one network.
+/// The values and flags of a template for one network.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     values: BTreeMap<&'static str, String>,

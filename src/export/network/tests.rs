@@ -23,10 +23,12 @@ fn the_file_is_laid_out_as_described() {
         buckets: OutputBuckets { count: 3, rule: BucketRule::Cpw },
         ..shape(768, 10, &[5])
     };
-    let (set, scheme) = (piece(), Scheme::stockfish());
+    let set = piece();
+    let scheme = Scheme::stockfish();
     let file = example(&set, shape, &scheme);
     let exported = ExportedNetwork::new(&file, &set).expect("exports");
-    let (bytes, layout) = (exported.weights(), &exported.layout);
+    let bytes = exported.weights();
+    let layout = &exported.layout;
     assert_eq!(bytes.len(), layout.size);
     let i16_at = |at: usize| i16::from_le_bytes([bytes[at], bytes[at + 1]]);
     let i32_at = |at: usize| i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

@@ -8,8 +8,10 @@ use crate::text::grouped;
 
 impl ExportedNetwork<'_> {
     pub(super) fn values(&self) -> Values {
-        let (net, layout) = (&self.file.net, &self.layout);
-        let (shape, scheme) = (&net.shape, &net.scheme);
+        let net = &self.file.net;
+        let layout = &self.layout;
+        let shape = &net.shape;
+        let scheme = &net.scheme;
         let mut values = Values::default();
         values.set("SET", plain(&self.file.origin.name));
         values.set("SHAPE", plain(&shape.to_string()));
@@ -48,19 +50,22 @@ fn commented(text: &str, sign: &str) -> String {
 /// The rows of the feature transformer.
 fn set_rows(values: &mut Values, narrow: usize, shape: &Shape) {
     let features = shape.features as usize;
-    let (is_narrow, is_wide) = (narrow > 0, narrow < features);
+    let is_narrow = narrow > 0;
+    let is_wide = narrow < features;
     values.flag("narrow", is_narrow);
     values.flag("wide", is_wide);
     values.flag("mixed", is_narrow && is_wide);
     values.set("NARROW", narrow);
     let rows = |prefix: &str| {
-        let (all, first) = (format!("{prefix}NUM_FEATURES"), format!("{prefix}NARROW_FEATURES"));
+        let all = format!("{prefix}NUM_FEATURES");
+        let first = format!("{prefix}NARROW_FEATURES");
         match (is_narrow, is_wide) {
             (true, true) => (first.clone(), format!("{all} - {first}")),
             _ => (all.clone(), all),
         }
     };
-    let ((narrow, wide), (narrow_c, wide_c)) = (rows(""), rows("FSB_"));
+    let (narrow, wide) = rows("");
+    let (narrow_c, wide_c) = rows("FSB_");
     values.set("NARROW_ROWS", narrow);
     values.set("WIDE_ROWS", wide);
     values.set("NARROW_ROWS_C", narrow_c);
@@ -93,7 +98,8 @@ fn set_shape(values: &mut Values, shape: &Shape) {
 
     let widths = &shape.hidden;
     let concatenated = shape.concatenated && widths.len() == 2;
-    let (has_first, has_second) = (!widths.is_empty(), widths.len() == 2);
+    let has_first = !widths.is_empty();
+    let has_second = widths.len() == 2;
     values.flag("hidden1", has_first);
     values.flag("hidden2", has_second);
     values.flag("concatenated", concatenated);

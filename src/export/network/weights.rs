@@ -1,8 +1,8 @@
 //! The raw file of an exported network's weights: which numbers stand at which byte.
 //!
-//! The file is little-endian. It starts with [`HEADER`] bytes: [`MAGIC`], the number of the architecture as u64, the file's
-//! size as u64, zeros. Sections follow, each at a multiple of [`ALIGNMENT`] bytes with zeros before it: those of the
-//! feature transformer, then those of the dense layers, stack by stack.
+//! The file is little-endian. It starts with [`HEADER`] bytes: [`MAGIC`], the number of the architecture as u64, the
+//! file's size as u64, zeros. Sections follow, each at a multiple of [`ALIGNMENT`] bytes with zeros before it: the
+//! feature transformer's, then the dense layers', stack by stack.
 
 use crate::net::{QuantNet, WeightType};
 
@@ -38,7 +38,7 @@ impl Integer {
 
 /// A matrix of integers, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Section {
+pub(super) struct MatrixSection {
     /// The name of the field that holds it in the generated sources.
     pub(super) name: &'static str,
     /// The first byte: of the file, or of a stack's sections.
@@ -46,11 +46,11 @@ pub(super) struct Section {
     pub(super) integer: Integer,
     pub(super) rows: usize,
     pub(super) columns: usize,
-    /// What a row and a column are, in words.
+    /// The meaning of a row and a column, in words.
     pub(super) content: &'static str,
 }
 
-impl Section {
+impl MatrixSection {
     pub(super) fn size(&self) -> usize {
         self.rows * self.columns * self.integer.bytes()
     }
@@ -58,14 +58,14 @@ impl Section {
 
 /// The sections of a network's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct SectionLayout {
     /// Features below this have rows of eight bits.
     pub(super) narrow: usize,
-    pub(super) transformer: Vec<Section>,
+    pub(super) transformer: Vec<MatrixSection>,
     /// The first byte of the first stack.
     pub(super) stacks_at: usize,
     /// The sections of one stack, from its first byte.
-    pub(super) stack: Vec<Section>,
+    pub(super) stack: Vec<MatrixSection>,
     pub(super) stack_size: usize,
     /// Bytes of the whole file.
     pub(super) size: usize,
@@ -82,13 +82,15 @@ const LAYERS: [&[[&str; 2]]; 3] = [
     ],
 ];
 
-impl Layout {
-    pub(super) fn of(net: &QuantNet) -> Layout {
-        let (features, l1, buckets) = (net.shape.features as usize, net.shape.l1, net.shape.buckets.count);
+impl SectionLayout {
+    pub(super) fn of(net: &QuantNet) -> SectionLayout {
+        let features = net.shape.features as usize;
+        let l1 = net.shape.l1;
+        let buckets = net.shape.buckets.count;
         let narrow = narrow_features(net);
         let mut at = HEADER;
         let section = |name, integer, rows: usize, columns, content| {
-            let section = Section { name, at: 0, integer, rows, columns, content };
+            let section = MatrixSection { name, at: 0, integer, rows, columns, content };
             (section.size() > 0).then_some(section)
         };
         let transformer = [
@@ -124,7 +126,7 @@ impl Layout {
             ]
         });
         let stack = stack.flatten().map(|section| place(section, &mut at)).collect();
-        Layout { narrow, transformer, stacks_at, stack, stack_size: at, size: stacks_at + buckets * at }
+        SectionLayout { narrow, transformer, stacks_at, stack, stack_size: at, size: stacks_at + buckets * at }
     }
 
     /// The file of a network: the layout is the network's own.
@@ -160,7 +162,7 @@ fn narrow_features(net: &QuantNet) -> usize {
 }
 
 /// The section at byte `at`, which moves to the next one.
-fn place(mut section: Section, at: &mut usize) -> Section {
+fn place(mut section: MatrixSection, at: &mut usize) -> MatrixSection {
     section.at = *at;
     *at += section.size().next_multiple_of(ALIGNMENT);
     section

@@ -6,12 +6,12 @@ use shakmaty::Position;
 use crate::chess::Perspective;
 use crate::features::FeatureSet;
 
-use super::budget::{Budget, Steps, encoding_steps};
+use super::budget::{AnalysisSteps, Budget, encoding_steps};
 use super::positions::random_game;
 
 const GAMES: u64 = 24;
 /// Limits the work for sets that are slow to encode: their positions are sampled at intervals.
-const BUDGET: Steps = 1 << 26;
+const BUDGET: AnalysisSteps = 1 << 26;
 /// Approximate number of positions in all games.
 const POSITIONS: u64 = 4_000;
 
@@ -34,7 +34,9 @@ impl ActiveCounts {
         let games = GAMES.min(limit / steps);
         let measure = |game: u64| {
             let mut active = Vec::new();
-            let (mut positions, mut sum, mut max) = (0, 0, 0);
+            let mut positions = 0;
+            let mut sum = 0;
+            let mut max = 0;
             for position in random_game(game).into_iter().step_by(interval) {
                 if budget.expired() {
                     break;

@@ -7,9 +7,9 @@ use crate::features::spec::{
     BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, SourceSpec, VariableKind,
 };
 
-use super::budget::{self, Budget, Steps};
+use super::budget::{self, AnalysisSteps, Budget};
 use super::count_bounds::CountBounds;
-use super::decode::{Constraints, Decoder, Difference, Joint};
+use super::decode::{Constraints, DifferenceConstraint, ElementDecoder, Joint};
 use super::domain::Domain;
 use super::partial_board::{KING, PartialBoard};
 use super::sources::source_squares;
@@ -19,7 +19,7 @@ const LEFT_HALF: u64 = 0x0f0f_0f0f_0f0f_0f0f;
 /// Enumerates the bindings that could yield an index of a block; built once per block.
 pub struct BindingSearch<'a> {
     pub block: &'a BlockSpec,
-    decoder: Decoder<'a>,
+    decoder: ElementDecoder<'a>,
     /// By slot, after the conditions over one variable.
     domains: Vec<Domain>,
     /// Pieces that may stand on a board on which the block's conditions on the kings hold.
@@ -35,12 +35,12 @@ pub struct BindingSearch<'a> {
 }
 
 /// Steps for the count bounds of a block.
-const COUNT_BOUNDS: Steps = 1 << 25;
+const COUNT_BOUNDS: AnalysisSteps = 1 << 25;
 /// Steps of decoding an index, and of each difference in it.
-const DECODING: Steps = 8;
-const DIFFERENCE: Steps = 500;
+const DECODING: AnalysisSteps = 8;
+const DIFFERENCE: AnalysisSteps = 500;
 /// Bindings between two readings of the clock.
-const CLOCK: Steps = 1 << 10;
+const CLOCK: AnalysisSteps = 1 << 10;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl<'a> BindingSearch<'a> {
             }
         }
         let counts = block.product.counts();
-        let number = counts.len().max(1) as Steps;
+        let number = counts.len().max(1) as AnalysisSteps;
         let counts: Vec<CountBounds<'_>> = counts
             .iter()
             .map(|count| CountBounds::new(block, count, &domains, budget.steps(COUNT_BOUNDS) / number))
@@ -86,7 +86,7 @@ impl<'a> BindingSearch<'a> {
         let restricted = |slot: usize| domains[slot] != Domain::of_slot(slot, block.variables[slot], half);
         let is_read = |slot: usize| slots.contains(&slot) || restricted(slot) || factor_reads(block, slot);
         let read = (0..block.variables.len()).map(is_read).collect();
-        let decoder = Decoder::new(block, &domains);
+        let decoder = ElementDecoder::new(block, &domains);
         let all_pieces = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
         let allowed = |piece: Entity| piece.role != KING || domains[piece.color as usize].contains(piece);
         let pieces = all_pieces.filtered(allowed);
@@ -99,13 +99,13 @@ impl<'a> BindingSearch<'a> {
     }
 
     /// Most steps that decoding an index takes.
-    pub fn decoding_steps(&self) -> Steps {
-        DECODING + DIFFERENCE * self.block.product.differences() as Steps
+    pub fn decoding_steps(&self) -> AnalysisSteps {
+        DECODING + DIFFERENCE * self.block.product.differences() as AnalysisSteps
     }
 
     /// Steps taken so far for the bounds of the block's counts.
-    pub fn count_bound_steps(&self) -> Steps {
-        self.counts.iter().map(CountBounds::spent).fold(0, Steps::saturating_add)
+    pub fn count_bound_steps(&self) -> AnalysisSteps {
+        self.counts.iter().map(CountBounds::spent).fold(0, AnalysisSteps::saturating_add)
     }
 
     /// Whether axes, conditions, sources or the factor read this king.
@@ -119,7 +119,7 @@ impl<'a> BindingSearch<'a> {
     }
 
     /// [`BindingSearch::constraints`] with the steps taken.
-    pub fn constraints_and_steps(&self, index: u32) -> (Option<Constraints<'a>>, Steps) {
+    pub fn constraints_and_steps(&self, index: u32) -> (Option<Constraints<'a>>, AnalysisSteps) {
         let mut constraints = Constraints {
             domains: self.domains.clone(),
             differences: Vec::new(),
@@ -130,18 +130,18 @@ impl<'a> BindingSearch<'a> {
             return (None, DECODING);
         }
         let pairs = constraints.differences.len() + constraints.joints.len();
-        let steps = DECODING + DIFFERENCE * pairs as Steps;
+        let steps = DECODING + DIFFERENCE * pairs as AnalysisSteps;
         let possible = constraints.narrow() && !constraints.domains.iter().any(Domain::is_empty);
         (possible.then_some(constraints), steps)
     }
 
     /// Steps of the reference encoder for a typical full board.
-    pub fn encoding_steps(&self) -> Steps {
+    pub fn encoding_steps(&self) -> AnalysisSteps {
         budget::block_steps(self.block)
     }
 
     /// Steps of the reference encoder for a board with this many pieces.
-    pub fn encoding_steps_with(&self, pieces: Steps) -> Steps {
+    pub fn encoding_steps_with(&self, pieces: AnalysisSteps) -> AnalysisSteps {
         budget::block_steps_with(self.block, pieces)
     }
 
@@ -150,7 +150,7 @@ impl<'a> BindingSearch<'a> {
     pub fn bindings(
         &self,
         constraints: &Constraints<'a>,
-        budget: &mut Steps,
+        budget: &mut AnalysisSteps,
         visit: &mut dyn FnMut(&PartialBoard, &[Entity]) -> ControlFlow<()>,
     ) -> SearchEnd {
         let order = self.order(constraints);
@@ -172,15 +172,15 @@ impl<'a> BindingSearch<'a> {
         }
     }
 
-    /// The variables to bind, those with the fewest candidates first. A piece that nothing reads is left out, because
-    /// every board has pieces.
+    /// The variables to bind, fewest candidates first. A piece that nothing reads is left out, because every board has
+    /// pieces.
     fn order(&self, constraints: &Constraints<'a>) -> Vec<usize> {
         let source = |slot: usize| {
             let binder = self.block.binders.iter().find(|binder| binder.slot == slot);
             binder.map_or(SourceSpec::Pieces, |binder| binder.source)
         };
         let is_relevant = |slot: &usize| {
-            let in_difference = |d: &Difference<'_>| d.left.1 == *slot || d.right.1 == *slot;
+            let in_difference = |d: &DifferenceConstraint<'_>| d.left.1 == *slot || d.right.1 == *slot;
             source(*slot) != SourceSpec::Pieces
                 || self.read[*slot]
                 || constraints.domains[*slot] != self.domains[*slot]
@@ -222,7 +222,7 @@ impl<'a> BindingSearch<'a> {
 
 struct Checks<'s, 'a> {
     conditions: Vec<&'a ConditionSpec>,
-    differences: Vec<Difference<'a>>,
+    differences: Vec<DifferenceConstraint<'a>>,
     joints: Vec<Joint<'a>>,
     counts: Vec<(&'s CountBounds<'a>, u32)>,
 }
@@ -243,7 +243,7 @@ struct Descent<'s, 'a> {
     order: Vec<usize>,
     checks: Vec<Checks<'s, 'a>>,
     entities: Vec<Entity>,
-    budget: &'s mut Steps,
+    budget: &'s mut AnalysisSteps,
     visit: &'s mut dyn FnMut(&PartialBoard, &[Entity]) -> ControlFlow<()>,
 }
 
@@ -272,8 +272,13 @@ impl Descent<'_, '_> {
                 }
             }
             _ => {
-                let known_king = (slot <= ENEMY_KING).then(|| partial.king(slot as u32)).flatten();
-                for entity in domain.entities().filter(|e| known_king.is_none_or(|square| e.square == square)) {
+                let known_king = if slot <= ENEMY_KING { partial.king(slot as u32) } else { None };
+                for entity in domain.entities() {
+                    if let Some(square) = known_king
+                        && entity.square != square
+                    {
+                        continue;
+                    }
                     self.bind(depth, slot, entity, true, partial)?;
                 }
             }

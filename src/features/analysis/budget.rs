@@ -8,10 +8,10 @@ use crate::features::FeatureSet;
 use crate::features::spec::{BinderSpec, BlockSpec, CountSpec, SourceSpec};
 
 /// One binding tried or one board square examined, about 30 ns.
-pub type Steps = u64;
+pub type AnalysisSteps = u64;
 
 /// Pieces on a typical full board.
-const TYPICAL_PIECES: Steps = 24;
+const TYPICAL_PIECES: AnalysisSteps = 24;
 
 /// Time limit of a brief analysis.
 const BRIEF: Duration = Duration::from_secs(8);
@@ -37,7 +37,7 @@ impl Budget {
     }
 
     /// Steps for a task that takes `limited` steps in a limited analysis.
-    pub(super) fn steps(&self, limited: Steps) -> Steps {
+    pub(super) fn steps(&self, limited: AnalysisSteps) -> AnalysisSteps {
         // More than any analysis takes, and no sum of such numbers overflows.
         if self.limited { limited } else { 1 << 56 }
     }
@@ -54,34 +54,34 @@ impl Budget {
 }
 
 /// Steps of the reference encoder for a typical full board, all blocks together.
-pub fn encoding_steps(set: &FeatureSet) -> Steps {
-    set.blocks().iter().map(|block| block_steps(block.spec())).fold(0, Steps::saturating_add)
+pub fn encoding_steps(set: &FeatureSet) -> AnalysisSteps {
+    set.blocks().iter().map(|block| block_steps(block.spec())).fold(0, AnalysisSteps::saturating_add)
 }
 
 /// Steps of the reference encoder for one block and a typical full board.
-pub fn block_steps(block: &BlockSpec) -> Steps {
+pub fn block_steps(block: &BlockSpec) -> AnalysisSteps {
     block_steps_with(block, TYPICAL_PIECES)
 }
 
 /// Steps of the reference encoder for one block and a board with this many pieces.
-pub fn block_steps_with(block: &BlockSpec, pieces: Steps) -> Steps {
+pub fn block_steps_with(block: &BlockSpec, pieces: AnalysisSteps) -> AnalysisSteps {
     let counts = block.counts().into_iter().map(|count| count_steps(count, pieces));
-    let per_binding = counts.fold(0, Steps::saturating_add).saturating_mul(2).saturating_add(10);
+    let per_binding = counts.fold(0, AnalysisSteps::saturating_add).saturating_mul(2).saturating_add(10);
     typical_bindings(&block.binders, pieces).saturating_mul(per_binding).saturating_add(100).min(1 << 40)
 }
 
 /// Steps of a count, including nested counts.
-fn count_steps(count: &CountSpec, pieces: Steps) -> Steps {
+fn count_steps(count: &CountSpec, pieces: AnalysisSteps) -> AnalysisSteps {
     let nested = count.guards.iter().flat_map(|guard| &guard.counts).map(|count| count_steps(count, pieces));
-    typical_bindings(&count.binders, pieces).saturating_mul(nested.fold(1, Steps::saturating_add))
+    typical_bindings(&count.binders, pieces).saturating_mul(nested.fold(1, AnalysisSteps::saturating_add))
 }
 
-fn typical_bindings(binders: &[BinderSpec], pieces: Steps) -> Steps {
-    binders.iter().map(|binder| typical_values(binder.source, pieces)).fold(1, Steps::saturating_mul)
+fn typical_bindings(binders: &[BinderSpec], pieces: AnalysisSteps) -> AnalysisSteps {
+    binders.iter().map(|binder| typical_values(binder.source, pieces)).fold(1, AnalysisSteps::saturating_mul)
 }
 
 /// Typical number of values of a source, weighted by the work of finding them.
-fn typical_values(source: SourceSpec, pieces: Steps) -> Steps {
+fn typical_values(source: SourceSpec, pieces: AnalysisSteps) -> AnalysisSteps {
     match source {
         SourceSpec::Pieces => pieces,
         SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 6,

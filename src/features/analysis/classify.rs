@@ -11,7 +11,7 @@ use crate::features::reference;
 use crate::features::spec::BlockSpec;
 
 use super::bindings::BindingSearch;
-use super::budget::{Budget, Steps};
+use super::budget::{AnalysisSteps, Budget};
 use super::dead::{Verdict, examine};
 use super::positions::{random_game, random_placement, stream};
 use super::witness::Witness;
@@ -27,9 +27,9 @@ const MIN_YIELD: f64 = 0.25;
 /// Indices examined in parallel.
 const CHUNK: usize = 1024;
 /// Steps per index in each pass: few at first, so that hard indices do not use up the steps of the others.
-const INDEX_BUDGETS: [Steps; 2] = [1 << 14, 1 << 21];
+const INDEX_BUDGETS: [AnalysisSteps; 2] = [1 << 14, 1 << 21];
 /// The same for an analysis without limit.
-const THOROUGH_BUDGETS: [Steps; 5] = [1 << 14, 1 << 21, 1 << 26, 1 << 31, 1 << 40];
+const THOROUGH_BUDGETS: [AnalysisSteps; 5] = [1 << 14, 1 << 21, 1 << 26, 1 << 31, 1 << 40];
 
 const NO_WITNESS: u32 = u32::MAX;
 
@@ -76,8 +76,13 @@ impl BlockStatuses {
     }
 
     fn unresolved(&self, block: &BlockSpec) -> Vec<u32> {
-        let unresolved = self.statuses.iter().zip(0..).filter(|(status, _)| **status == Status::Unresolved);
-        unresolved.map(|(_, element)| element).filter(|element| block.index_of(*element).is_some()).collect()
+        let mut unresolved = Vec::new();
+        for (element, status) in (0..).zip(&self.statuses) {
+            if *status == Status::Unresolved && block.index_of(element).is_some() {
+                unresolved.push(element);
+            }
+        }
+        unresolved
     }
 }
 
@@ -87,10 +92,10 @@ impl BlockStatuses {
 pub fn classify(
     block: &BlockSpec,
     goal: AnalysisGoal,
-    (budget, limit): (Budget, Steps),
+    (budget, limit): (Budget, AnalysisSteps),
     encode: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
     progress: &mut dyn FnMut(usize),
-) -> (BlockStatuses, Steps) {
+) -> (BlockStatuses, AnalysisSteps) {
     let search = BindingSearch::new(block, budget);
     let mut result = BlockStatuses::new(block.product.size);
     let mut steps = limit - try_random_positions(&search, limit / 4, encode, &mut result);
@@ -111,7 +116,7 @@ pub fn classify(
             let chunk: Vec<u32> = chunk.iter().copied().filter(is_unresolved).collect();
             let count_bound_steps = search.count_bound_steps();
             let examined = chunk.par_iter().map(|element| examine(&search, *element, goal, index_budget));
-            let verdicts: Vec<(Verdict, Steps)> = examined.collect();
+            let verdicts: Vec<(Verdict, AnalysisSteps)> = examined.collect();
             steps = steps.saturating_sub(search.count_bound_steps() - count_bound_steps);
             for (element, (verdict, cost)) in chunk.into_iter().zip(verdicts) {
                 steps = steps.saturating_sub(cost);
@@ -131,10 +136,10 @@ pub fn classify(
 /// Records the features of random positions while the batches show enough new ones. Returns the steps taken.
 fn try_random_positions(
     search: &BindingSearch<'_>,
-    limit: Steps,
+    limit: AnalysisSteps,
     encode: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
     result: &mut BlockStatuses,
-) -> Steps {
+) -> AnalysisSteps {
     let mut steps = 0;
     let mut not_live = search.block.size() as usize;
     for batch in 0..MAX_BATCHES {
@@ -156,7 +161,8 @@ fn try_random_positions(
             let numbers = (0..BATCH.min(affordable)).into_par_iter().filter(|_| !search.expired());
             numbers.filter_map(place).map(encoded).collect()
         };
-        let (drawn, mut new) = (positions.len(), 0);
+        let drawn = positions.len();
+        let mut new = 0;
         for (witness, active) in positions {
             if active.iter().any(|element| result.statuses[*element as usize] != Status::Live) {
                 let active = reference::active(search.block, witness.board(), Perspective::White);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::features::spec::{BlockSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
 
-use super::budget::Steps;
+use super::budget::AnalysisSteps;
 use super::count_values::CountValues;
 use super::counts;
 use super::domain::Domain;
@@ -24,18 +24,19 @@ pub struct CountBounds<'a> {
 
 impl<'a> CountBounds<'a> {
     /// `limit`: steps for all values of the outer variables together.
-    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain], limit: Steps) -> CountBounds<'a> {
+    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain], limit: AnalysisSteps) -> CountBounds<'a> {
         let slots = count.outer_slots();
         debug_assert!(slots.iter().all(|slot| *slot < block.variables.len()));
-        let keys = slots.iter().map(|slot| Steps::from(domains[*slot].len())).fold(1, Steps::saturating_mul);
+        let keys =
+            slots.iter().map(|slot| AnalysisSteps::from(domains[*slot].len())).fold(1, AnalysisSteps::saturating_mul);
         let affordable = keys.saturating_mul(counts::steps(count)) <= limit;
         CountBounds { count, slots, affordable, values: Mutex::default() }
     }
 
     /// Steps taken so far.
-    pub fn spent(&self) -> Steps {
+    pub fn spent(&self) -> AnalysisSteps {
         let memoised = self.values.lock().unwrap_or_else(PoisonError::into_inner).len();
-        memoised as Steps * counts::steps(self.count)
+        memoised as AnalysisSteps * counts::steps(self.count)
     }
 
     /// Whether the count can have this value for the outer variables in `entities`.

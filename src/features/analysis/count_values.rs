@@ -64,7 +64,8 @@ impl CountValues {
 
     /// Inserts every value of `other` plus `by`, saturating at the maximum.
     fn or_shifted(&mut self, other: &CountValues, by: u32) {
-        let (words, bits) = (by as usize / 64, by % 64);
+        let words = by as usize / 64;
+        let bits = by % 64;
         let mut exceeds = false;
         for (at, word) in other.words.iter().enumerate() {
             let high = if bits == 0 { 0 } else { word >> (64 - bits) };

@@ -7,7 +7,7 @@ use crate::chess::{Board, Perspective, Piece, Role, Square};
 use crate::features::FeatureSet;
 use crate::features::spec::{ENEMY_KING, VariableKind};
 
-use super::budget::{Budget, Steps, encoding_steps};
+use super::budget::{AnalysisSteps, Budget, encoding_steps};
 use super::domain::{Domain, Squares};
 use super::positions::{pick, random_placement_of, stream};
 use super::witness::Witness;
@@ -17,7 +17,7 @@ const POSITIONS: u64 = 600;
 /// Changes tried per position.
 const CHANGES: usize = 160;
 /// Limits the work for sets that are slow to encode.
-const BUDGET: Steps = 1 << 26;
+const BUDGET: AnalysisSteps = 1 << 26;
 
 /// Shifts of whole positions, in files and ranks.
 const SHIFTS: [(i32, i32); 8] = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)];

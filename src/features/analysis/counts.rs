@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, GuardSpec, SourceSpec};
 
-use super::budget::Steps;
+use super::budget::AnalysisSteps;
 use super::count_values::CountValues;
 use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
@@ -14,16 +14,16 @@ use super::sources::{attacked, push_squares, ray, rays};
 /// Largest maximum of a count whose values are enumerated; above it, every value counts as possible.
 const MAX_ENUMERATED: u32 = 1 << 10;
 /// Most steps for one enumeration.
-const MAX_STEPS: Steps = 1 << 23;
+const MAX_STEPS: AnalysisSteps = 1 << 23;
 /// Steps of a binding without its set operations.
-const BINDING: Steps = 4;
+const BINDING: AnalysisSteps = 4;
 
 /// Most steps that enumerating a count takes.
-pub fn steps(spec: &CountSpec) -> Steps {
+pub fn steps(spec: &CountSpec) -> AnalysisSteps {
     let size = |binder: &BinderSpec| if binder.source == SourceSpec::Pieces { 768 } else { 28 };
     // Twice, for incomplete bindings.
-    let per_binding = 2 * (BINDING + Steps::from(spec.max) / 64);
-    spec.binders.iter().map(size).fold(per_binding, Steps::saturating_mul)
+    let per_binding = 2 * (BINDING + AnalysisSteps::from(spec.max) / 64);
+    spec.binders.iter().map(size).fold(per_binding, AnalysisSteps::saturating_mul)
 }
 
 /// Whether `values`, from [`possible_values`], allow this value.
@@ -37,7 +37,7 @@ pub fn possible_values(
     pieces: &Domain,
     partial: &PartialBoard,
     entities: &[Entity],
-    budget: &mut Steps,
+    budget: &mut AnalysisSteps,
 ) -> CountValues {
     let all = || CountValues::all(spec.max.min(MAX_ENUMERATED));
     if spec.max > MAX_ENUMERATED || steps(spec) > MAX_STEPS {
@@ -62,7 +62,7 @@ pub fn guard_may_hold(
     pieces: &Domain,
     partial: &PartialBoard,
     entities: &[Entity],
-    budget: &mut Steps,
+    budget: &mut AnalysisSteps,
 ) -> bool {
     let mut range = |spec: &CountSpec| {
         let values = possible_values(spec, pieces, partial, entities, budget);
@@ -88,12 +88,12 @@ struct CountEnumerator<'a> {
     guards: &'a [GuardSpec],
     max: u32,
     /// At 0 the result is discarded.
-    steps_left: Cell<Steps>,
+    steps_left: Cell<AnalysisSteps>,
 }
 
 impl CountEnumerator<'_> {
     /// Takes steps from the budget; false when it is spent.
-    fn spend(&self, steps: Steps) -> bool {
+    fn spend(&self, steps: AnalysisSteps) -> bool {
         self.steps_left.set(self.steps_left.get().saturating_sub(steps));
         self.steps_left.get() > 0
     }
@@ -107,7 +107,7 @@ impl CountEnumerator<'_> {
     }
 
     fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> CountValues {
-        if !self.spend(BINDING + Steps::from(self.max) / 64) {
+        if !self.spend(BINDING + AnalysisSteps::from(self.max) / 64) {
             return self.none();
         }
         let Some((binder, rest)) = binders.split_first() else {

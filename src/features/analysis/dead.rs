@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use super::AnalysisGoal;
 use super::bindings::{BindingSearch, SearchEnd};
-use super::budget::Steps;
+use super::budget::AnalysisSteps;
 use super::counts;
 use super::positions::stream;
 use super::witness::{self, EncodedWitness};
@@ -24,7 +24,12 @@ pub enum Verdict {
 }
 
 /// Examines an index within `budget` steps for the search and as many for witnesses; returns the steps taken, too.
-pub fn examine(search: &BindingSearch<'_>, index: u32, goal: AnalysisGoal, budget: Steps) -> (Verdict, Steps) {
+pub fn examine(
+    search: &BindingSearch<'_>,
+    index: u32,
+    goal: AnalysisGoal,
+    budget: AnalysisSteps,
+) -> (Verdict, AnalysisSteps) {
     if search.expired() {
         return (Verdict::Unresolved, 0);
     }
@@ -34,7 +39,8 @@ pub fn examine(search: &BindingSearch<'_>, index: u32, goal: AnalysisGoal, budge
     let mut attempts = 0;
     let mut has_possible_binding = false;
     let mut witness = None;
-    let (mut search_budget, mut witness_budget) = (budget, budget);
+    let mut search_budget = budget;
+    let mut witness_budget = budget;
     let end = search.bindings(&constraints, &mut search_budget, &mut |partial, entities| {
         let mut values = |spec| counts::possible_values(spec, &search.pieces, partial, entities, &mut witness_budget);
         let counts_match = constraints.counts.iter().all(|(spec, value)| counts::admits(&values(spec), *value));

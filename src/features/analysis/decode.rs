@@ -9,7 +9,7 @@ use crate::features::spec::{
 use super::domain::Domain;
 
 /// Decodes the elements of a product.
-pub struct Decoder<'a> {
+pub struct ElementDecoder<'a> {
     /// With their strides.
     factors: Vec<(u32, FactorDecoder<'a>)>,
     size: u32,
@@ -21,25 +21,25 @@ enum FactorDecoder<'a> {
         slot: usize,
         by_element: HashMap<u32, Domain>,
     },
-    Difference(Difference<'a>),
+    Difference(DifferenceConstraint<'a>),
     /// With the attacker's and the target's values.
     Reach(&'a ReachSpec, [Domain; 2]),
     /// With each side's values by element.
     Pair(&'a PairSpec, [HashMap<u32, Domain>; 2]),
     Count(&'a CountSpec),
-    Sum(Vec<Decoder<'a>>),
+    Sum(Vec<ElementDecoder<'a>>),
     Reserved,
 }
 
 /// The constraint left − right = `is` on plain values.
 #[derive(Clone, Copy)]
-pub struct Difference<'a> {
+pub struct DifferenceConstraint<'a> {
     pub left: (&'a Property, usize),
     pub right: (&'a Property, usize),
     pub is: i32,
 }
 
-impl Difference<'_> {
+impl DifferenceConstraint<'_> {
     pub fn holds(&self, entities: &[Entity]) -> bool {
         let value = |(property, slot): (&Property, usize)| property.of(entities[slot]);
         value(self.left) - value(self.right) == self.is
@@ -75,7 +75,7 @@ impl Joint<'_> {
 pub struct Constraints<'a> {
     /// By slot.
     pub domains: Vec<Domain>,
-    pub differences: Vec<Difference<'a>>,
+    pub differences: Vec<DifferenceConstraint<'a>>,
     pub joints: Vec<Joint<'a>>,
     /// Each count's clamped value.
     pub counts: Vec<(&'a CountSpec, u32)>,
@@ -95,7 +95,7 @@ impl Constraints<'_> {
     #[must_use]
     pub fn narrow(&mut self) -> bool {
         self.differences.iter().all(|difference| {
-            let Difference { left: (of_left, left), right: (of_right, right), is } = *difference;
+            let DifferenceConstraint { left: (of_left, left), right: (of_right, right), is } = *difference;
             if left == right {
                 return is == 0;
             }
@@ -113,13 +113,13 @@ impl Constraints<'_> {
     }
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> ElementDecoder<'a> {
     /// `domains`: the values of each slot.
-    pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> Decoder<'a> {
-        Decoder::product(&block.product, domains)
+    pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> ElementDecoder<'a> {
+        ElementDecoder::product(&block.product, domains)
     }
 
-    fn product(product: &'a ProductSpec, domains: &[Domain]) -> Decoder<'a> {
+    fn product(product: &'a ProductSpec, domains: &[Domain]) -> ElementDecoder<'a> {
         let factor = |kind: &'a FactorKind| match kind {
             FactorKind::Axis(axis) => FactorDecoder::Axis {
                 slot: axis.slot,
@@ -128,7 +128,7 @@ impl<'a> Decoder<'a> {
             FactorKind::Difference(left, right) => {
                 let is = 1 - left.size() as i32;
                 let side = |axis: &'a AxisSpec| (&axis.property, axis.slot);
-                FactorDecoder::Difference(Difference { left: side(left), right: side(right), is })
+                FactorDecoder::Difference(DifferenceConstraint { left: side(left), right: side(right), is })
             }
             FactorKind::Count(count) => FactorDecoder::Count(count),
             FactorKind::Reach(reach) => FactorDecoder::Reach(reach, reach.slots().map(|slot| domains[slot])),
@@ -142,12 +142,12 @@ impl<'a> Decoder<'a> {
                 )
             }
             FactorKind::Sum(products) => {
-                FactorDecoder::Sum(products.iter().map(|product| Decoder::product(product, domains)).collect())
+                FactorDecoder::Sum(products.iter().map(|product| ElementDecoder::product(product, domains)).collect())
             }
             FactorKind::Reserved => FactorDecoder::Reserved,
         };
         let factors = product.factors.iter().map(|spec| (spec.stride, factor(&spec.kind))).collect();
-        Decoder { factors, size: product.size }
+        ElementDecoder { factors, size: product.size }
     }
 
     /// Adds the constraints of `index`; false when no binding can yield it.
@@ -171,7 +171,7 @@ impl<'a> FactorDecoder<'a> {
                 !constraints.domains[*slot].is_empty()
             }
             FactorDecoder::Difference(first) => {
-                constraints.differences.push(Difference { is: first.is + element as i32, ..*first });
+                constraints.differences.push(DifferenceConstraint { is: first.is + element as i32, ..*first });
                 true
             }
             FactorDecoder::Reach(reach, known) => {

@@ -19,7 +19,8 @@ impl Domain {
             (_, VariableKind::Square) => domain.0[0] = !0,
             (_, VariableKind::Piece) => {
                 domain = Domain([!0; 12]);
-                (domain.0[0], domain.0[6]) = (!END_RANKS, !END_RANKS);
+                domain.0[0] = !END_RANKS;
+                domain.0[6] = !END_RANKS;
                 domain.0[5] = half;
             }
         }

@@ -13,15 +13,15 @@ use crate::features::reference;
 use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind};
 
 use super::bindings::{BindingSearch, SearchEnd};
-use super::budget::{Budget, Steps};
+use super::budget::{AnalysisSteps, Budget};
 use super::counterexample;
 use super::domain::{Domain, Squares};
 use super::partial_board::{KING, PartialBoard};
 use super::witness::Witness;
 
 /// Steps of the search for the states that an index implies, and for a whole set.
-const INDEX_BUDGET: Steps = 1 << 16;
-const BUDGET: Steps = 1 << 26;
+const INDEX_BUDGET: AnalysisSteps = 1 << 16;
+const BUDGET: AnalysisSteps = 1 << 26;
 /// Most blocks that the proof considers.
 const MAX_BLOCKS: usize = 64;
 
@@ -107,7 +107,7 @@ struct BlockProof<'a> {
     /// By index: the states that every position with the index has.
     implied: HashMap<u32, Domain>,
     /// At 0 no further state is proved.
-    steps_left: Steps,
+    steps_left: AnalysisSteps,
 }
 
 impl BlockProof<'_> {
@@ -155,7 +155,8 @@ impl BlockProof<'_> {
 
     /// The states that every position with the index has.
     fn implied_by(&mut self, index: u32) -> Domain {
-        let (search, steps_left) = (&self.search, &mut self.steps_left);
+        let search = &self.search;
+        let steps_left = &mut self.steps_left;
         *self.implied.entry(index).or_insert_with(|| {
             let is_feature = search.block.index_of(index).is_some();
             *steps_left = steps_left.saturating_sub(search.decoding_steps());

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use crate::chess::Perspective;
 
 use super::set::{Block, FeatureSet};
-use budget::Steps;
+use budget::AnalysisSteps;
 use classify::BlockStatuses;
 
 pub(super) use bindings::{BindingSearch, SearchEnd};
@@ -40,9 +40,9 @@ pub use witness::Witness;
 const MAX_EXAMINED: u64 = 1 << 24;
 
 /// Steps for all blocks of a set.
-const BUDGET: Steps = 1 << 28;
+const BUDGET: AnalysisSteps = 1 << 28;
 /// The same for [`dead`], whose answer decides which rows are dropped.
-const DEAD_BUDGET: Steps = 1 << 30;
+const DEAD_BUDGET: AnalysisSteps = 1 << 30;
 
 /// The result for one feature.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ pub enum Status {
     Unresolved,
 }
 
-/// What an analysis looks for.
+/// The questions of an analysis.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum AnalysisGoal {
     /// Dead features, and a witness for every live feature.
@@ -66,7 +66,7 @@ enum AnalysisGoal {
 
 /// Number of features per status.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-pub struct Tally {
+pub struct StatusCounts {
     pub dead: u32,
     pub live: u32,
     pub unresolved: u32,
@@ -76,7 +76,7 @@ pub struct Tally {
 #[derive(Debug)]
 pub struct Analysis {
     blocks: Vec<BlockAnalysis>,
-    steps: Steps,
+    steps: AnalysisSteps,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ struct BlockAnalysis {
 
 impl Analysis {
     /// Most steps that an analysis within [`Budget::STEPS`] takes.
-    pub const STEPS: Steps = BUDGET;
+    pub const STEPS: AnalysisSteps = BUDGET;
 
     /// Examines every feature within [`Budget::STEPS`]. `progress` gets a block's number and its number of open
     /// features.
@@ -107,11 +107,12 @@ impl Analysis {
     fn with(
         set: &FeatureSet,
         goal: AnalysisGoal,
-        (budget, limit): (Budget, Steps),
+        (budget, limit): (Budget, AnalysisSteps),
         mut progress: impl FnMut(usize, usize),
     ) -> Analysis {
         let mut total = 0;
-        let (mut steps_left, mut blocks_left) = (limit, set.blocks().len() as Steps);
+        let mut steps_left = limit;
+        let mut blocks_left = set.blocks().len() as AnalysisSteps;
         let examine = |(number, block): (usize, &Block)| {
             let mut analysis = BlockAnalysis::unresolved(block);
             total += u64::from(block.spec().product.size);
@@ -156,18 +157,20 @@ impl Analysis {
         dead
     }
 
-    pub fn tally(&self) -> Tally {
-        (0..self.blocks.len()).map(|block| self.block_tally(block)).fold(Tally::default(), |sum, block| Tally {
-            dead: sum.dead + block.dead,
-            live: sum.live + block.live,
-            unresolved: sum.unresolved + block.unresolved,
+    pub fn tally(&self) -> StatusCounts {
+        (0..self.blocks.len()).map(|block| self.block_tally(block)).fold(StatusCounts::default(), |sum, block| {
+            StatusCounts {
+                dead: sum.dead + block.dead,
+                live: sum.live + block.live,
+                unresolved: sum.unresolved + block.unresolved,
+            }
         })
     }
 
-    pub fn block_tally(&self, block: usize) -> Tally {
+    pub fn block_tally(&self, block: usize) -> StatusCounts {
         let block = &self.blocks[block];
         let [dead, live] = [Status::Dead, Status::Live].map(|status| block.with(status).count() as u32);
-        Tally { dead, live, unresolved: block.size - dead - live }
+        StatusCounts { dead, live, unresolved: block.size - dead - live }
     }
 
     /// The block that contains a feature, and the feature's element there.
@@ -206,7 +209,7 @@ impl BlockAnalysis {
 
 /// Number of boards that the compiled encoder may encode for warnings.
 pub(super) fn affordable_encodings(set: &FeatureSet, budget: Budget) -> u64 {
-    const WARNINGS: Steps = 1 << 26;
+    const WARNINGS: AnalysisSteps = 1 << 26;
     // The compiled encoder is at least four times as fast as the reference.
     4 * budget.steps(WARNINGS) / budget::encoding_steps(set)
 }

@@ -27,7 +27,9 @@ impl PartialBoard {
     /// Adds a piece; false on a contradiction.
     #[must_use]
     pub fn place(&mut self, entity: Entity) -> bool {
-        let (color, role, bit) = (entity.color as usize, entity.role as usize, 1u64 << entity.square);
+        let color = entity.color as usize;
+        let role = entity.role as usize;
+        let bit = 1u64 << entity.square;
         if self.pieces[color][role] & bit != 0 {
             return true;
         }

@@ -1,4 +1,4 @@
-//! The squares that a source may yield on a partially known board, and what each of them implies about the board.
+//! The squares that a source may yield on a partially known board, and the consequences of each for the board.
 
 use shakmaty::attacks;
 

@@ -12,7 +12,7 @@ use crate::features::reference;
 use crate::features::spec::Entity;
 
 use super::bindings::BindingSearch;
-use super::budget::Steps;
+use super::budget::AnalysisSteps;
 use super::decode::Constraints;
 use super::domain::Squares;
 use super::legal::{self, END_RANKS};
@@ -25,7 +25,7 @@ const MAX_BLOCKERS: usize = 6;
 /// Changes tried while hill climbing.
 const CLIMBING_STEPS: usize = 1_500;
 /// Steps of building and validating a board, without encoding it.
-const BOARD_STEPS: Steps = 50;
+const BOARD_STEPS: AnalysisSteps = 50;
 
 /// A legal position: a board and a side to move that pass shakmaty's strict validation. Castling rights and en passant
 /// would only add conditions, so witnesses have neither.
@@ -72,7 +72,7 @@ pub fn attempt(
     partial: &PartialBoard,
     attempt: u32,
     rng: &mut ChaCha8Rng,
-    budget: &mut Steps,
+    budget: &mut AnalysisSteps,
 ) -> Option<EncodedWitness> {
     *budget = budget.checked_sub(BOARD_STEPS)?;
     let board = completed(search, partial, attempt, rng)?;
@@ -85,8 +85,8 @@ pub fn attempt(
 }
 
 /// The block's active elements; `None` when the budget is spent.
-fn encode(search: &BindingSearch<'_>, witness: &Witness, budget: &mut Steps) -> Option<Vec<u32>> {
-    let pieces = witness.board().occupied().count() as Steps;
+fn encode(search: &BindingSearch<'_>, witness: &Witness, budget: &mut AnalysisSteps) -> Option<Vec<u32>> {
+    let pieces = witness.board().occupied().count() as AnalysisSteps;
     *budget = budget.checked_sub(search.encoding_steps_with(pieces))?;
     Some(reference::active(search.block, witness.board(), Perspective::White))
 }
@@ -168,14 +168,14 @@ fn climb(
     partial: &PartialBoard,
     start: Witness,
     rng: &mut ChaCha8Rng,
-    budget: &mut Steps,
+    budget: &mut AnalysisSteps,
 ) -> Option<EncodedWitness> {
     let mut current = start;
     let mut active = reference::active(search.block, current.board(), Perspective::White);
     let mut best = distance(search, constraints, &active)?;
     for _ in 0..CLIMBING_STEPS {
         // `distance` decodes the active features.
-        let decoding = active.len() as Steps * search.decoding_steps();
+        let decoding = active.len() as AnalysisSteps * search.decoding_steps();
         *budget = budget.checked_sub(BOARD_STEPS + decoding)?;
         let mut board = current.board().clone();
         for _ in 0..rng.random_range(1..=2) {

@@ -1,6 +1,6 @@
 //! Piece tables in AVX-512 registers, all pieces of a board at once. This needs a table whose entries are sums of a
-//! part for the code and a part for the square, as in most sets. The rows equal those of [`CompiledBlock::append_both`]
-//! (property-tested below).
+//! part for the code and a part for the square, as in most sets. The rows equal the rows of
+//! [`CompiledBlock::append_both`] (property-tested below).
 #![allow(unsafe_code, reason = "vector instructions behind a check of the CPU, and stores through pointers")]
 
 use std::arch::x86_64::*;
@@ -54,8 +54,8 @@ impl SumTables {
             table.present |= 1 << code;
         }
         let orient = |number: usize| {
-            let (square_xor, code_xor) =
-                (usize::from(orientation_xor(number) & 63), usize::from(orientation_xor(number) >> 6));
+            let square_xor = usize::from(orientation_xor(number) & 63);
+            let code_xor = usize::from(orientation_xor(number) >> 6);
             SumTable {
                 squares: std::array::from_fn(|square| table.squares[square ^ square_xor]),
                 codes: std::array::from_fn(|code| table.codes[code ^ code_xor]),
@@ -148,7 +148,8 @@ struct NarrowBlock<'b> {
 impl<'b> NarrowBlock<'b> {
     fn of(block: &'b CompiledBlock, offset: u32) -> Option<NarrowBlock<'b>> {
         let table = block.piece_table.as_ref()?;
-        let (sums, own_kings) = (table.sums.as_ref()?, table.own_kings.as_deref()?);
+        let sums = table.sums.as_ref()?;
+        let own_kings = table.own_kings.as_deref()?;
         let is_narrow = u64::from(offset) + u64::from(block.size) <= 1 << 16;
         (is_narrow && sums.complete).then_some(NarrowBlock { tables: &sums.oriented, own_kings, offset })
     }
@@ -168,7 +169,8 @@ fn append_narrow<'a>(
         let codes = code_bytes(board);
         if let Some(kings) = king_squares(codes, occupied, count) {
             let squares = _mm512_castsi512_si256(_mm512_maskz_compress_epi8(occupied, all_squares));
-            let (squares, codes) = (_mm512_cvtepu8_epi16(squares), _mm512_cvtepu8_epi16(codes));
+            let squares = _mm512_cvtepu8_epi16(squares);
+            let codes = _mm512_cvtepu8_epi16(codes);
             for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
                 let (base, number) = block.own_kings[pov.index() & 1][kings[pov.index() & 1] as usize & 63];
                 if base == NONE {
@@ -236,11 +238,13 @@ fn load_pieces(board: &PackedBoard) -> Option<PieceVectors> {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn append_block(pieces: &PieceVectors, block: &CompiledBlock, offset: u32, pov: Perspective, side: &mut RowBuffer) {
     let Some(sums) = block.piece_table.as_ref().and_then(|table| table.sums.as_ref()) else { return };
-    let (own, enemy) = (pieces.kings[pov.index() & 1], pieces.kings[pov.index() & 1 ^ 1]);
+    let own = pieces.kings[pov.index() & 1];
+    let enemy = pieces.kings[pov.index() & 1 ^ 1];
     let Some((base, number)) = block.base_and_table(own, enemy, pov) else { return };
     let table = &sums.oriented[number];
     let [low, high] = table.squares.as_chunks::<32>().0 else { return };
-    let (low, high) = (load(low), load(high));
+    let low = load(low);
+    let high = load(high);
     let squares = _mm512_permutex2var_epi16(low, pieces.squares, high);
     let square_parts = [_mm512_castsi512_si256(squares), _mm512_extracti64x4_epi64::<1>(squares)];
     let base = _mm512_set1_epi32(base.wrapping_add(offset).cast_signed());
@@ -261,7 +265,8 @@ fn append_block(pieces: &PieceVectors, block: &CompiledBlock, offset: u32, pov: 
         in_use as u16 & _mm512_test_epi32_mask(_mm512_srlv_epi32(present, piece_codes), _mm512_set1_epi32(1))
     };
     let [keep_low, keep_high] = [keep(pieces.codes[0], in_use), keep(pieces.codes[1], in_use >> 16)];
-    let (low, high) = (_mm512_maskz_compress_epi32(keep_low, low), _mm512_maskz_compress_epi32(keep_high, high));
+    let low = _mm512_maskz_compress_epi32(keep_low, low);
+    let high = _mm512_maskz_compress_epi32(keep_high, high);
     let count = keep_low.count_ones() as usize;
     store(side, low, high, count, count + keep_high.count_ones() as usize);
 }
@@ -343,7 +348,8 @@ mod tests {
         let Some(avx512) = Avx512Encoder::detect().filter(|_| expected) else { return };
         let boards = boards();
         for stm in Perspective::ALL {
-            let (mut expected, mut found) = (<[RowBuffer; 2]>::default(), <[RowBuffer; 2]>::default());
+            let mut expected = <[RowBuffer; 2]>::default();
+            let mut found = <[RowBuffer; 2]>::default();
             let blocks = || set.blocks().iter().map(|block| (&block.compiled, block.offset));
             for board in &boards {
                 let mut list = PieceList::default();

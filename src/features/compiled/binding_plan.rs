@@ -350,11 +350,13 @@ impl CountPlan {
         if second.pairs.is_empty() || !outer_pairs_only || unsupported {
             return None;
         }
-        let (mut first_buffer, mut second_buffer) = (None, None);
+        let mut first_buffer = None;
+        let mut second_buffer = None;
         let first_allowed = first.allowed_by_pairs(bindings, &mut first_buffer);
         let second_allowed = second.allowed_by_pairs(bindings, &mut second_buffer);
         let ends = second.candidates_within(board, !0, &self.masks[1], second_allowed).map(|(_, bits)| bits);
-        let (mut budget, mut number) = (MAX_SQUARES, 0);
+        let mut budget = MAX_SQUARES;
+        let mut number = 0;
         for bits in ends {
             budget = budget.checked_sub(bits.count_ones())?;
             let count = |square| board.count_reaching(source, &self.masks[0], first_allowed, square);

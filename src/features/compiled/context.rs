@@ -1,9 +1,9 @@
 //! Contexts: the placements of the kings that a block distinguishes.
 //!
-//! Two placements are one context when every assignment of the block's other variables, including those of its counts,
-//! gives the same rows. [`diagram`] numbers the rows of all assignments, [`expression`] simplifies conditions as
-//! variables are bound. A variable bound from a king is restricted to the squares that the king reaches on an empty
-//! board; other sources restrict nothing.
+//! Two placements are one context when every assignment of the block's other variables, including its counts'
+//! variables, gives the same rows. [`diagram`] numbers the rows of all assignments, [`expression`] simplifies
+//! conditions as variables are bound. A variable bound from a king is restricted to the squares that the king reaches
+//! on an empty board; other sources restrict nothing.
 
 mod diagram;
 mod expression;
@@ -22,7 +22,7 @@ use super::CompiledBlock;
 use super::encode::Kings;
 use super::tables::{NONE, states};
 use diagram::{
-    Assignments, CountAssignments, DEAD, Diagrams, GuardAssignments, KingPlacement, TermAssignments, Variable,
+    Assignments, BoundVariable, CountAssignments, DEAD, Diagrams, GuardAssignments, KingPlacement, TermAssignments,
 };
 use expression::ExpressionId;
 
@@ -40,13 +40,15 @@ pub struct ContextTable {
 impl ContextTable {
     pub(super) fn of(spec: &BlockSpec, block: &CompiledBlock) -> ContextTable {
         let mut signatures = KingSignatures::of(spec, block);
-        let (own, enemy) = (signatures.reads(OWN_KING) || signatures.mirrored, signatures.reads(ENEMY_KING));
+        let own = signatures.reads(OWN_KING) || signatures.mirrored;
+        let enemy = signatures.reads(ENEMY_KING);
         if !own && !enemy {
             return ContextTable { ids: Vec::new(), enemy: false, distinct: 1, bound: false };
         }
         let enemies = if enemy { 64 } else { 1 };
         let kings = |placement: u32| {
-            let (own, other) = (placement / enemies, placement % enemies);
+            let own = placement / enemies;
+            let other = placement % enemies;
             let mask = spec.orientation.mask(Square::new(own), Perspective::White);
             Kings { own: own ^ mask, enemy: other ^ mask, mask }
         };
@@ -74,9 +76,11 @@ impl ContextTable {
     /// Drops the dimensions that make no difference.
     fn shrunk(mut self) -> ContextTable {
         if self.ids.iter().all(|id| *id == self.ids[0]) {
-            (self.ids, self.enemy) = (Vec::new(), false);
+            self.ids = Vec::new();
+            self.enemy = false;
         } else if self.enemy && self.ids.chunks(64).all(|enemies| enemies.iter().all(|id| *id == enemies[0])) {
-            (self.ids, self.enemy) = (self.ids.iter().step_by(64).copied().collect(), false);
+            self.ids = self.ids.iter().step_by(64).copied().collect();
+            self.enemy = false;
         }
         self
     }
@@ -122,13 +126,13 @@ struct KingSignatures<'a> {
     diagrams: Diagrams<'a>,
     /// Placement numbers by mask and the squares of the kings that are sources.
     placements: HashMap<[u32; 3], u32>,
-    known: HashMap<TermKey, (i64, u32)>,
+    known: HashMap<SignatureKey, (i64, u32)>,
     /// How many [`Assignments`] have a number.
     numbered: u32,
 }
 
 /// Term, placement number, the kings' part of the rows (under a selection, else 0), expressions.
-type TermKey = (usize, u32, u32, Vec<ExpressionId>);
+type SignatureKey = (usize, u32, u32, Vec<ExpressionId>);
 
 impl<'a> KingSignatures<'a> {
     fn of(spec: &'a BlockSpec, block: &'a CompiledBlock) -> KingSignatures<'a> {
@@ -168,8 +172,8 @@ impl<'a> KingSignatures<'a> {
     ) -> Assignments {
         let from_king = |source: &SourceSpec| source.of().is_some_and(|of| of <= ENEMY_KING);
         let variable = |binder: &BinderSpec| {
-            let origin = Some(binder.source).filter(from_king);
-            Variable { slot: binder.slot, states: Vec::new(), origin }
+            let origin = if from_king(&binder.source) { Some(binder.source) } else { None };
+            BoundVariable { slot: binder.slot, states: Vec::new(), origin }
         };
         let is_sideways = |source: SourceSpec| {
             !from_king(&source) && matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North)
@@ -198,7 +202,8 @@ impl<'a> KingSignatures<'a> {
         CountAssignments { assignments, stride, max: count.max }
     }
 
-    /// Adds a condition to a term's expressions and returns its index there. `maxima`: those of the counts it reads.
+    /// Adds a condition to a term's expressions and returns its index there. `maxima`: the maxima of the counts it
+    /// reads.
     fn add_expression(&mut self, term: usize, condition: Option<&ConditionSpec>, maxima: &[u32]) -> usize {
         let id = self.diagrams.expressions.of(condition, maxima);
         self.expressions[term].push(id);
@@ -262,7 +267,7 @@ impl<'a> KingSignatures<'a> {
             for (slot, king) in [(OWN_KING, own), (ENEMY_KING, enemy)] {
                 remaining.iter_mut().for_each(|id| *id = self.diagrams.expressions.bind(*id, slot, king.entity()));
             }
-            let can_be_bound = |variable: &Variable| variable.reach(kings) != 0;
+            let can_be_bound = |variable: &BoundVariable| variable.reach(kings) != 0;
             let variables = &self.terms[number].assignments.variables;
             if base == NONE || remaining[0] == ExpressionId::FALSE || !variables.iter().all(can_be_bound) {
                 signature.push(NO_ROW);

@@ -7,7 +7,7 @@ use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING, VariableKind};
 use super::binding_plan::guards_hold;
 use super::delta::dedup_from;
 use super::oriented_board::{Binding, OrientedBoard, Placement, squares};
-use super::tables::{NONE, Term, plus};
+use super::tables::{NONE, TableTerm, plus};
 use super::{BindingForm, CompiledBlock};
 
 /// The squares of the kings on the oriented board, and the mask that oriented it.
@@ -43,7 +43,7 @@ impl CompiledBlock {
     /// The part of a term's rows that the kings determine, its base included. [`NONE`] where conditions over the kings
     /// fail.
     #[inline(always)]
-    pub(super) fn base(&self, term: &Term, kings: &Kings) -> u32 {
+    pub(super) fn base(&self, term: &TableTerm, kings: &Kings) -> u32 {
         match term.king_independent_base {
             Some(base) => base,
             None => self.base_from_kings(term, kings),
@@ -51,10 +51,11 @@ impl CompiledBlock {
     }
 
     #[inline(always)]
-    fn base_from_kings(&self, term: &Term, kings: &Kings) -> u32 {
-        match self.king_conditions.is_empty() || self.king_conditions_hold(kings.own, kings.enemy) {
-            true => term.king_sum(kings.own, kings.enemy),
-            false => NONE,
+    fn base_from_kings(&self, term: &TableTerm, kings: &Kings) -> u32 {
+        if self.king_conditions.is_empty() || self.king_conditions_hold(kings.own, kings.enemy) {
+            term.king_sum(kings.own, kings.enemy)
+        } else {
+            NONE
         }
     }
 
@@ -92,7 +93,8 @@ impl CompiledBlock {
                 let mut buffer = None;
                 let allowed = binder.allowed_by_pairs(&bindings, &mut buffer).unwrap_or(&[!0; 16]);
                 for piece in pieces {
-                    let (code, square) = (usize::from((piece ^ xor) >> 6 & 15), u32::from((piece ^ xor) & 63));
+                    let code = usize::from((piece ^ xor) >> 6 & 15);
+                    let square = u32::from((piece ^ xor) & 63);
                     let entry = table.entry(piece ^ xor);
                     if entry != NONE && allowed[code] >> square & 1 != 0 {
                         bindings[binder.slot] = Binding { code, square };
@@ -201,7 +203,7 @@ impl StateTable<'_> {
     }
 }
 
-impl Term {
+impl TableTerm {
     /// Base plus both kings' entries.
     #[inline(always)]
     pub fn king_sum(&self, own: u32, enemy: u32) -> u32 {
@@ -218,7 +220,7 @@ impl Term {
 /// A search for the rows of all bindings of a term.
 struct RowSearch<'a> {
     block: &'a CompiledBlock,
-    term: &'a Term,
+    term: &'a TableTerm,
     board: &'a OrientedBoard<'a>,
     bindings: &'a mut [Binding],
     out: &'a mut Vec<u32>,
@@ -266,9 +268,12 @@ impl RowSearch<'_> {
         if !self.term.counts.is_empty() || !self.block.guards.is_empty() {
             return false;
         }
-        let Term { tables, masks, entry_by_code, .. } = self.term;
-        let (board, bindings, out) = (self.board, &mut *self.bindings, &mut *self.out);
-        let (entries, mask) = (&tables[second.slot][..], &masks[second.slot]);
+        let TableTerm { tables, masks, entry_by_code, .. } = self.term;
+        let board = self.board;
+        let bindings = &mut *self.bindings;
+        let out = &mut *self.out;
+        let entries = &tables[second.slot][..];
+        let mask = &masks[second.slot];
         let bare_squares = mask.first().map_or(0, |(_, allowed)| *allowed);
         let mut emit = |sum: u32, code: usize, bits: u64| {
             let entries = &entries[code << 6..][..64];

@@ -1,5 +1,5 @@
-//! Lowering: a product with axes of two variables becomes one with axes of one variable, whose elements a table turns
-//! into those of the product. Compiled code sees the second only.
+//! Lowering: a product with axes of two variables becomes a product with axes of one variable, and a table turns its
+//! elements into elements of the first. Compiled code sees the second only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::features::syntax::SyntaxError;
 use super::CompiledBlock;
 use super::encode::Kings;
 use super::oriented_board::{Binding, squares};
-use super::tables::{NONE, Term};
+use super::tables::{NONE, TableTerm};
 
 /// Most elements of a lowered product: the table has as many entries.
 const MAX_ELEMENTS: u64 = 1 << 24;
@@ -29,8 +29,8 @@ pub fn lowered(block: &BlockSpec) -> Result<Option<BlockSpec>, SyntaxError> {
         return Ok(None);
     }
     let Some((product, elements)) = lower(&block.product) else {
-        let message = "this product is too large for `reach` or `pair`: all values of both variables together have more \
-                       than 2^24 combinations";
+        let message = "this product is too large for `reach` or `pair`: all values of both variables together have \
+                       more than 2^24 combinations";
         return Err(SyntaxError::new(message, 0..0));
     };
     let index = |element: u32| match &block.renumbering {
@@ -58,10 +58,8 @@ fn lower(product: &ProductSpec) -> Option<(ProductSpec, Vec<u32>)> {
         if elements.len() as u64 * stands_for.len() as u64 > MAX_ELEMENTS {
             return None;
         }
-        let joined = |left: u32, right: u32| match [left, right].contains(&DROPPED) {
-            true => DROPPED,
-            false => left * factor.size + right,
-        };
+        let joined =
+            |left: u32, right: u32| if [left, right].contains(&DROPPED) { DROPPED } else { left * factor.size + right };
         elements = elements.iter().flat_map(|left| stands_for.iter().map(move |right| joined(*left, *right))).collect();
         factors.extend(own);
     }
@@ -77,11 +75,16 @@ fn lower_factor(factor: &FactorSpec) -> Option<(Vec<FactorSpec>, Vec<u32>)> {
             let of =
                 |element: u64| PairSpec::number((element / u64::from(size)) as u32, (element % u64::from(size)) as u32);
             let count = u64::from(size) * u64::from(size);
-            let elements = (count <= MAX_ELEMENTS).then(|| (0..count).map(|at| of(at).unwrap_or(DROPPED)).collect())?;
+            if count > MAX_ELEMENTS {
+                return None;
+            }
+            let elements = (0..count).map(|at| of(at).unwrap_or(DROPPED)).collect();
             Some((pair.sides.iter().flat_map(|side| side.factors.clone()).collect(), elements))
         }
         FactorKind::Sum(products) if products.iter().any(has_joint) => {
-            let (mut summands, mut elements, mut offset) = (Vec::new(), Vec::new(), 0);
+            let mut summands = Vec::new();
+            let mut elements = Vec::new();
+            let mut offset = 0;
             for product in products {
                 let (summand, own) = lower(product)?;
                 elements
@@ -111,14 +114,17 @@ fn lower_reach(reach: &ReachSpec) -> (Vec<FactorSpec>, Vec<u32>) {
     }
     factors.extend([axis(Property::Square, reach.attacker, None), axis(Property::Square, reach.target, None)]);
     let element = |at: u32| {
-        let (color, square, target) = (at >> 12, at >> 6 & 63, at & 63);
+        let color = at >> 12;
+        let square = at >> 6 & 63;
+        let target = at & 63;
         let element = reach.element(Entity { square, role: reach.role, color }, Entity::bare(target));
         element.unwrap_or(DROPPED)
     };
     (factors, (0..colors << 12).map(element).collect())
 }
 
-/// Whether two bindings of one position may have different rows that the renumbering makes equal. Never says no wrongly.
+/// Whether two bindings of one position may have different rows that the renumbering makes equal. Never says no
+/// wrongly.
 pub fn merges(block: &CompiledBlock) -> bool {
     let Some(renumbering) = &block.spec.renumbering else { return false };
     let mut is_new = alone(renumbering);
@@ -139,7 +145,7 @@ fn alone(renumbering: &[u32]) -> impl FnMut(u32) -> bool + '_ {
 }
 
 /// The sums of one entry per variable; `None` if there are counts or too many sums.
-fn possible_rows(term: &Term) -> Option<Vec<u32>> {
+fn possible_rows(term: &TableTerm) -> Option<Vec<u32>> {
     if !term.counts.is_empty() {
         return None;
     }
@@ -160,7 +166,7 @@ fn possible_rows(term: &Term) -> Option<Vec<u32>> {
 
 /// Whether `is_new` accepts the row of every pair of states that the conditions allow; false if the block has no two
 /// variables or reads the kings.
-fn each_pair_row(block: &CompiledBlock, term: &Term, is_new: &mut impl FnMut(u32) -> bool) -> bool {
+fn each_pair_row(block: &CompiledBlock, term: &TableTerm, is_new: &mut impl FnMut(u32) -> bool) -> bool {
     let ([first, second], Some(base)) = (&block.binders[..], term.king_independent_base) else { return false };
     let states = |slot: usize| -> Vec<Binding> {
         let of = |(code, allowed): &(usize, u64)| {
@@ -168,7 +174,8 @@ fn each_pair_row(block: &CompiledBlock, term: &Term, is_new: &mut impl FnMut(u32
         };
         term.masks[slot].iter().flat_map(of).collect()
     };
-    let (firsts, seconds) = (states(first.slot), states(second.slot));
+    let firsts = states(first.slot);
+    let seconds = states(second.slot);
     if firsts.len() * seconds.len() > MAX_PAIRS || !term.counts.is_empty() {
         return false;
     }

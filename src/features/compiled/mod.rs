@@ -1,9 +1,10 @@
 //! Compiled blocks. An index is a sum of one part per variable, so a block becomes one small table per variable and
 //! term of its product; bindings are found on bitboards.
 //!
-//! [`lowering`] replaces axes of two variables, [`tables`] multiplies products out, [`binding_plan`] turns binders and conditions into bitboards, [`encode`] finds
-//! active features, [`delta`] the change that a move makes, [`context`] the need for a refresh. [`piece_table`],
-//! [`pair_group`] and [`avx512`] are faster strategies for simple blocks. Each is tested against [`super::reference`] (`tests.rs`).
+//! [`lowering`] replaces axes of two variables, [`tables`] multiplies products out, [`binding_plan`] turns binders and
+//! conditions into bitboards, [`encode`] finds active features, [`delta`] the change that a move makes, [`context`] the
+//! need for a refresh. [`piece_table`], [`pair_group`] and [`avx512`] are faster strategies for simple blocks. Each is
+//! tested against [`super::reference`] (`tests.rs`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -43,7 +44,7 @@ pub use piece_table::{PieceList, RowBuffer};
 use binding_plan::{BinderPlan, CountPlan, GuardPlan, SortedConditions};
 use piece_table::PieceTable;
 use row_classes::RowClasses;
-use tables::Term;
+use tables::TableTerm;
 
 /// One block, ready to encode.
 #[derive(Debug)]
@@ -51,10 +52,10 @@ pub struct CompiledBlock {
     orientation: Orientation,
     multiplicity: Multiplicity,
     size: u32,
-    /// Number of variables, including the kings and those of counts.
+    /// Number of variables, including the kings and the variables of counts.
     variables: usize,
     binders: Vec<BinderPlan>,
-    terms: Vec<Term>,
+    terms: Vec<TableTerm>,
     /// Conditions over the kings alone.
     king_conditions: Vec<ConditionSpec>,
     /// Conditions with counts in them.
@@ -78,7 +79,7 @@ enum BindingForm {
     Piece,
     /// Two variables, the second bound from the first or from all pieces; or one bound from a king. No counts.
     Pair,
-    /// No variables, but counts whose variables are bound like those of `Piece` and `Pair`.
+    /// No variables, but counts whose variables are bound as in `Piece` and `Pair`.
     Counts,
     /// `P in pieces` with counts, each of which has a [`binding_plan::CountDependency`] on P.
     Counted,
@@ -86,7 +87,7 @@ enum BindingForm {
 }
 
 impl BindingForm {
-    fn of(spec: &BlockSpec, terms: &[Term]) -> BindingForm {
+    fn of(spec: &BlockSpec, terms: &[TableTerm]) -> BindingForm {
         let counts = || terms.iter().flat_map(|term| &term.counts);
         let has_counts = counts().next().is_some();
         let all_depend_on = |slot: usize| counts().all(|count| count.dependency(slot).is_some());
@@ -138,7 +139,7 @@ impl CompiledBlock {
             spec: spec.clone(),
         };
         if block.king_conditions.is_empty() {
-            block.terms.iter_mut().for_each(Term::find_king_independent_base);
+            block.terms.iter_mut().for_each(TableTerm::find_king_independent_base);
         }
         if block.shares_rows() && matches!(block.form, BindingForm::Piece | BindingForm::Pair) {
             for term in &mut block.terms {
@@ -161,8 +162,9 @@ impl CompiledBlock {
         for term in &mut self.terms {
             term.find_entry_by_code(first.slot);
         }
-        let distinct =
-            |term: &Term| term.separable && term.entry_by_code.is_some() && term.distinguishes(first.slot, second.slot);
+        let distinct = |term: &TableTerm| {
+            term.separable && term.entry_by_code.is_some() && term.distinguishes(first.slot, second.slot)
+        };
         self.square_independent = self.terms.iter().all(distinct);
     }
 
@@ -209,7 +211,7 @@ impl CompiledBlock {
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
-        let terms: usize = self.terms.iter().map(Term::entries).sum();
+        let terms: usize = self.terms.iter().map(TableTerm::entries).sum();
         let piece_table = self.piece_table.as_ref().map_or(0, |table| 5 * table.entries.len());
         let guards: usize = self.guards.iter().flat_map(GuardPlan::counts).map(CountPlan::entries).sum();
         let binders = binding_plan::entries(&self.binders);

@@ -29,7 +29,7 @@ pub struct Placement {
 /// The parts of a placement that blocks need besides the list of pieces.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlacementNeeds {
-    /// Needed by all blocks but those of one piece variable.
+    /// Needed by all blocks except blocks of one piece variable.
     pub bitboards: bool,
     pub attacks: bool,
 }
@@ -75,7 +75,9 @@ impl Placement {
 
     #[inline]
     fn empty(needs: PlacementNeeds) -> Placement {
-        let (pieces, state_at, kings) = ([0; 64], [0; 64], [None; 2]);
+        let pieces = [0; 64];
+        let state_at = [0; 64];
+        let kings = [None; 2];
         Placement { pieces, count: 0, kings, needs, state_at, codes: [0; 16], attacks: [0; 64] }
     }
 
@@ -233,7 +235,7 @@ impl OrientedBoard<'_> {
         self.codes.iter().position(|board| board >> square & 1 != 0).unwrap_or(0)
     }
 
-    /// Attacked squares, including those of the piece's own side.
+    /// Attacked squares, including squares of the piece's own side.
     #[inline]
     pub fn attacks(&self, piece: Binding) -> u64 {
         match self.attacks {
@@ -318,8 +320,10 @@ impl OrientedBoard<'_> {
         if !matches!(source, SourceSpec::Attacks(_) | SourceSpec::Targets(_)) {
             return mask.iter().map(|of| (self.reaching(source, of.0, square) & allowed(of)).count_ones()).sum();
         }
-        let (to, occupied) = (Square::new(square), Bitboard(self.occupied()));
-        let (rook, bishop) = (attacks::rook_attacks(to, occupied).0, attacks::bishop_attacks(to, occupied).0);
+        let to = Square::new(square);
+        let occupied = Bitboard(self.occupied());
+        let rook = attacks::rook_attacks(to, occupied).0;
+        let bishop = attacks::bishop_attacks(to, occupied).0;
         let from = |code: usize| match code & 7 {
             0 => attacks::pawn_attacks(Color::from_white(code > 7), to).0,
             1 => attacks::knight_attacks(to).0,
@@ -370,10 +374,11 @@ impl OrientedBoard<'_> {
     }
 }
 
-/// The squares that a piece attacks between these occupied ones, those of its own side included.
+/// The squares that a piece attacks among these occupied squares, its own side's included.
 #[inline]
 pub fn attacks_of(piece: Binding, occupied: u64) -> u64 {
-    let (square, occupied) = (Square::new(piece.square), Bitboard(occupied));
+    let square = Square::new(piece.square);
+    let occupied = Bitboard(occupied);
     let attacked = match piece.code & 7 {
         0 => attacks::pawn_attacks(Color::from_white(piece.code < 8), square),
         1 => attacks::knight_attacks(square),
@@ -398,9 +403,11 @@ const fn rays(sign: i32) -> [[u64; 64]; 4] {
         let (files, ranks) = directions[direction].step();
         let mut from = 0;
         while from < 64 {
-            let (mut file, mut rank) = (from % 8, from / 8);
+            let mut file = from % 8;
+            let mut rank = from / 8;
             loop {
-                (file, rank) = (file + sign * files, rank + sign * ranks);
+                file += sign * files;
+                rank += sign * ranks;
                 if file < 0 || file > 7 || rank < 0 || rank > 7 {
                     break;
                 }

@@ -83,12 +83,14 @@ impl PieceList {
     pub fn fill(&mut self, board: &PackedBoard) {
         self.count = board.count().min(32) as usize;
         self.last = [64; 16];
-        let (mut occupied, mut codes) = (board.occupancy(), board.codes());
+        let mut occupied = board.occupancy();
+        let mut codes = board.codes();
         for states in self.states.chunks_exact_mut(8).take(self.count.div_ceil(8)) {
             let mut nibbles = codes as u32;
             codes >>= 32;
             for state in states {
-                let (square, code) = (occupied.trailing_zeros() & 63, nibbles & 15);
+                let square = occupied.trailing_zeros() & 63;
+                let code = nibbles & 15;
                 *state = (code << 6 | square) as u16;
                 self.last[code as usize] = square as u8;
                 occupied &= occupied.wrapping_sub(1);

@@ -14,7 +14,7 @@ pub const NONE: u32 = u32::MAX;
 /// One summand of the multiplied-out product. Its rows are base + Σ over variables of their table's entry. No two terms
 /// of a block share an index.
 #[derive(Debug)]
-pub struct Term {
+pub struct TableTerm {
     pub base: u32,
     /// The base, where the kings add nothing to it on any square.
     pub king_independent_base: Option<u32>,
@@ -37,7 +37,7 @@ pub struct Term {
 /// Non-empty bitboards by code of the oriented board; bare squares have code 0.
 pub type Mask = Vec<(usize, u64)>;
 
-impl Term {
+impl TableTerm {
     pub fn entries(&self) -> usize {
         self.tables.iter().map(Vec::len).sum::<usize>()
             + self.classes.iter().map(RowClasses::entries).sum::<usize>()
@@ -49,7 +49,7 @@ impl Term {
         self.tables.iter().any(|table| !table.is_empty() && table.iter().all(|entry| *entry == NONE))
     }
 
-    /// Fills in [`Term::entry_by_code`] for the variable in `slot`, if its square makes no difference.
+    /// Fills in [`TableTerm::entry_by_code`] for the variable in `slot`, if its square makes no difference.
     pub fn find_entry_by_code(&mut self, slot: usize) {
         let table = &self.tables[slot];
         let entry = |(code, allowed): &(usize, u64)| {
@@ -82,7 +82,7 @@ impl Term {
         }
     }
 
-    /// Fills in [`Term::king_independent_base`]; only for blocks without conditions over the kings alone.
+    /// Fills in [`TableTerm::king_independent_base`]; only for blocks without conditions over the kings alone.
     pub fn find_king_independent_base(&mut self) {
         let all_zero = self.tables[..=ENEMY_KING].iter().flatten().all(|entry| *entry == 0);
         self.king_independent_base = all_zero.then_some(self.base);
@@ -90,7 +90,7 @@ impl Term {
 
     /// Merges another term into this one's tables and returns true, if they differ only in the table of one bound
     /// variable and no state has an entry in both.
-    fn absorb(&mut self, other: &Term) -> bool {
+    fn absorb(&mut self, other: &TableTerm) -> bool {
         let mut differ = (0..self.tables.len()).filter(|slot| self.tables[*slot] != other.tables[*slot]);
         let (Some(slot), None) = (differ.next(), differ.next()) else { return false };
         let overlap = || self.tables[slot].iter().zip(&other.tables[slot]).any(|(a, b)| *a != NONE && *b != NONE);
@@ -98,7 +98,8 @@ impl Term {
             return false;
         }
         let base = self.base.min(other.base);
-        let (own_shift, other_shift) = (self.base - base, other.base - base);
+        let own_shift = self.base - base;
+        let other_shift = other.base - base;
         for (entry, other) in self.tables[slot].iter_mut().zip(&other.tables[slot]) {
             *entry = match (*entry, *other) {
                 (NONE, NONE) => NONE,
@@ -165,7 +166,7 @@ impl Contribution {
 /// A block's product, multiplied out.
 pub struct Expansion {
     /// The terms that can have rows, merged where possible.
-    pub terms: Vec<Term>,
+    pub terms: Vec<TableTerm>,
     /// Whether no two bindings of one position yield the same index.
     pub injective: bool,
 }
@@ -173,7 +174,7 @@ pub struct Expansion {
 /// The block's terms; `None` when there are more than `limit`.
 pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limit: usize) -> Option<Expansion> {
     let drafts = expand(&spec.product, 1, limit)?;
-    let mut terms: Vec<Term> = Vec::new();
+    let mut terms: Vec<TableTerm> = Vec::new();
     let mut injective = true;
     for draft in drafts {
         let mut term = fill(spec, by_slot, &draft);
@@ -246,7 +247,7 @@ impl TermDraft {
     }
 }
 
-fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], draft: &TermDraft) -> Term {
+fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], draft: &TermDraft) -> TableTerm {
     let table = |slot: usize| {
         let contributions: Vec<&Contribution> = draft.contributions.iter().filter(|of| of.slot == slot).collect();
         let conditions: Vec<_> = by_slot.iter().filter(|(of, _)| *of == slot).map(|(_, condition)| condition).collect();
@@ -265,7 +266,7 @@ fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], draft: &TermDraft)
     let differences: Vec<&Contribution> = draft.contributions.iter().filter(in_difference).collect();
     // Both sides of a difference have the same stride.
     let mixes = |of: &&Contribution| differences.iter().any(|other| other.stride == of.stride && other.slot != of.slot);
-    Term {
+    TableTerm {
         base: draft.base,
         king_independent_base: None,
         tables,
@@ -288,7 +289,9 @@ pub fn states(slot: usize, kind: VariableKind) -> Box<dyn Iterator<Item = Option
         }
         (_, VariableKind::Square) => Box::new((0..64).map(|square| Some(Entity::bare(square)))),
         (_, VariableKind::Piece) => Box::new((0..1024u32).map(|state| {
-            let (color, role, square) = (state >> 9, state >> 6 & 7, state & 63);
+            let color = state >> 9;
+            let role = state >> 6 & 7;
+            let square = state & 63;
             (role <= KING).then_some(Entity { square, role, color })
         })),
     }
@@ -296,7 +299,7 @@ pub fn states(slot: usize, kind: VariableKind) -> Box<dyn Iterator<Item = Option
 
 /// Whether the variable's own axes (differences from a king included) determine its square. On one board a square
 /// determines its piece, so a term whose bound variables all pass yields an index for one binding only.
-fn determines_square(spec: &BlockSpec, draft: &TermDraft, term: &Term, slot: usize) -> bool {
+fn determines_square(spec: &BlockSpec, draft: &TermDraft, term: &TableTerm, slot: usize) -> bool {
     // A difference of two bound variables, whose sides share a stride, determines neither.
     let in_shared_difference = |of: &Contribution| {
         let is_other =

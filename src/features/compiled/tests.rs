@@ -7,7 +7,7 @@ use crate::chess::{BoardChange, PackedBoard, Perspective, random_game};
 use crate::features::{Delta, EncodeScratch, FeatureSet};
 use crate::units::Seed;
 
-/// The elements of `of` beyond those of `other`, both ascending; repeats count.
+/// The elements of `of` that are not in `other`, both ascending; repeats count.
 fn beyond(of: &[u32], other: &[u32]) -> Vec<u32> {
     let mut other = other.to_vec();
     of.iter().copied().filter(|row| other.binary_search(row).map(|at| other.remove(at)).is_err()).collect()
@@ -26,10 +26,13 @@ fn check(features: &str, uses: impl Fn(&CompiledBlock) -> bool) {
 
 fn check_game(set: &FeatureSet, game: u64) {
     let mut rng = Seed(40).stream("strategies", game);
-    let (mut active, mut delta, mut between) = (Vec::new(), Delta::default(), Delta::default());
+    let mut active = Vec::new();
+    let mut delta = Delta::default();
+    let mut between = Delta::default();
     for (position, mv) in random_game(&mut rng, 120) {
         let change = BoardChange::of(mv, position.turn());
-        let (before, after) = (position.board(), change.applied_to(position.board()));
+        let before = position.board();
+        let after = change.applied_to(position.board());
         let mut sides = <[RowBuffer; 2]>::default();
         let packed = PackedBoard::pack(before).expect("32 pieces at most");
         let batch = std::iter::once((&packed, Perspective::White));

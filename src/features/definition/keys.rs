@@ -1,4 +1,4 @@
-//! The keys of a definition file, where they stand, and what they apply to.
+//! The keys of a definition file, where they stand, and the blocks to which they apply.
 
 use std::collections::BTreeMap;
 

@@ -145,7 +145,8 @@ impl Property {
 
     /// The plain value: a number from 0, or −1 for a square outside a bucket table.
     pub fn of(&self, entity: Entity) -> i32 {
-        let (file, rank) = (entity.square as i32 & 7, entity.square as i32 >> 3);
+        let file = entity.square as i32 & 7;
+        let rank = entity.square as i32 >> 3;
         match self {
             Property::Square => entity.square as i32,
             Property::File => file,

@@ -128,11 +128,13 @@ impl TermSpec {
                 (least, most) => (0, most.max(-least)),
             },
             TermSpec::Sum(left, right) => {
-                let (left, right) = (left.range(entity, counts), right.range(entity, counts));
+                let left = left.range(entity, counts);
+                let right = right.range(entity, counts);
                 (left.0 + right.0, left.1 + right.1)
             }
             TermSpec::Difference(left, right) => {
-                let (left, right) = (left.range(entity, counts), right.range(entity, counts));
+                let left = left.range(entity, counts);
+                let right = right.range(entity, counts);
                 (left.0 - right.1, left.1 - right.0)
             }
         }

@@ -1,4 +1,4 @@
-//! Axes of two variables: what a piece attacks on an empty board, and unordered pairs.
+//! Axes of two variables: the squares that a piece attacks on an empty board, and unordered pairs.
 
 use std::sync::OnceLock;
 

@@ -1,11 +1,11 @@
-//! Sources: what a variable runs over, as in `for P in pieces, N in next(P, east)`.
+//! Sources: the ranges of variables, as in `for P in pieces, N in next(P, east)`.
 //!
-//! `reference.rs` evaluates them plainly, `compiled/oriented_board.rs` on bitboards, and `analysis/sources.rs` on partially
-//! known boards.
+//! `reference.rs` evaluates them plainly, `compiled/oriented_board.rs` on bitboards, and `analysis/sources.rs` on
+//! partially known boards.
 
 use crate::features::syntax::Direction;
 
-/// What a variable ranges over.
+/// The range of a variable.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// Pieces on their squares, kings included.

@@ -219,11 +219,14 @@ impl<'a> Parser<'a> {
             }
             Token::Word("reach") => self.reach(start).map(Factor::Reach),
             Token::Word("pair") => self.nested(|parser| parser.pair(start)),
-            Token::Word("count") => self.nested(|parser| parser.count(start)).map(|count| Factor::Count(Box::new(count))),
+            Token::Word("count") => {
+                self.nested(|parser| parser.count(start)).map(|count| Factor::Count(Box::new(count)))
+            }
             Token::Word(_) if self.second() == Token::Symbol("(") => self.axis().map(Factor::Axis),
-            _ => Err(self
-                .expected("an axis, `reach(…)`, `pair(…)`, `count(…)`, `reserved(…)` or `(`")
-                .with_help("axes are square, file, rank, diagonal, antidiagonal, role, color and bucket; a named set cannot be a factor")),
+            _ => Err(self.expected("an axis, `reach(…)`, `pair(…)`, `count(…)`, `reserved(…)` or `(`").with_help(
+                "axes are square, file, rank, diagonal, antidiagonal, role, color and bucket; a named set \
+                    cannot be a factor",
+            )),
         }
     }
 

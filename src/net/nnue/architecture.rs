@@ -21,7 +21,7 @@ pub enum Architecture {
     Sf16_1Small,
     /// Stockfish 18's network for most positions.
     Sf18,
-    /// Stockfish 18's network for positions with a large material difference: that of 16.1 but for the sum of its parts.
+    /// Stockfish 18's network for positions with a large material difference: as in 16.1 except the sum of its parts.
     Sf18Small,
     /// The network of the small build of Stockfish 18 for browsers.
     Sf18Lite,
@@ -37,10 +37,10 @@ pub enum Encoding {
     Plain,
     /// Each array compressed.
     Compressed,
-    /// The weights by ranges of features, those of threats as i8, and PSQT values compressed.
+    /// The weights by ranges of features, threats' weights as i8, and PSQT values compressed.
     ByRange {
         ranges: &'static [WeightRange],
-        /// Whether each range's PSQT values follow its weights, rather than those of all features all weights.
+        /// Whether each range's PSQT values follow its weights, rather than all PSQT values all weights.
         psqt_by_range: bool,
     },
 }
@@ -109,8 +109,12 @@ const fn row(
     hidden: [usize; 2],
     pawn_value: i32,
 ) -> ArchitectureData {
-    let (activation, hidden_activation) = (Activation::Crelu, Activation::Crelu);
-    let (skip, concatenated, buckets, encoding) = (false, false, true, Encoding::Plain);
+    let activation = Activation::Crelu;
+    let hidden_activation = Activation::Crelu;
+    let skip = false;
+    let concatenated = false;
+    let buckets = true;
+    let encoding = Encoding::Plain;
     let version = 0x7AF3_2F20;
     ArchitectureData {
         name,

@@ -13,8 +13,8 @@ pub enum NnueError {
     #[error("byte 0: version {0:08x} is not of a .nnue file (7af32f16 or 7af32f20)")]
     Version(u32),
     #[error(
-        "byte 4: version {version:08x} with hash {hash:08x} is no Stockfish network that fsbench knows{description}; known are \
-         {known}"
+        "byte 4: version {version:08x} with hash {hash:08x} is no Stockfish network that fsbench knows{description}; \
+         known are {known}"
     )]
     Unknown { version: u32, hash: u32, description: String, known: String },
     #[error("byte 4: the file is of architecture {found}, not {wanted}")]

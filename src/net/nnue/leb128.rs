@@ -43,7 +43,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_round_trip(value in any::<i32>(), small in any::<i16>(), rest in prop::collection::vec(any::<u8>(), 0..3)) {
+        fn numbers_round_trip(
+            value in any::<i32>(),
+            small in any::<i16>(),
+            rest in prop::collection::vec(any::<u8>(), 0..3),
+        ) {
             for (value, bits) in [(value, 32), (i32::from(small), 16)] {
                 let mut bytes = Vec::new();
                 write(value, &mut bytes);

@@ -17,9 +17,9 @@
 //! | outputs·⌈inputs⌉ | and weights, i8, output by output, each row padded with zeros to a multiple of 32 |
 //!
 //! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, a length in
-//! bytes as u32, then that many bytes of signed LEB128. Stockfish 18 compresses biases, the weights of HalfKAv2_hm and the
-//! PSQT values; the weights of threats, which come first, are i8 and not compressed. Stockfish 19 has threats, pairs of
-//! pawns (i8 likewise) and HalfKAv2_hm, the PSQT values of each after its weights.
+//! bytes as u32, then that many bytes of signed LEB128. Stockfish 18 compresses biases, the weights of HalfKAv2_hm and
+//! the PSQT values; the weights of threats, which come first, are i8 and not compressed. Stockfish 19 has threats,
+//! pairs of pawns (i8 likewise) and HalfKAv2_hm, the PSQT values of each after its weights.
 
 mod architecture;
 mod error;
@@ -68,9 +68,9 @@ pub fn is_nnue(path: &Path) -> Result<bool, NetError> {
 }
 
 impl Nnue {
-    /// Loads a file. Some architectures have the same header: those of Stockfish 15 and 15.1, and the small ones of 16.1
-    /// and 18. Without `wanted`, a file is taken for 15.1 if a weight of the second layer that 15 does not use is not
-    /// zero, and a small one for 16.1's.
+    /// Loads a file. Some architectures have the same header: Stockfish 15 and 15.1, and the small networks of 16.1 and
+    /// 18. Without `wanted`, a file is taken for 15.1 if a weight of the second layer that 15 does not use is not zero,
+    /// and a small one for 16.1's.
     ///
     /// # Errors
     /// When the file cannot be read, is too short or too long, is of an unknown architecture or not of `wanted`, or
@@ -149,10 +149,12 @@ impl Architecture {
         let Encoding::ByRange { ranges, .. } = self.encoding() else { return Ok(()) };
         let mut first = 0;
         for WeightRange { features, is_narrow } in *ranges {
-            let (start, end) = (first as usize * net.shape.l1, (first + features) as usize * net.shape.l1);
+            let start = first as usize * net.shape.l1;
+            let end = (first + features) as usize * net.shape.l1;
             let is_too_large = |weight: &i16| *is_narrow && i8::try_from(*weight).is_err();
             if let Some(at) = net.ft_weights[start..end].iter().position(is_too_large) {
-                let (feature, neuron) = (first as usize + at / net.shape.l1, at % net.shape.l1);
+                let feature = first as usize + at / net.shape.l1;
+                let neuron = at % net.shape.l1;
                 return Err(NetError::Range {
                     place: format!("ft: the integer weight of neuron {neuron}, feature {feature}"),
                     value: f64::from(net.ft_weights[start + at]),
@@ -171,14 +173,15 @@ impl Architecture {
     /// When the definition is missing, does not compile or has another number of features.
     pub fn feature_set(self) -> Result<FeatureSet, NetError> {
         let set = FeatureSet::shipped(self.set_name()).map_err(NetError::Definition)?;
-        match set.num_features() == self.shape().features {
-            true => Ok(set),
-            false => Err(NetError::Shape(format!(
+        if set.num_features() == self.shape().features {
+            Ok(set)
+        } else {
+            Err(NetError::Shape(format!(
                 "{self} has {} features, but the definition {} has {}; use the shipped definition",
                 self.shape().features,
                 self.set_name(),
                 set.num_features()
-            ))),
+            )))
         }
     }
 }

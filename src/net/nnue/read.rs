@@ -73,9 +73,10 @@ impl<'a> NnueReader<'a> {
             used += length;
             numbers.push(from(value));
         }
-        match used == stated {
-            true => Ok(numbers),
-            false => Err(NnueError::CompressedLength { what, at: data_start, stated, used }),
+        if used == stated {
+            Ok(numbers)
+        } else {
+            Err(NnueError::CompressedLength { what, at: data_start, stated, used })
         }
     }
 }
@@ -90,9 +91,12 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
     // The candidates differ only in the inputs of the second layer.
     let shape = first.shape();
     reader.hash(first.transformer_hash(), "the feature transformer")?;
-    let (rows, buckets) = (shape.features as usize, shape.buckets.count);
+    let rows = shape.features as usize;
+    let buckets = shape.buckets.count;
     let psqt = if shape.psqt { rows * buckets } else { 0 };
-    let (biases, weights, sums) = ("the feature transformer's biases", "the feature transformer's weights", "PSQT");
+    let biases = "the feature transformer's biases";
+    let weights = "the feature transformer's weights";
+    let sums = "PSQT";
     let (ft_biases, ft_weights, psqt_weights) = match first.encoding() {
         Encoding::Compressed => (
             reader.compressed(shape.l1, biases, 16, |value| value as i16)?,
@@ -106,12 +110,14 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
         ),
         Encoding::ByRange { ranges, psqt_by_range } => {
             let own = reader.compressed(shape.l1, biases, 16, |value| value as i16)?;
-            let (mut all, mut values) = (Vec::new(), Vec::new());
+            let mut all = Vec::new();
+            let mut values = Vec::new();
             for WeightRange { features, is_narrow } in *ranges {
                 let rows = *features as usize;
-                all.extend(match is_narrow {
-                    true => reader.numbers(rows * shape.l1, weights, |[byte]: [u8; 1]| i16::from(byte as i8))?,
-                    false => reader.compressed(rows * shape.l1, weights, 16, |value| value as i16)?,
+                all.extend(if *is_narrow {
+                    reader.numbers(rows * shape.l1, weights, |[byte]: [u8; 1]| i16::from(byte as i8))?
+                } else {
+                    reader.compressed(rows * shape.l1, weights, 16, |value| value as i16)?
                 });
                 if *psqt_by_range {
                     values.extend(reader.compressed(rows * buckets, sums, 32, |value| value)?);
@@ -170,7 +176,7 @@ fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Resu
     }
 }
 
-/// What the file says of itself, for an error message.
+/// The file's own description, for an error message.
 fn describe_unknown(reader: &mut NnueReader<'_>) -> String {
     let length = reader.number("the description's length").unwrap_or(0);
     match reader.take(u64::from(length), "the description") {

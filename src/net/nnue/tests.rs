@@ -13,10 +13,8 @@ fn random(architecture: Architecture, seed: u64) -> Nnue {
     let rows = shape.features as usize;
     let ft_biases = (0..shape.l1).map(|_| rng.random::<i16>()).collect();
     let narrow = shape.narrow as usize * shape.l1;
-    let weight = |at| match at < narrow {
-        true => i16::from(rng.random::<i8>()),
-        false => rng.random::<i16>() >> rng.random_range(4..15),
-    };
+    let weight =
+        |at| if at < narrow { i16::from(rng.random::<i8>()) } else { rng.random::<i16>() >> rng.random_range(4..15) };
     let ft_weights = (0..rows * shape.l1).map(weight).collect();
     let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
     let psqt_weights = (0..sums).map(|_| rng.random::<i32>() >> rng.random_range(0..31)).collect();
@@ -60,7 +58,7 @@ fn hashes_are_those_of_the_published_networks() {
 #[test]
 fn every_architecture_round_trips() {
     for architecture in Architecture::ALL {
-        // The largest are slow; their layers are those of the small ones.
+        // The largest are slow; their layers equal the small ones'.
         if [Architecture::Sf16_1, Architecture::Sf18].contains(&architecture) {
             continue;
         }
@@ -172,7 +170,8 @@ fn compressed_arrays_are_checked() {
     for (what, bits) in [("biases", 16), ("weights", 16), ("PSQT", 32)] {
         let length = at + leb128::MAGIC.len();
         let stated = u32::from_le_bytes(bytes[length..length + 4].try_into().expect("four"));
-        let (first, end) = (length + 4, length + 4 + stated as usize);
+        let first = length + 4;
+        let end = length + 4 + stated as usize;
         let mut check = |at: usize, new: &[u8], expected: &str| {
             let old = bytes[at..at + new.len()].to_vec();
             bytes[at..at + new.len()].copy_from_slice(new);

@@ -29,10 +29,11 @@ pub fn bytes(nnue: &Nnue) -> Vec<u8> {
             let mut values = &net.psqt_weights[..];
             for WeightRange { features, is_narrow } in *ranges {
                 let own = weights.split_off(..*features as usize * net.shape.l1).unwrap_or_default();
-                match is_narrow {
+                if *is_narrow {
                     // `Nnue::from_file` has checked them.
-                    true => out.extend(own.iter().map(|weight| *weight as u8)),
-                    false => compress(&widened(own), &mut out),
+                    out.extend(own.iter().map(|weight| *weight as u8));
+                } else {
+                    compress(&widened(own), &mut out);
                 }
                 if *psqt_by_range {
                     let own = values.split_off(..*features as usize * net.shape.buckets.count).unwrap_or_default();

@@ -86,8 +86,8 @@ impl Scheme {
         value.clamp(0, self.largest_activation()) as u8
     }
 
-    /// The right shift from a product of two activations to an activation: 7 if `one` is 127 or 128. It turns 1.0² into the
-    /// largest activation or one below.
+    /// The right shift from a product of two activations to an activation: 7 if `one` is 127 or 128. It turns 1.0² into
+    /// the largest activation or one below.
     #[must_use]
     pub fn product_shift(&self) -> u32 {
         32 - self.largest_activation().leading_zeros()
@@ -165,9 +165,10 @@ impl Scheme {
     /// The score of a raw output in internal units.
     #[must_use]
     pub fn score(&self, raw: RawScore) -> i32 {
-        match self.truncates_parts {
-            true => self.internal_score(raw.psqt).wrapping_add(self.internal_score(raw.positional)),
-            false => self.internal_score(raw.sum()),
+        if self.truncates_parts {
+            self.internal_score(raw.psqt).wrapping_add(self.internal_score(raw.positional))
+        } else {
+            self.internal_score(raw.sum())
         }
     }
 
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!((scheme.output_weight_scale(), scheme.output_bias_scale()), (128.0, 16_384.0));
         assert_eq!((scheme.psqt_scale(), scheme.limits().narrow), (9_600.0, 127.0 / 256.0));
         assert_eq!([(255, 255), (255, 1), (16, 32)].map(|(a, b)| scheme.accumulator_product(a, b)), [127, 0, 1]);
-        // The squares' shifts are 21 and 19, those of clipped sums 7 and 6.
+        // The squares' shifts are 21 and 19, the clipped sums' 7 and 6.
         assert_eq!([0, 1].map(|layer| scheme.square(layer, 5_000)), [11, 47]);
         assert_eq!([0, 1].map(|layer| scheme.crelu(scheme.rescale(layer, 5_000))), [39, 78]);
         assert_eq!([16_384, -16_384].map(|sum| scheme.square(0, sum)), [127; 2]);

@@ -34,7 +34,7 @@ pub struct Scheme {
     pub one: i32,
     /// Scale of the hidden weights; a power of two, so that sums are rescaled by a shift.
     pub hidden: i32,
-    /// Scale of the second hidden layer's weights, likewise; `None` = that of the first.
+    /// Scale of the second hidden layer's weights, likewise; `None` = the first layer's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_hidden: Option<i32>,
     /// Scale of the output weights; `None` = such that sums have the raw output's scale.
@@ -50,7 +50,7 @@ pub struct Scheme {
     /// The integer type of the dense weights.
     #[serde(default, skip_serializing_if = "WeightType::is_i8")]
     pub weights: WeightType,
-    /// The arithmetic of accumulators; `None` = that of all activations.
+    /// The arithmetic of accumulators; `None` = as all activations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accumulator: Option<AccumulatorScales>,
     /// Whether the two parts of a raw output become scores each before they are added, which truncates twice.
@@ -58,8 +58,8 @@ pub struct Scheme {
     pub truncates_parts: bool,
 }
 
-/// The arithmetic of accumulators whose neurons are multiplied: finer than that of the activations, which their products
-/// are.
+/// The arithmetic of accumulators whose neurons are multiplied: finer than the arithmetic of the activations, which are
+/// their products.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccumulatorScales {
@@ -138,7 +138,9 @@ impl Scheme {
     /// The arithmetic of Stockfish 19's network: activations of seven bits, and scales by layer.
     #[must_use]
     pub fn stockfish_19() -> Scheme {
-        let (name, one, hidden) = ("stockfish-19".into(), 128, 128);
+        let name = "stockfish-19".into();
+        let one = 128;
+        let hidden = 128;
         Scheme { name, one, hidden, second_hidden: Some(64), output: Some(128), ..Scheme::stockfish_18() }
     }
 
@@ -146,8 +148,10 @@ impl Scheme {
     #[must_use]
     pub fn simple() -> Scheme {
         let weights = WeightType::I16;
-        let (divisor, accumulator) = (None, None);
-        let (name, truncates_parts) = ("simple".into(), false);
+        let divisor = None;
+        let accumulator = None;
+        let name = "simple".into();
+        let truncates_parts = false;
         Scheme {
             name,
             one: 255,

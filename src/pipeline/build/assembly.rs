@@ -8,10 +8,10 @@ use super::temp_samples::{TempSamples, TempSamplesWriter};
 use super::{BuildError, BuildOptions, BuildPhase, BuildProgress, LabelJob};
 use super::{balance, dedup, engine_scores, quantile, shuffle, total_bytes};
 use crate::data::{DataError, FsdWriter, Provenance, Record, ScoreUnit};
-use crate::pipeline::label::Labels;
+use crate::pipeline::label::EngineLabels;
 use crate::pipeline::manifest::{Manifest, SourceFile};
 
-/// What becomes of the samples of all inputs.
+/// The arrangement of the samples of all inputs.
 #[derive(Copy, Clone)]
 pub struct Assembly<'a> {
     pub output: &'a Path,
@@ -23,14 +23,15 @@ pub struct Assembly<'a> {
 impl Assembly<'_> {
     /// Receives the filtered samples of all inputs.
     pub fn sampler(&self) -> Result<Sampler, DataError> {
-        let sink = match self.options.needs_all_samples() || self.labels.is_some() {
-            true => SampleSink::TempFile(TempSamplesWriter::create(self.output)?),
-            false => SampleSink::File(Box::new(FsdWriter::create(self.output)?)),
+        let sink = if self.options.needs_all_samples() || self.labels.is_some() {
+            SampleSink::TempFile(TempSamplesWriter::create(self.output)?)
+        } else {
+            SampleSink::File(Box::new(FsdWriter::create(self.output)?))
         };
         Ok(Sampler::new(self.options, self.labels.is_some(), sink))
     }
 
-    /// Arranges and writes what the sampler received from `sources`, with scores in `score_unit`.
+    /// Arranges and writes the samples that the sampler received from `sources`, with scores in `score_unit`.
     pub fn complete(
         self,
         sampler: Sampler,
@@ -58,7 +59,8 @@ impl Assembly<'_> {
                     }
                     let mut report = |phase| progress(BuildProgress { phase, ..state });
                     let (scored, found) = engine_scores::score(samples, label_job, options, &mut counts, &mut report)?;
-                    (samples, labels) = (scored, Some(found));
+                    samples = scored;
+                    labels = Some(found);
                 }
                 state.samples = samples.count();
                 progress(state);
@@ -78,7 +80,7 @@ impl Assembly<'_> {
         writer: FsdWriter,
         sources: Vec<SourceFile>,
         score_unit: ScoreUnit,
-        labels: Option<&Labels>,
+        labels: Option<&EngineLabels>,
         counts: &BuildCounts,
     ) -> Result<Manifest, DataError> {
         let Assembly { output, options, .. } = *self;
@@ -150,9 +152,10 @@ fn drop_before_scoring(
 
 /// Thins the samples as the options say. Thinning again keeps all, unless some were dropped in between.
 fn thin(samples: TempSamples, options: &BuildOptions, counts: &mut BuildCounts) -> Result<TempSamples, DataError> {
-    match options.thins() {
-        true => balance::thin(samples, options.balance.as_ref(), options.samples, options.seed, counts),
-        false => Ok(samples),
+    if options.thins() {
+        balance::thin(samples, options.balance.as_ref(), options.samples, options.seed, counts)
+    } else {
+        Ok(samples)
     }
 }
 
@@ -192,9 +195,10 @@ fn describe_dropped(counts: &BuildCounts) -> String {
     if reasons.is_empty() {
         return String::new();
     }
-    let hint = match counts.dropped().contains_key(&DropReason::NoScore) {
-        true => "; to learn from results alone, give --needs result and train with λ = 0",
-        false => "",
+    let hint = if counts.dropped().contains_key(&DropReason::NoScore) {
+        "; to learn from results alone, give --needs result and train with λ = 0"
+    } else {
+        ""
     };
     format!(" (dropped: {}){hint}", reasons.join(", "))
 }

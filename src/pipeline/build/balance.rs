@@ -85,7 +85,8 @@ fn scale_for_total(values: &[WeightedValue], total: f64) -> f64 {
     let mut by_exhaustion: Vec<(f64, &WeightedValue)> =
         values.iter().map(|value| (value.count / value.weight, value)).collect();
     by_exhaustion.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut exhausted, mut open_weight) = (0.0, by_exhaustion.iter().map(|(_, value)| value.weight).sum::<f64>());
+    let mut exhausted = 0.0;
+    let mut open_weight = by_exhaustion.iter().map(|(_, value)| value.weight).sum::<f64>();
     for (exhaustion, value) in by_exhaustion {
         if exhausted + exhaustion * open_weight >= total {
             return (total - exhausted) / open_weight;

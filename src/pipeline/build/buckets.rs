@@ -20,11 +20,11 @@ const BUFFER_BYTES: usize = 1 << 13;
 pub struct Buckets<T> {
     output: PathBuf,
     file: File,
-    buckets: Vec<Bucket>,
+    buckets: Vec<SampleBucket>,
     item: PhantomData<T>,
 }
 
-struct Bucket {
+struct SampleBucket {
     /// Byte at which the bucket begins in the file.
     start: u64,
     /// Bytes written to the file.
@@ -44,7 +44,7 @@ impl<T: Pod> Buckets<T> {
     pub fn create(output: &Path, counts: &[u64]) -> Result<Buckets<T>, DataError> {
         let mut start = 0;
         let bucket = |count: &u64| {
-            let bucket = Bucket { start, written: 0, buffer: Vec::new() };
+            let bucket = SampleBucket { start, written: 0, buffer: Vec::new() };
             start += count * size_of::<T>() as u64;
             bucket
         };
@@ -76,7 +76,7 @@ impl<T: Pod> Buckets<T> {
     }
 }
 
-impl Bucket {
+impl SampleBucket {
     fn flush(&mut self, file: &mut File) -> std::io::Result<()> {
         if !self.buffer.is_empty() {
             file.seek(SeekFrom::Start(self.start + self.written))?;

@@ -174,7 +174,8 @@ impl BuildCounts {
         self.dropped_games.iter_mut().zip(other.dropped_games).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Appends the counts to `bytes`: first those without a reason, then the number of reasons, each with its count.
+    /// Appends the counts to `bytes`: first the count without a reason, then the number of reasons, each with its
+    /// count.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.games.to_le_bytes());
         bytes.extend(self.positions.to_le_bytes());

@@ -11,7 +11,7 @@ use super::temp_samples::TempSamples;
 use super::{BuildError, BuildPhase, LabelJob};
 use crate::data::{DataError, Record, ScoreUnit};
 use crate::pipeline::journal::journal_path;
-use crate::pipeline::label::{LabelProgress, Labels, label};
+use crate::pipeline::label::{EngineLabels, LabelProgress, label};
 
 /// Has the engine score every sample. Drops the samples that the engine could not score and those that the filters by
 /// score reject.
@@ -21,7 +21,7 @@ pub fn score(
     options: &BuildOptions,
     counts: &mut BuildCounts,
     progress: &mut dyn FnMut(BuildPhase),
-) -> Result<(TempSamples, Labels), BuildError> {
+) -> Result<(TempSamples, EngineLabels), BuildError> {
     let journal = journal_path(samples.output());
     let labels = {
         // SAFETY: the file has no name, so no other process changes it, and `samples` does not while it is borrowed.

@@ -46,9 +46,10 @@ impl SampleFilter {
             return Ok(0);
         }
         let moves = position.legal_moves().len() as u16;
-        match moves < options.min_moves() {
-            true => Err(DropReason::FewMoves),
-            false => Ok(if options.min_moves_quantile.is_some() { moves } else { 0 }),
+        if moves < options.min_moves() {
+            Err(DropReason::FewMoves)
+        } else {
+            Ok(if options.min_moves_quantile.is_some() { moves } else { 0 })
         }
     }
 
@@ -128,7 +129,7 @@ impl SampleFilter {
 }
 
 /// The samples of the game being read.
-pub struct OpenGame {
+pub struct UnfinishedGame {
     filtered: FilteredSamples,
     ply: u16,
     /// White's view of the current position.
@@ -146,7 +147,7 @@ enum NewestMove {
     MissesScore(Box<(Chess, Move, u16)>),
 }
 
-impl OpenGame {
+impl UnfinishedGame {
     /// Ends the newest move: no score of it can follow.
     fn settle(&mut self) {
         if let NewestMove::MissesScore(_) = std::mem::replace(&mut self.newest, NewestMove::Settled) {
@@ -181,10 +182,10 @@ impl OpenGame {
 }
 
 impl GameVisitor for SampleFilter {
-    type State = OpenGame;
+    type State = UnfinishedGame;
     type Output = FilteredSamples;
 
-    fn begin_game(&self, head: &GameHeader, length: usize) -> ControlFlow<FilteredSamples, OpenGame> {
+    fn begin_game(&self, head: &GameHeader, length: usize) -> ControlFlow<FilteredSamples, UnfinishedGame> {
         let BuildOptions { min_rating, speeds, .. } = &self.options;
         let rated = |least: u16| [head.ratings.white, head.ratings.black].iter().all(|rating| *rating >= Some(least));
         let reason = if min_rating.is_some_and(|least| !rated(least)) {
@@ -194,7 +195,7 @@ impl GameVisitor for SampleFilter {
         } else {
             // A move with its evaluation takes about 28 bytes of text; long texts hold other comments too.
             let records = Vec::with_capacity((length / 24).min(500));
-            return ControlFlow::Continue(OpenGame {
+            return ControlFlow::Continue(UnfinishedGame {
                 filtered: FilteredSamples { records, counts: BuildCounts::of_one_game() },
                 ply: first_ply(&head.start).0,
                 eval: None,
@@ -206,7 +207,7 @@ impl GameVisitor for SampleFilter {
         ControlFlow::Break(filtered)
     }
 
-    fn visit_move(&self, game: &mut OpenGame, before: &Chess, mv: Move) {
+    fn visit_move(&self, game: &mut UnfinishedGame, before: &Chess, mv: Move) {
         let ply = game.ply;
         game.ply = ply.saturating_add(1);
         game.filtered.counts.positions += 1;
@@ -219,11 +220,11 @@ impl GameVisitor for SampleFilter {
         };
     }
 
-    fn visit_eval(&self, game: &mut OpenGame, eval: Eval) {
+    fn visit_eval(&self, game: &mut UnfinishedGame, eval: Eval) {
         game.eval = Some(eval);
     }
 
-    fn visit_search_eval(&self, game: &mut OpenGame, eval: Eval) {
+    fn visit_search_eval(&self, game: &mut UnfinishedGame, eval: Eval) {
         let score = Some(eval.centipawns());
         match std::mem::replace(&mut game.newest, NewestMove::Settled) {
             NewestMove::Settled => {}
@@ -240,7 +241,7 @@ impl GameVisitor for SampleFilter {
         }
     }
 
-    fn end_game(&self, mut game: OpenGame, _: GameHeader, result: Option<GameResult>) -> FilteredSamples {
+    fn end_game(&self, mut game: UnfinishedGame, _: GameHeader, result: Option<GameResult>) -> FilteredSamples {
         game.settle();
         let mut filtered = game.filtered;
         if let Some(result) = result {

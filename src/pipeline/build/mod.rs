@@ -1,7 +1,8 @@
-//! Builds a `.fsd` file from games and samples: decides which positions become samples, and what is recorded of them.
+//! Builds a `.fsd` file from games and samples: decides which positions become samples, and which of their facts are
+//! recorded.
 //!
-//! A sample is a position, the move played in it, and the position's score: the evaluation written after the move
-//! before. The first position of a game therefore never has a score.
+//! A sample is a position, the move played in it, and the position's score: the evaluation written after the previous
+//! move. The first position of a game therefore never has a score.
 //!
 //! All cores read and filter positions (`source`, `filter`); a `Sampler` then draws from them in order. Decisions
 //! that need all samples (`quantile`, `dedup`, `balance`, `shuffle`) are made in further passes over a temporary
@@ -150,7 +151,9 @@ fn read_inputs(
         let earlier_bytes = total_bytes(&sources);
         let source = read_ahead(source, |batch, bytes| {
             batch.into_iter().try_for_each(|(number, filtered)| sampler.add(number, filtered))?;
-            let (bytes, games, samples) = (earlier_bytes + bytes, sampler.counts.games, sampler.samples);
+            let bytes = earlier_bytes + bytes;
+            let games = sampler.counts.games;
+            let samples = sampler.samples;
             progress(BuildProgress { phase: BuildPhase::Reading, bytes, games, samples });
             Ok(())
         })?;
@@ -160,7 +163,7 @@ fn read_inputs(
     Ok((sources, unit))
 }
 
-/// The unit of the built file's scores: that of all inputs, or centipawns where they differ.
+/// The unit of the built file's scores: the inputs' unit, or centipawns where they differ.
 fn common_unit(inputs: &[WeightedInput]) -> Result<ScoreUnit, DataError> {
     let units = inputs.iter().map(|input| Ok(input_unit(input)?.unit)).collect::<Result<Vec<_>, DataError>>()?;
     let same = units.windows(2).all(|pair| pair[0] == pair[1]);

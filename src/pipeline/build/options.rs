@@ -63,7 +63,7 @@ impl FromStr for PerGame {
 pub enum Filter {
     #[default]
     None,
-    /// Positions in check and those whose move captures or promotes.
+    /// Positions in check and positions whose move captures or promotes.
     Quiet,
 }
 
@@ -225,8 +225,8 @@ pub struct BuildOptions {
         help = "Thin the samples until all plies, or numbers of pieces, are equally frequent, or have the frequencies \
                 in FILE, whose lines are `VALUE WEIGHT`")]
     pub balance: Option<Balance>,
-    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples. An
-    /// engine scores only those drawn, unless --max-score or --skip-unlikely needs the scores of all
+    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples.
+    /// An engine scores only those drawn, unless --max-score or --skip-unlikely needs the scores of all
     #[arg(long, value_name = "N")]
     pub samples: Option<u64>,
     #[command(flatten)]
@@ -243,8 +243,8 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    /// The defaults for a method leave out only what cannot be a sample of it, whatever the source: for `eval` positions
-    /// without a score; for `pqr` those with fewer than two legal moves (the one played and another).
+    /// The defaults for a method leave out only what cannot be a sample of it, whatever the source: for `eval`
+    /// positions without a score; for `pqr` positions with fewer than two legal moves (the move played and another).
     #[must_use]
     pub const fn new(method: Method) -> BuildOptions {
         BuildOptions {
@@ -341,7 +341,7 @@ impl BuildOptions {
         self.balance.is_some() || self.samples.is_some()
     }
 
-    /// Whether a sample may be dropped for its score, beside one that has none.
+    /// Whether a sample may be dropped for its score, beside samples without a score.
     #[must_use]
     pub(super) const fn drops_by_score(&self) -> bool {
         self.max_score.is_some() || self.skip_unlikely

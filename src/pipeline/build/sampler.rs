@@ -70,7 +70,7 @@ impl Sampler {
         self.source = CurrentSource { first_game: self.counts.games, weight, unit };
     }
 
-    /// Ends the source, which had `games` games, those without samples included.
+    /// Ends the source, which had `games` games, including games without samples.
     pub fn finish_source(&mut self, games: u64) -> Result<(), DataError> {
         self.finish_game()?;
         self.counts.games = self.source.first_game + games;

@@ -1,5 +1,5 @@
 //! A build in shards: several processes, on any machines, each read and filter some of the inputs; a merge then does
-//! what needs the samples of all inputs. The result is that of one build, byte for byte.
+//! the work that needs the samples of all inputs. The result equals one build's, byte for byte.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct ShardJob<'a> {
     pub scores_later: bool,
 }
 
-/// What a shard holds.
+/// The contents of a shard.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShardSummary {
     /// Samples that passed the filters that look at one position or game.
@@ -80,7 +80,8 @@ pub fn build_shard(job: &ShardJob<'_>, progress: &mut dyn FnMut(BuildProgress)) 
                 writer.add(*number, filtered)?;
                 newest = number + 1;
             }
-            let (bytes, games) = (earlier_bytes + bytes, summary.games + newest);
+            let bytes = earlier_bytes + bytes;
+            let games = summary.games + newest;
             progress(BuildProgress { phase: BuildPhase::Reading, bytes, games, samples: writer.samples });
             Ok(())
         })?;
@@ -126,7 +127,8 @@ pub fn merge_shards(job: &MergeJob<'_>, progress: &mut dyn FnMut(BuildProgress))
         sampler.finish_source(source.games)?;
         sources.push(source);
         let bytes = shards.iter().map(ShardReader::bytes).sum();
-        let (games, samples) = (sampler.counts.games, sampler.samples);
+        let games = sampler.counts.games;
+        let samples = sampler.samples;
         progress(BuildProgress { phase: BuildPhase::Reading, bytes, games, samples });
     }
     shards.iter_mut().try_for_each(ShardReader::end)?;
@@ -145,11 +147,13 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
     for shard in &shards[1..] {
         let differences = differences_of(&comparable(&first.header), &comparable(&shard.header));
         if !differences.is_empty() {
-            let (path, other) = (shard.path().into(), first.path().into());
+            let path = shard.path().into();
+            let other = first.path().into();
             return Err(ShardError::Foreign { path, other, differences });
         }
     }
-    let (path, other) = (first.path().to_path_buf(), first.path().to_path_buf());
+    let path = first.path().to_path_buf();
+    let other = first.path().to_path_buf();
     match (first.header.scores_later, job.labels) {
         (true, None) => return Err(ShardError::NeedsEngine { path }),
         (false, Some(_)) => return Err(ShardError::HasScores { path }),
@@ -157,7 +161,8 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
     }
     shards.sort_by_key(|shard| shard.header.shard.index);
     if let Some(pair) = shards.windows(2).find(|pair| pair[0].header.shard == pair[1].header.shard) {
-        let (path, other) = (pair[1].path().into(), pair[0].path().into());
+        let path = pair[1].path().into();
+        let other = pair[0].path().into();
         return Err(ShardError::Repeated { path, other, shard: pair[0].header.shard });
     }
     let ShardHeader { shard: Shard { of, .. }, inputs, .. } = &shards[0].header;
@@ -171,7 +176,7 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
     if missing.is_empty() { Ok(shards) } else { Err(ShardError::Missing { missing, other }) }
 }
 
-/// What differs between the headers of two shards; a few words each.
+/// The differences between the headers of two shards; a few words each.
 fn differences_of(first: &Value, other: &Value) -> Vec<String> {
     const SHOWN: usize = 4;
     let mut found = Vec::new();
@@ -191,7 +196,8 @@ fn differences_of(first: &Value, other: &Value) -> Vec<String> {
 /// The first input that differs.
 fn inputs_differ(first: &Value, other: &Value) -> String {
     let list = |inputs: &Value| inputs.as_array().cloned().unwrap_or_default();
-    let (first, other) = (list(first), list(other));
+    let first = list(first);
+    let other = list(other);
     if first.len() != other.len() {
         return format!("it has {} inputs, not {}", other.len(), first.len());
     }

@@ -22,7 +22,8 @@ pub enum ShardError {
     #[error("{} is damaged (byte {at}: {reason}): build this shard again", path.display())]
     Damaged { path: PathBuf, at: u64, reason: String },
     #[error(
-        "{} belongs to another build than {} ({}); merge the shards of one command, which differ in --shard and --out only",
+        "{} belongs to another build than {} ({}); merge the shards of one command, which differ in --shard and --out \
+         only",
         path.display(), other.display(), differences.join("; ")
     )]
     Foreign { path: PathBuf, other: PathBuf, differences: Vec<String> },

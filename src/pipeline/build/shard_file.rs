@@ -34,7 +34,7 @@ pub struct ShardHeader {
     pub scores_later: bool,
     /// Unit of the samples' scores.
     pub score_unit: ScoreUnit,
-    /// All inputs of the build, those of the other shards too.
+    /// All inputs of the build, also of the other shards.
     pub inputs: Vec<ShardInput>,
 }
 
@@ -174,7 +174,7 @@ impl ShardReader {
         self.frames.at
     }
 
-    /// Hands the samples of the next input to `visit`; returns what the manifest says about it.
+    /// Hands the samples of the next input to `visit`; returns the manifest's entry for it.
     pub fn source<E: From<ShardError>>(
         &mut self,
         mut visit: impl FnMut(u64, FilteredSamples) -> Result<(), E>,
@@ -224,7 +224,8 @@ impl Frames {
         let mut head = [0; 12];
         self.read_exact(&mut head)?;
         let [a, b, c, d, length @ ..] = head;
-        let (kind, length) = (u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(length));
+        let kind = u32::from_le_bytes([a, b, c, d]);
+        let length = u64::from_le_bytes(length);
         self.payload.clear();
         // Grows as far as the file goes, so that a damaged length costs no memory.
         let read = (&mut self.file).take(length).read_to_end(&mut self.payload);

@@ -18,7 +18,7 @@ use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::manifest::SourceFile;
 
 /// Samples with the number of their game, in order. The samples of one game may come in several consecutive entries.
-pub type Batch = Vec<(u64, FilteredSamples)>;
+pub type SourceBatch = Vec<(u64, FilteredSamples)>;
 
 /// An input that is being read and filtered.
 pub struct SampleSource {
@@ -47,7 +47,8 @@ enum InputReader {
     Samples { reader: Box<SampleReader>, read: u64, order: GameOrder },
 }
 
-/// Where samples are drawn by game, a check that every game's samples are adjacent, as they are unless they were shuffled.
+/// Where samples are drawn by game, a check that every game's samples are adjacent, as they are unless they were
+/// shuffled.
 struct GameOrder {
     is_needed: bool,
     last_game: u32,
@@ -60,8 +61,8 @@ impl GameOrder {
         }
         for record in block {
             if record.game() < self.last_game {
-                let reason = "its samples are shuffled, so --per-game cannot see which belong to one game; take the file \
-                              that was shuffled, or leave --per-game out";
+                let reason = "its samples are shuffled, so --per-game cannot see which belong to one game; take the \
+                              file that was shuffled, or leave --per-game out";
                 return Err(DataError::Input { input: path.display().to_string(), reason: reason.into() });
             }
             self.last_game = record.game();
@@ -120,7 +121,7 @@ impl SampleSource {
     ///
     /// # Errors
     /// When the input ends early or is damaged.
-    pub fn next_batch(&mut self) -> Result<Option<Batch>, DataError> {
+    pub fn next_batch(&mut self) -> Result<Option<SourceBatch>, DataError> {
         match &mut self.reader {
             InputReader::Games { reading, read, decoders } => {
                 let Some(games) = decoders.install(|| reading.next_batch())? else { return Ok(None) };
@@ -145,7 +146,7 @@ impl SampleSource {
         }
     }
 
-    /// Games read so far, including those without samples.
+    /// Games read so far, including games without samples.
     pub fn games(&self) -> u64 {
         match &self.reader {
             InputReader::Games { read, .. } => *read,
@@ -205,7 +206,7 @@ impl SampleSource {
 const TASK_RECORDS: usize = 4096;
 
 /// Cuts a block into games and filters them on all cores.
-fn filter_by_game(filter: &SampleFilter, block: &[Record]) -> Result<Batch, (usize, RecordError)> {
+fn filter_by_game(filter: &SampleFilter, block: &[Record]) -> Result<SourceBatch, (usize, RecordError)> {
     let games: Vec<&[Record]> = block.chunk_by(|a, b| a.game() == b.game()).collect();
     let offset = |game: &[Record]| game.as_ptr_range().start.addr() - block.as_ptr_range().start.addr();
     let filter_game = |game: &&[Record]| {
@@ -223,7 +224,7 @@ fn filter_by_game(filter: &SampleFilter, block: &[Record]) -> Result<Batch, (usi
 /// The first error of the source or of `visit`.
 pub fn read_ahead(
     mut source: SampleSource,
-    mut visit: impl FnMut(Batch, u64) -> Result<(), DataError>,
+    mut visit: impl FnMut(SourceBatch, u64) -> Result<(), DataError>,
 ) -> Result<SampleSource, DataError> {
     let path = source.path();
     thread::scope(|scope| {

@@ -47,7 +47,7 @@ impl LabelSettings {
 /// The progress of a run.
 #[derive(Copy, Clone, Debug)]
 pub struct LabelProgress {
-    /// Distinct positions with an answer or a failure, including those of the journal.
+    /// Distinct positions with an answer or a failure, including the journal's.
     pub done: u64,
     /// Distinct positions.
     pub total: u64,
@@ -180,7 +180,7 @@ pub struct RunCounts {
 
 /// The scores of a slice of records.
 #[derive(Debug)]
-pub struct Labels {
+pub struct EngineLabels {
     pub labelling: Labelling,
     pub counts: RunCounts,
     /// For each record the first record with its position.
@@ -190,14 +190,15 @@ pub struct Labels {
     journal: Journal,
 }
 
-impl Labels {
+impl EngineLabels {
     /// The label of the record with this index, or `None` where the search of its position failed.
     ///
     /// # Panics
     /// When the index is out of range.
     #[must_use]
     pub fn get(&self, record: usize) -> Option<Label> {
-        Some(self.labels[self.first_occurrence[record] as usize]).filter(|label| *label != MISSING)
+        let label = self.labels[self.first_occurrence[record] as usize];
+        if label == MISSING { None } else { Some(label) }
     }
 
     /// Removes the journal, as [`Journal::remove`] does. To be called once the scores are saved elsewhere.
@@ -266,7 +267,7 @@ pub fn label(
     journal: &Path,
     fingerprint: &str,
     progress: &mut dyn FnMut(LabelProgress),
-) -> Result<Labels, LabelError> {
+) -> Result<EngineLabels, LabelError> {
     if settings.limit.is_empty() {
         return Err(LabelError::EmptyLimit);
     }

@@ -58,7 +58,9 @@ pub fn search_all<Q: SearchQueue>(
         for _ in 0..concurrency {
             let answer_timeout = workers.answer_timeout;
             let worker = SearchWorker { settings, answer_timeout, engine: first.take(), engines_lost: 0 };
-            let (sender, waiting, stop) = (sender.clone(), &waiting, &stop);
+            let sender = sender.clone();
+            let waiting = &waiting;
+            let stop = &stop;
             scope.spawn(move || worker.run(records, waiting, &sender, stop));
         }
         drop(sender);
@@ -149,7 +151,7 @@ impl SearchWorker<'_> {
         }
     }
 
-    /// Searches once, with a new engine where none is running.
+    /// Searches once, with a new engine if no engine is running.
     fn search(&mut self, game: &UciGame, position: &Chess) -> Result<Answer, SearchOutcome> {
         let mut engine = match self.engine.take() {
             Some(engine) => engine,

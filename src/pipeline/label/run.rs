@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::pool::{SearchOutcome, SearchQueue, SearchedRecord};
 use super::{
-    FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, Labels, MISSING, RunCounts, journal_entry,
-    repeats,
+    EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, MISSING, RunCounts,
+    journal_entry, repeats,
 };
 use crate::chess::fen_of;
 use crate::data::Record;
@@ -48,7 +48,8 @@ impl<'a> LabelRun<'a> {
         progress: &'a mut dyn FnMut(LabelProgress),
     ) -> Result<LabelRun<'a>, LabelError> {
         let first_occurrence = repeats::first_occurrences(records);
-        let positions = first_occurrence.iter().zip(0..).filter(|(first, number)| **first == *number).count() as u64;
+        let is_first = |(number, first): &(u32, &u32)| number == *first;
+        let positions = (0..).zip(&first_occurrence).filter(is_first).count() as u64;
         let mut labels = vec![MISSING; records.len()];
         let head = json!({
             "journal": "scores",
@@ -100,12 +101,12 @@ impl<'a> LabelRun<'a> {
         (self.progress)(LabelProgress { done, total: self.labelling.positions, failed: self.failed, rate });
     }
 
-    pub fn finish(self) -> Result<Labels, LabelError> {
+    pub fn finish(self) -> Result<EngineLabels, LabelError> {
         if self.finished() == 0 {
             self.check_failures(1)?;
         }
         let LabelRun { labelling, counts, first_occurrence, labels, journal, .. } = self;
-        Ok(Labels { labelling, counts, first_occurrence, labels, journal })
+        Ok(EngineLabels { labelling, counts, first_occurrence, labels, journal })
     }
 
     /// Positions in the journal.
@@ -170,7 +171,8 @@ impl SearchQueue for LabelRun<'_> {
             }
             SearchOutcome::Failed { reason, message } => self.record_failure(number, reason, message)?,
             SearchOutcome::NoEngine(error) => {
-                let (finished, journal) = (self.finished(), self.journal.path().into());
+                let finished = self.finished();
+                let journal = self.journal.path().into();
                 return Err(LabelError::Engine { error: Box::new(error), finished, journal });
             }
         }

@@ -89,7 +89,8 @@ const MAX_STEPS: usize = 100;
 pub fn fit(results: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
     let samples: u64 = results.iter().map(|(_, results)| results.count()).sum();
     let points = || results.iter().map(|(score, results)| (f64::from(*score) / UNIT, results));
-    let (mut w, mut c) = (0.0, 0.0);
+    let mut w = 0.0;
+    let mut c = 0.0;
     let mut converged = false;
     for _ in 0..MAX_STEPS {
         let (gradient, hessian) = derivatives(points(), w, c);
@@ -118,7 +119,8 @@ pub fn fit(results: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
     }
     let covariance = inverse.sandwich(meat);
     // a = −c/w and b = 1/w in units of `UNIT`.
-    let (a, b) = (-c / w, 1.0 / w);
+    let a = -c / w;
+    let b = 1.0 / w;
     let a_variance = covariance.quadratic((-a / w, -1.0 / w));
     let b_variance = covariance.quadratic((-b / w, 0.0));
     Some(LogisticFit {
@@ -177,7 +179,8 @@ impl Symmetric {
     /// self · middle · self.
     fn sandwich(self, middle: Symmetric) -> Symmetric {
         let column = |v| self.times(middle.times(self.times(v)));
-        let (first, second) = (column((1.0, 0.0)), column((0.0, 1.0)));
+        let first = column((1.0, 0.0));
+        let second = column((0.0, 1.0));
         Symmetric { ww: first.0, wc: first.1, cc: second.1 }
     }
 }
@@ -187,7 +190,8 @@ fn derivatives<'a>(points: impl Iterator<Item = (f64, &'a ResultCounts)>, w: f64
     let mut gradient = (0.0, 0.0);
     let mut hessian = Symmetric::default();
     for (x, results) in points {
-        let (count, p) = (results.count() as f64, expected(w * x + c));
+        let count = results.count() as f64;
+        let p = expected(w * x + c);
         let residual = count * (results.mean() - p);
         gradient.0 += residual * x;
         gradient.1 += residual;
@@ -202,7 +206,8 @@ fn bins(results: &[(i32, ResultCounts)]) -> Vec<ScoreBin> {
     bins.map(|scores| {
         let mut total = ResultCounts::default();
         scores.iter().for_each(|(_, results)| total.merge(*results));
-        let (samples, mean) = (total.count(), total.mean());
+        let samples = total.count();
+        let mean = total.mean();
         let plus_minus = 1.96 * (total.squared_error(mean) / samples as f64 / samples as f64).sqrt();
         ScoreBin { score: bin(scores[0].0) * BIN, samples, mean, plus_minus }
     })
@@ -217,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_curve_is_recovered_from_its_own_results() {
-        let (a, b) = (12.0, 230.0);
+        let a = 12.0;
+        let b = 230.0;
         let mut rng = Seed(6).stream("logistic", 0);
         let results: Vec<(i32, ResultCounts)> = (-900..900)
             .map(|score| {

@@ -39,7 +39,7 @@ pub struct DatasetStats {
     pub score_unit: ScoreUnit,
     /// Where the unit comes from.
     pub unit_said_by: UnitOrigin,
-    /// What was unusual in the games of PGN.
+    /// The unusual features of the games of PGN.
     #[serde(default, skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
     /// Wins, draws and losses of the side to move.

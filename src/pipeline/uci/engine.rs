@@ -75,9 +75,11 @@ impl Engine {
         };
         let (sender, lines) = sync_channel(WAITING_LINES);
         let last_lines = LastLines::default();
-        let (stderr, stdout_lines) = (last_lines.follow(stderr), last_lines.clone());
+        let stderr = last_lines.follow(stderr);
+        let stdout_lines = last_lines.clone();
         thread::spawn(move || forward_lines(stdout, &sender, &stdout_lines));
-        let (name, arguments) = (String::new(), spec.arguments.clone());
+        let name = String::new();
+        let arguments = spec.arguments.clone();
         let identity = EngineIdentity { name, arguments, options: BTreeMap::new(), hash: None };
         let mut engine =
             Engine { path: spec.path.clone(), identity, child, stdin, lines, last_lines, stderr, answer_timeout };
@@ -120,7 +122,8 @@ impl Engine {
 
     fn set_option(&mut self, offer: &EngineOption, value: &str) -> Result<(), UciError> {
         let command = offer.command(value).map_err(|why| {
-            let (name, value) = (offer.name.clone(), value.to_owned());
+            let name = offer.name.clone();
+            let value = value.to_owned();
             UciError::OptionValue { engine: self.path.clone(), name, value, why }
         })?;
         self.send(&command, "setting options")

@@ -1,5 +1,5 @@
-//! When an engine that fails again and again ends the work. One failure costs what it spoiled; an engine that never works
-//! would spoil everything.
+//! When an engine that fails again and again ends the work. One failure costs one piece of work; an engine that never
+//! works would spoil everything.
 
 /// Failures of an engine in a row that end the work: fewer while it has never worked, so that an unsuitable engine is
 /// noticed early.
@@ -8,8 +8,8 @@ pub const fn failures_allowed(has_worked: bool) -> u64 {
     if has_worked { 32 } else { 8 }
 }
 
-/// Counts the failures of several engines and holds back what they spoiled, a `T` each, until the engine works again: what
-/// a useless engine spoiled is not to be kept as a result.
+/// Counts the failures of several engines and holds back the spoiled work, a `T` each, until the engine works again:
+/// the spoiled work of a useless engine is not to be kept as a result.
 pub struct FaultLog<T> {
     engines: Vec<Streak>,
     held: Vec<Held<T>>,
@@ -42,7 +42,7 @@ impl<T> FaultLog<T> {
         FaultLog { engines: has_worked.iter().map(streak).collect(), held: Vec::new() }
     }
 
-    /// Notes that an engine has worked; returns what it spoiled before and is to be kept now.
+    /// Notes that an engine has worked; returns the work it spoiled before, which is to be kept now.
     pub fn worked(&mut self, engine: usize) -> Vec<T> {
         self.engines[engine] = Streak { has_worked: true, failures: 0 };
         self.held.extract_if(.., |held| held.engine == engine).map(|held| held.spoiled).collect()
@@ -51,7 +51,7 @@ impl<T> FaultLog<T> {
     /// Notes a failure. `has_worked`: whether the engine did some of its work before it failed.
     ///
     /// # Errors
-    /// When the engine has failed too often in a row. What it spoiled since it last worked is forgotten.
+    /// When the engine has failed too often in a row. The work it spoiled since it last worked is forgotten.
     pub fn failed(&mut self, engine: usize, has_worked: bool, spoiled: T) -> Result<(), Useless<T>> {
         let streak = &mut self.engines[engine];
         streak.has_worked |= has_worked;
@@ -65,9 +65,11 @@ impl<T> FaultLog<T> {
         Ok(())
     }
 
-    /// At the end of the work: what engines spoiled that do work, and the last failure of one that never did.
+    /// At the end of the work: the work spoiled by engines that do work, and the last failure of an engine that never
+    /// did.
     pub fn finish(self) -> (Vec<T>, Option<Useless<T>>) {
-        let (mut kept, mut useless) = (Vec::new(), None);
+        let mut kept = Vec::new();
+        let mut useless = None;
         for Held { engine, spoiled } in self.held {
             let Streak { has_worked, failures } = self.engines[engine];
             if has_worked {

@@ -44,7 +44,8 @@ impl LastLines {
     pub fn follow(&self, stderr: impl Read + Send + 'static) -> JoinHandle<()> {
         let tail = self.clone();
         thread::spawn(move || {
-            let (mut reader, mut line) = (BufReader::new(stderr), Vec::new());
+            let mut reader = BufReader::new(stderr);
+            let mut line = Vec::new();
             while reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
                 tail.add(String::from_utf8_lossy(&line).trim());
                 line.clear();

@@ -65,7 +65,7 @@ pub struct SearchReport {
     pub nodes: Option<u64>,
 }
 
-/// What an engine does wrong while it plays.
+/// A fault of an engine while it plays.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineFault {
@@ -91,7 +91,10 @@ impl EngineFault {
 /// Why an engine gave no usable answer.
 #[derive(Debug, Error)]
 pub enum UciError {
-    #[error("cannot start the engine {}: {cause}; give the path of its program, in quotes if it has blanks", engine.display())]
+    #[error(
+        "cannot start the engine {}: {cause}; give the path of its program, in quotes if it has blanks",
+        engine.display()
+    )]
     Start { engine: PathBuf, cause: io::Error },
     #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_lines_label(said))]
     Ended {
@@ -118,7 +121,7 @@ impl UciError {
         self.fault().is_none()
     }
 
-    /// What the engine did wrong; `None` if the request was wrong.
+    /// The engine's fault; `None` if the request was wrong.
     #[must_use]
     pub const fn fault(&self) -> Option<EngineFault> {
         match self {

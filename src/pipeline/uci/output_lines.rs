@@ -3,7 +3,7 @@
 use crate::data::Eval;
 use crate::units::Centipawn;
 
-/// What an `info` line says of the search.
+/// The facts of an `info` line about the search.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct InfoLine {
     /// The side to move's view; `None` if the line has no score.
@@ -20,7 +20,7 @@ struct ReportedScore {
 }
 
 impl InfoLine {
-    /// Takes over what a later line says. A bound replaces no exact score: it belongs to an unfinished iteration.
+    /// Takes over the facts of a later line. A bound replaces no exact score: it belongs to an unfinished iteration.
     pub fn update(&mut self, later: InfoLine) {
         let keeps_score = match (self.score, later.score) {
             (_, None) => true,
@@ -28,7 +28,8 @@ impl InfoLine {
             (None, Some(_)) => false,
         };
         if !keeps_score {
-            (self.score, self.depth) = (later.score, later.depth.or(self.depth));
+            self.score = later.score;
+            self.depth = later.depth.or(self.depth);
         }
         self.nodes = later.nodes.or(self.nodes);
     }
@@ -42,7 +43,8 @@ impl InfoLine {
 /// An `info` line, unless it belongs to another line than the first or is a message. Its words may come in any order.
 pub fn info_line(info: &str) -> Option<InfoLine> {
     let mut words = info.split_ascii_whitespace();
-    let (mut line, mut is_bound) = (InfoLine::default(), false);
+    let mut line = InfoLine::default();
+    let mut is_bound = false;
     while let Some(word) = words.next() {
         match word {
             // A word that is no number stays, as it may be the next key.
@@ -127,7 +129,8 @@ impl EngineOption {
             "check" if !matches!(value, "true" | "false") => return Err("it is true or false".into()),
             "spin" => {
                 let number: i64 = value.parse().map_err(|_| "it is a whole number".to_owned())?;
-                let (min, max) = (self.min.unwrap_or(i64::MIN), self.max.unwrap_or(i64::MAX));
+                let min = self.min.unwrap_or(i64::MIN);
+                let max = self.max.unwrap_or(i64::MAX);
                 if !(min..=max).contains(&number) {
                     return Err(format!("it goes from {min} to {max}"));
                 }

@@ -13,7 +13,7 @@ use shakmaty::Color;
 pub struct EngineSpec {
     /// A path, or a name to look up in PATH.
     pub path: PathBuf,
-    /// What the program is started with.
+    /// The arguments of the program.
     pub arguments: Vec<String>,
     /// Further options by name and value, in the order given; the engine must offer them.
     pub options: Vec<(String, String)>,
@@ -36,7 +36,8 @@ impl EngineSpec {
     /// When the name is missing, or is `Threads` or `Hash`, which are always set.
     pub fn parse_option(text: &str) -> Result<(String, String), String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
-        let (name, value) = (name.trim(), value.trim());
+        let name = name.trim();
+        let value = value.trim();
         if name.is_empty() || text.contains(char::is_control) {
             return Err("give an option as Name=Value".into());
         }
@@ -56,7 +57,7 @@ impl EngineSpec {
 pub struct EngineIdentity {
     /// The name that the engine gives itself.
     pub name: String,
-    /// What its program was started with.
+    /// The arguments of its program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// Options by name, in the engine's spelling.
@@ -87,7 +88,7 @@ pub enum SearchLimit {
     Depth(u32),
     /// Milliseconds.
     MoveTime(u64),
-    /// A game's clock, in milliseconds: what is left to both sides, and the increment per move.
+    /// A game's clock, in milliseconds: the time left to both sides, and the increment per move.
     Clock {
         white: u64,
         black: u64,

@@ -75,7 +75,7 @@ fn pairs_are_compared_and_reported() {
     assert_eq!(close.difference.statement, Statement::NotDistinguished);
     assert!(close.difference.low < 0.0 && close.difference.high > 0.0, "{close:?}");
 
-    // The difference is the mean over the seeds of the ratio of losses, and its interval that of the 21 together.
+    // The difference is the mean over the seeds of the ratio of losses, and its interval is for the 21 together.
     let sums = |set: &str| -> SeedSums {
         let own = results.validation.iter().filter(|run| run.key.set == set && run.key.method == Method::Eval);
         own.map(|run| (run.key.seed.0, run.record.losses.games.iter().map(|game| f64::from(game.loss)).collect()))
@@ -100,7 +100,8 @@ fn pairs_are_compared_and_reported() {
     let end = report.find("Trained on chosen moves").expect("the next method");
     insta::assert_snapshot!("pairs", &report[start..end]);
     assert!(report.lines().all(|line| line.chars().count() <= WIDTH));
-    let (markdown, html) = (markdown(&summary), html(&summary).expect("drawn"));
+    let markdown = markdown(&summary);
+    let html = html(&summary).expect("drawn");
     let matrix = report.find("All pairs: loss").expect("a matrix");
     assert!(matrix < start, "the matrix comes first");
     for part in ["Pairs: loss, %", "Pairs: accuracy, percentage points", "Where a set wins", "compact vs piece"] {
@@ -145,7 +146,8 @@ fn what_the_intervals_lack_is_said() {
 #[test]
 fn many_sets_are_compared_with_the_first() {
     let mut results = results();
-    let (row, runs) = (results.study.rows[1].clone(), results.validation[3..6].to_vec());
+    let row = results.study.rows[1].clone();
+    let runs = results.validation[3..6].to_vec();
     for number in 0..15 {
         let set = format!("set {number}");
         results.study.rows.push(PlannedRow { set: set.clone(), ..row.clone() });

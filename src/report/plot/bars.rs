@@ -28,7 +28,7 @@ pub(super) fn bars_height(groups: usize, bars: usize) -> u32 {
     TOP_MARGIN + legend + groups as u32 * (bars as u32 * BAR + GROUP_GAP) + X_LABELS
 }
 
-type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type BarChart<'a, DB> = ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// A chart with a numeric x axis and one row of height 1 per name. The first row is on top.
 fn chart<'a, DB: DrawingBackend>(
@@ -37,7 +37,7 @@ fn chart<'a, DB: DrawingBackend>(
     names: &[&str],
     range: (f64, f64),
     top: u32,
-) -> Result<Chart<'a, DB>, DrawError<DB>> {
+) -> Result<BarChart<'a, DB>, DrawError<DB>> {
     let widest = names.iter().map(|name| canvas.width_of(name, TEXT_SIZE)).max().unwrap_or_default();
     let rows = names.len() as f64;
     let mut chart = ChartBuilder::on(&canvas.area)
@@ -103,7 +103,8 @@ pub(super) fn draw_bars<DB: DrawingBackend>(
         canvas.legend(&names, canvas.px(14), canvas.px((TOP_MARGIN + LEGEND / 2) as i32))?;
     }
     let group = f64::from(bar_names.len() as u32 * BAR + GROUP_GAP);
-    let (bar, gap) = (f64::from(BAR) / group, f64::from(GROUP_GAP) / group / 2.0);
+    let bar = f64::from(BAR) / group;
+    let gap = f64::from(GROUP_GAP) / group / 2.0;
     let decimals = numbers::decimals(&groups.iter().flat_map(|(_, bars)| bars).copied().collect::<Vec<_>>());
     for (index, (name, estimates)) in groups.iter().enumerate() {
         for (bar_index, estimate) in estimates.iter().enumerate() {
@@ -127,7 +128,7 @@ pub(super) fn draw_bars<DB: DrawingBackend>(
 /// Draws a horizontal interval with caps at its ends.
 fn whisker<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
-    chart: &mut Chart<'_, DB>,
+    chart: &mut BarChart<'_, DB>,
     (low, high): (f64, f64),
     y: f64,
     cap: f64,

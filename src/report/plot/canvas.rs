@@ -43,7 +43,7 @@ pub(super) struct Canvas<'a, DB: DrawingBackend> {
     pub(super) area: DrawingArea<DB, Shift>,
     pub(super) scale: f64,
     pub(super) colors: &'a SetColors,
-    /// What the pointer shows, and where.
+    /// The text that the pointer shows, and where.
     pub(super) values: RefCell<Vec<PointedValue>>,
 }
 

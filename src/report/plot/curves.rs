@@ -44,7 +44,8 @@ pub(super) fn draw_curves<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, axis: &st
         let points_of = |value: &dyn Fn(Estimate) -> f64| {
             curve.points.iter().map(|p| (f64::from(p.epoch), value(p.validation_loss))).collect::<Vec<_>>()
         };
-        let (lower, upper) = (points_of(&|estimate| estimate.bounds().0), points_of(&|estimate| estimate.bounds().1));
+        let lower = points_of(&|estimate| estimate.bounds().0);
+        let upper = points_of(&|estimate| estimate.bounds().1);
         let band: Vec<_> = lower.into_iter().chain(upper.into_iter().rev()).collect();
         chart.draw_series([Polygon::new(band, color.mix(0.16))])?;
         let line = points_of(&|estimate| estimate.mean);
@@ -75,7 +76,8 @@ fn spread(heights: Vec<i32>, distance: i32, bottom: i32) -> Vec<i32> {
     order.sort_by_key(|&index| heights[index]);
     let mut spread = heights;
     for pair in 1..order.len() {
-        let (above, below) = (order[pair - 1], order[pair]);
+        let above = order[pair - 1];
+        let below = order[pair];
         spread[below] = spread[below].max(spread[above] + distance);
     }
     let mut limit = bottom;

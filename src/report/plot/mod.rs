@@ -63,7 +63,8 @@ impl Figure {
     /// When plotters cannot draw it or the image cannot be encoded.
     pub fn png(&self) -> Result<Vec<u8>, PlotError> {
         let (width, height) = self.size();
-        let (width, height) = ((f64::from(width) * PNG_SCALE) as u32, (f64::from(height) * PNG_SCALE) as u32);
+        let width = (f64::from(width) * PNG_SCALE) as u32;
+        let height = (f64::from(height) * PNG_SCALE) as u32;
         let mut pixels = vec![0; width as usize * height as usize * RGBPixel::PIXEL_SIZE];
         let _values = self.draw(BitMapBackend::with_buffer(&mut pixels, (width, height)), PNG_SCALE, true)?;
         // Encoded in memory: plotters drops errors that occur when it flushes a file.
@@ -95,7 +96,7 @@ impl Figure {
         (canvas::WIDTH, height)
     }
 
-    /// Draws the figure, and returns what the pointer is to show.
+    /// Draws the figure, and returns the texts that the pointer shows.
     fn draw<DB: DrawingBackend>(
         &self,
         backend: DB,
@@ -103,7 +104,8 @@ impl Figure {
         on_white: bool,
     ) -> Result<Vec<PointedValue>, PlotError> {
         register_fonts().map_err(|message| self.error(message))?;
-        let (area, values) = (backend.into_drawing_area(), RefCell::default());
+        let area = backend.into_drawing_area();
+        let values = RefCell::default();
         let canvas = Canvas { area, scale, colors: &self.colors, values };
         let draw = || {
             if on_white {
@@ -134,7 +136,9 @@ impl Figure {
 
 /// A rectangle that only the pointer finds, with its text.
 fn invisible_rect(PointedValue { pixels: [left, top, right, bottom], text }: &PointedValue) -> String {
-    let (width, height, text) = (right - left, bottom - top, super::html::escape(text));
+    let width = right - left;
+    let height = bottom - top;
+    let text = super::html::escape(text);
     format!(
         "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill-opacity=\"0\"><title>{text}</title>\
          </rect>\n"

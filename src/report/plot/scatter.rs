@@ -43,7 +43,8 @@ pub(super) fn draw_scatter<DB: DrawingBackend>(
         .y_label_area_size(canvas.px(Y_LABELS));
     match x_scale {
         AxisScale::Logarithmic => {
-            let (from, to) = (left / 1.25, right * 1.25);
+            let from = left / 1.25;
+            let to = right * 1.25;
             let ticks = ticks(from, to);
             let axis = (from..to).log_scale().with_key_points(ticks.clone());
             let mut chart = builder.build_cartesian_2d(axis, low..high)?;
@@ -106,7 +107,8 @@ fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
         |axis: fn(&ScatterPoint) -> Estimate| numbers::decimals(&points.iter().map(axis).collect::<Vec<_>>());
     let [x_decimals, y_decimals] = [decimals(|point| point.x), decimals(|point| point.y)];
     for (index, ScatterPoint { name, x, y }) in points.iter().enumerate() {
-        let ((left, right), (low, high)) = (bounds(*x, x_scale), y.bounds());
+        let (left, right) = bounds(*x, x_scale);
+        let (low, high) = y.bounds();
         let color = canvas.color_of(name, index);
         let whiskers = [vec![(x.mean, low), (x.mean, high)], vec![(left, y.mean), (right, y.mean)]];
         let whiskers = whiskers.into_iter().map(|line| PathElement::new(line, canvas.stroke(color, 2.0)));
@@ -117,8 +119,10 @@ fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
         let dot = chart.backend_coord(&(x.mean, y.mean));
         canvas.point_out(dot, 11, format!("{name}, {x_text}: {y_text}"));
         let around = |center: i32, units: i32| (center - canvas.px(units), center + canvas.px(units));
-        let (left, right) = (chart.backend_coord(&(left, y.mean)).0, chart.backend_coord(&(right, y.mean)).0);
-        let (top, bottom) = (chart.backend_coord(&(x.mean, high)).1, chart.backend_coord(&(x.mean, low)).1);
+        let left = chart.backend_coord(&(left, y.mean)).0;
+        let right = chart.backend_coord(&(right, y.mean)).0;
+        let top = chart.backend_coord(&(x.mean, high)).1;
+        let bottom = chart.backend_coord(&(x.mean, low)).1;
         occupied.push(Rect { x: around(dot.0, 8), y: around(dot.1, 8) });
         let room = canvas.px(5);
         occupied.push(Rect { x: around(dot.0, 2), y: (top - room, bottom + room) });

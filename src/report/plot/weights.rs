@@ -61,14 +61,17 @@ fn draw_panel<DB: DrawingBackend>(
     largest: f64,
 ) -> Drawn<DB> {
     const LETTERS: usize = 23;
-    let title: String = match panel.title.chars().count() > LETTERS {
-        true => panel.title.chars().take(LETTERS - 1).chain(['…']).collect(),
-        false => panel.title.clone(),
+    let title: String = if panel.title.chars().count() > LETTERS {
+        panel.title.chars().take(LETTERS - 1).chain(['…']).collect()
+    } else {
+        panel.title.clone()
     };
     canvas.label(&title, (canvas.px(left), canvas.px(top + HEADING / 2)), TEXT, HPos::Left)?;
-    let (side, rows) = (cell(panel), rows(panel) as i32);
+    let side = cell(panel);
+    let rows = rows(panel) as i32;
     for (index, weight) in (0..).zip(&panel.weights) {
-        let (column, row) = (index % panel.columns as i32, index / panel.columns as i32);
+        let column = index % panel.columns as i32;
+        let row = index / panel.columns as i32;
         let [x, y] = [left + column * side, top + HEADING + (rows - 1 - row) * side];
         let square = [(canvas.px(x), canvas.px(y)), (canvas.px(x + side), canvas.px(y + side))];
         if let Some(weight) = weight {

@@ -95,7 +95,7 @@ fn draw_one_series<DB: DrawingBackend>(
             chart.draw_series(line().into_iter().map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
         }
     }
-    // A line or band repeats what dots or columns say.
+    // A line or band repeats the data of dots or columns.
     let decimals = numbers::decimals(&one.points.iter().map(|(_, y)| *y).collect::<Vec<_>>());
     for (x, y) in &one.points {
         let name = if one.name.is_empty() { String::new() } else { format!("{}, ", one.name) };
@@ -123,11 +123,14 @@ pub(super) const BOARD_HEIGHT: u32 = (TITLE_HEIGHT + 8 * SQUARE + 64) as u32;
 /// Draws a board with each square's share in percent; larger shares are darker. a1 is at the lower left.
 pub(super) fn draw_board<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, axis: &str, shares: &[f64]) -> Drawn<DB> {
     let largest = shares.iter().copied().fold(0.0, f64::max);
-    let (left, top) = ((WIDTH as i32 - 8 * SQUARE) / 2, TITLE_HEIGHT);
+    let left = (WIDTH as i32 - 8 * SQUARE) / 2;
+    let top = TITLE_HEIGHT;
     let at = |file: i32, rank: i32| (canvas.px(left + file * SQUARE), canvas.px(top + (7 - rank) * SQUARE));
     for (square, share) in (0..).zip(shares) {
-        let (file, rank) = (square % 8, square / 8);
-        let ((x, y), (right, above)) = (at(file, rank), at(file + 1, rank - 1));
+        let file = square % 8;
+        let rank = square / 8;
+        let (x, y) = at(file, rank);
+        let (right, above) = at(file + 1, rank - 1);
         // The square root distinguishes small shares from zero.
         let depth = if largest > 0.0 { (share / largest).sqrt() } else { 0.0 };
         canvas.area.draw(&Rectangle::new([(x, y), (right, above)], color(0).mix(depth * 0.9).filled()))?;

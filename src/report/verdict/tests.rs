@@ -4,10 +4,12 @@ use super::*;
 use crate::statistics::NoiseSource;
 
 fn difference(low: f64, high: f64) -> Difference {
-    let statement = match () {
-        () if low > 0.0 => Statement::Worse,
-        () if high < 0.0 => Statement::Better,
-        () => Statement::NotDistinguished,
+    let statement = if low > 0.0 {
+        Statement::Worse
+    } else if high < 0.0 {
+        Statement::Better
+    } else {
+        Statement::NotDistinguished
     };
     Difference { measure: ComparedMeasure::Loss, difference: f64::midpoint(low, high), low, high, statement, seeds: 3 }
 }
@@ -55,7 +57,8 @@ fn a_match_at_equal_cost_decides() {
 
 #[test]
 fn what_a_lower_loss_is_worth_is_said() {
-    let (better, worse) = (difference(-0.4, -0.2), difference(0.1, 0.3));
+    let better = difference(-0.4, -0.2);
+    let worse = difference(0.1, 0.3);
     let weaker = || evidence(&better, 0.7, elo(-24.0, 15.0));
     let of = |all: &[Evidence<'_>]| price_of_loss(all, "piece");
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::text::grouped;
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(super) struct RelativeSpeed {
     pub(super) ratio: f64,
-    /// What the ratio may be by the repetitions of both timings; the ratio itself if neither is noisy.
+    /// The ratio's range by the repetitions of both timings; the ratio itself if neither is noisy.
     pub(super) low: f64,
     pub(super) high: f64,
     /// Share of the set's time in which fsbench finds the features.
@@ -25,10 +25,8 @@ impl RelativeSpeed {
     pub(super) fn of(row: &SummaryRow, reference: &SummaryRow) -> Option<RelativeSpeed> {
         let ratio = row.speed?.mean / reference.speed?.mean;
         let spread = |row: &SummaryRow| row.speed_spread.unwrap_or_default();
-        let error = match row.speed_noisy || reference.speed_noisy {
-            true => spread(row).hypot(spread(reference)).exp(),
-            false => 1.0,
-        };
+        let error =
+            if row.speed_noisy || reference.speed_noisy { spread(row).hypot(spread(reference)).exp() } else { 1.0 };
         let finding_features = row.nanoseconds.map(|time| time.features / time.total());
         Some(RelativeSpeed { ratio, low: ratio / error, high: ratio * error, finding_features })
     }
@@ -110,7 +108,7 @@ pub(super) fn elo_words(elo: Estimate, conditions: &str) -> String {
     }
 }
 
-/// `undecided, 3 more seeds or 1,200 more games would tell`: the cheaper first, by what the interval comes from mostly.
+/// `undecided, 3 more seeds or 1,200 more games would tell`: the cheaper first, by the main source of the interval.
 pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
     let more = |number: Option<u64>, of: &str| {
         let of = if number? == 1 { of.trim_end_matches('s') } else { of };
@@ -153,8 +151,8 @@ impl CommonFacts {
         CommonFacts { samples: common(rows, samples), l1: common(rows, |row| row.l1) }
     }
 
-    /// ` (Every piece on its square; l1 64, 28 samples a parameter, best at epoch 3 of 3)`, without what is common; empty
-    /// if nothing is known. Without `data`, only what is known of the set.
+    /// ` (Every piece on its square; l1 64, 28 samples a parameter, best at epoch 3 of 3)`, without the facts common to
+    /// all sets; empty if nothing is known. Without `data`, only the facts of the set.
     pub(super) fn others_of(self, row: &SummaryRow, data: Option<&TrainingData>) -> String {
         let l1 = row.l1.filter(|_| self.l1.is_none()).map(|l1| format!("l1 {l1}"));
         let samples = data.filter(|_| self.samples.is_none()).map(|data| format!("{} samples", data.samples_text()));
@@ -174,9 +172,10 @@ fn common(rows: &[SummaryRow], value: impl Fn(&SummaryRow) -> Option<u64>) -> Op
     known.all(|other| other == first).then_some(first)
 }
 
-/// The data, settings and seeds of all trainings, the facts of the reference, and what limits the verdict.
+/// The data, settings and seeds of all trainings, the facts of the reference, and the limits of the verdict.
 pub(super) fn trainings(rows: &[SummaryRow], data_files: &str) -> Option<String> {
-    let (reference, common) = (rows.first()?, CommonFacts::of(rows));
+    let reference = rows.first()?;
+    let common = CommonFacts::of(rows);
     let data = reference.training_data.as_ref()?;
     let samples = common.samples.map(|_| format!("{} training samples of ", data.samples_text())).unwrap_or_default();
     let l1 = common.l1.map(|l1| format!(", l1 {l1}")).unwrap_or_default();
@@ -193,16 +192,17 @@ pub(super) fn trainings(rows: &[SummaryRow], data_files: &str) -> Option<String>
     if seeds == 2 {
         let t = |degrees| numbers::number(student_t_quantile(CONFIDENCE, degrees), 1, false);
         text += &format!(
-            " Two seeds decide nothing by themselves: Student's t has one degree of freedom and is {}, with a third seed {}.",
+            " Two seeds decide nothing by themselves: Student's t has one degree of freedom and is {}, with a third \
+             seed {}.",
             t(1),
             t(2)
         );
     }
     if rows.iter().any(|row| row.training_data.as_ref().is_some_and(TrainingData::is_limited)) {
         text += &format!(
-            " A network with fewer than {} samples a parameter can learn its samples by heart, and one that was best in the \
-             first half of its epochs has begun to; sets with more parameters do so first, so that more data may change \
-             the order.",
+            " A network with fewer than {} samples a parameter can learn its samples by heart, and one that was best \
+             in the first half of its epochs has begun to; sets with more parameters do so first, so that more data \
+             may change the order.",
             RunRecord::SAMPLES_PER_PARAMETER
         );
     }
@@ -213,10 +213,11 @@ pub(super) fn trainings(rows: &[SummaryRow], data_files: &str) -> Option<String>
     Some(text)
 }
 
-/// Why more data may change what the results of a set say, as `it was best at epoch 2 of 8 and has 0.2 samples a
-/// parameter`; `None` if they may not.
+/// Why more data may change the verdict on a set, as `it was best at epoch 2 of 8 and has 0.2 samples a parameter`;
+/// `None` if they may not.
 pub(super) fn limits(subject: &str, data: Option<&TrainingData>) -> Option<String> {
     let data = data.filter(|data| data.is_limited())?;
-    let (best, samples) = (data.best_epoch_text(), data.samples_per_parameter_text());
+    let best = data.best_epoch_text();
+    let samples = data.samples_per_parameter_text();
     Some(format!("{subject} was best at epoch {best} and has {samples} samples a parameter"))
 }

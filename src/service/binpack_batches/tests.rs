@@ -34,10 +34,10 @@ fn records_of(batches: &BinpackBatches, number: u64) -> Vec<Record> {
 #[test]
 fn an_epoch_holds_every_sample_once() {
     let (batches, records) = batches_with(|_| {});
-    assert_eq!(batches.schedule().epoch_samples, records.len() as u64);
+    assert_eq!(batches.batch_order().epoch_samples, records.len() as u64);
     assert!(batches.epoch(0).windows.len() > 3);
     let epochs = [0, 1].map(|epoch| {
-        let per_epoch = batches.schedule().batches_per_epoch();
+        let per_epoch = batches.batch_order().batches_per_epoch();
         let numbers = epoch * per_epoch..(epoch + 1) * per_epoch;
         let all: Vec<Vec<Record>> = numbers.map(|number| records_of(&batches, number)).collect();
         assert!(all[..all.len() - 1].iter().all(|batch| batch.len() == 1_000));
@@ -56,7 +56,7 @@ fn an_epoch_holds_every_sample_once() {
 #[test]
 fn batches_are_the_same_in_any_order_and_by_many_threads() {
     let (forwards, _) = batches_with(|_| {});
-    let count = forwards.schedule().batches().expect("two epochs");
+    let count = forwards.batch_order().batches().expect("two epochs");
     let expected: Vec<Vec<Record>> = (0..count).map(|number| records_of(&forwards, number)).collect();
     let (backwards, _) = batches_with(|_| {});
     for number in (0..count).rev() {
@@ -86,11 +86,11 @@ fn batches_follow_the_request() {
     let (usual, _) = batches_with(|_| {});
     assert!(records_of(&other_seed, 0) != records_of(&usual, 0));
     let (limited, _) = batches_with(|request| request.epoch_samples = Some(1_500));
-    assert_eq!((limited.schedule().batches(), records_of(&limited, 1).len()), (Some(4), 500));
+    assert_eq!((limited.batch_order().batches(), records_of(&limited, 1).len()), (Some(4), 500));
     assert!(records_of(&limited, 0) == records_of(&usual, 0));
     let samples_in = |split| {
         let (batches, _) = batches_with(|request| (request.split, request.validation) = (split, 0.4));
-        batches.schedule().epoch_samples
+        batches.batch_order().epoch_samples
     };
     let [train, validation] = [Split::Train, Split::Validation].map(samples_in);
     assert!(train > 0 && validation > 0);

@@ -18,7 +18,8 @@ fn close(found: f64, expected: f64) {
 /// 2.5, 3.5 and the mean 2.5.
 #[test]
 fn components_by_hand() {
-    let (a, b) = (sums(&[&[2.0, 5.0, 8.0], &[4.0, 3.0, 3.0]]), sums(&[&[1.0, 2.0, 3.0], &[2.0, 1.0, 1.0]]));
+    let a = sums(&[&[2.0, 5.0, 8.0], &[4.0, 3.0, 3.0]]);
+    let b = sums(&[&[1.0, 2.0, 3.0], &[2.0, 1.0, 1.0]]);
     let sets = PairedSets::new(&[1.0; 3], &[a, b], Scale::Linear).expect("three games");
     let found = sets.difference(0, 1).expect("two seeds");
     assert_eq!((found.value, found.seeds, found.games), (2.5, 2, 3));
@@ -32,11 +33,12 @@ fn components_by_hand() {
     assert!(sets.difference(0, 2).is_none());
 }
 
-/// With one seed, the interval is that of a ratio of sums with games as clusters, and lacks the seeds.
+/// With one seed, the interval is a ratio's of sums with games as clusters, and lacks the seeds.
 #[test]
 fn one_seed_by_hand() {
     let samples = [1.0, 2.0, 3.0, 2.0];
-    let (a, b) = ([2.0, 3.0, 4.0, 5.0], [1.0, 1.0, 5.0, 1.0]);
+    let a = [2.0, 3.0, 4.0, 5.0];
+    let b = [1.0, 1.0, 5.0, 1.0];
     let sets = PairedSets::new(&samples, &[sums(&[&a]), sums(&[&b])], Scale::Linear).expect("four games");
     let found = sets.difference(0, 1).expect("a seed");
     let value = (14.0 - 8.0) / 8.0;
@@ -99,7 +101,8 @@ fn what_would_distinguish_a_pair() {
 }
 
 fn normal(rng: &mut impl RngExt) -> f64 {
-    let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+    let u: f64 = 1.0 - rng.random::<f64>();
+    let v: f64 = rng.random();
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 

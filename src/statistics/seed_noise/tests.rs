@@ -26,8 +26,8 @@ fn variances_by_hand() {
 fn what_sets_share_cancels() {
     let alone = table(&[&[1.0, 2.0, 4.0], &[2.0, 2.0, 2.0], &[0.0, 5.0, 1.0], &[1.0, 1.0, 0.0]]);
     let shared = alone.iter().map(|set| set.iter().map(|(seed, value)| (*seed, value + 10.0 * *seed as f64)).collect());
-    let (alone, shared) =
-        (SeedNoise::of(&alone).expect("sets"), SeedNoise::of(&shared.collect::<Vec<_>>()).expect("sets"));
+    let alone = SeedNoise::of(&alone).expect("sets");
+    let shared = SeedNoise::of(&shared.collect::<Vec<_>>()).expect("sets");
     assert!((alone.common - shared.common).abs() < 1e-9);
     assert!(alone.of_sets.iter().zip(&shared.of_sets).all(|(own, other)| (own - other).abs() < 1e-9));
 }
@@ -43,7 +43,7 @@ fn pairs_with_other_seeds() {
     sets[2].remove(&3);
     let noise = SeedNoise::of(&sets).expect("two seeds").of_pair(0, 1, 3);
     assert_eq!((all.missing, noise.missing), (0, 1));
-    // The degrees of freedom are those of two seeds.
+    // The degrees of freedom are two seeds'.
     let expected = (12.7062f64.powi(2) * 4.0 + 4.3027f64.powi(2) * 2.0) / 3.0;
     assert!((noise.squared_half_width(Level::SINGLE, 3) / expected - 1.0).abs() < 1e-4);
 }

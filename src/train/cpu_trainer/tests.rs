@@ -130,7 +130,8 @@ fn trained_parameters_are_those_that_samples_reach() {
 #[test]
 fn back_ends_do_not_change_a_bit() {
     let buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };
-    let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+    let activation = Activation::Pairwise;
+    let hidden_activation = Activation::Dual;
     let plain = Shape::plain(FEATURES, 26, vec![7, 5]);
     let shape = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain };
     let trained = |back_end: BackEnd| {
@@ -196,7 +197,8 @@ fn merged_rows_are_sums_on_any_number_of_threads() {
         }
         model
     };
-    let (one, three) = (trained(1), trained(3));
+    let one = trained(1);
+    let three = trained(3);
     assert!(one.state.net == three.state.net);
     let [rows, others] = [&one, &three].map(|model| model.state.factored.as_ref().expect("factors"));
     assert!(rows.own == others.own && rows.virtual_rows == others.virtual_rows);
@@ -227,7 +229,7 @@ fn long_gradients_are_scaled_down() {
     assert_eq!(moments(Some(longest * 4.0)), unclipped);
 }
 
-/// After six steps the weights are half way between the initial ones and those of rectified Adam without Lookahead.
+/// After six steps the weights are half way between the initial weights and rectified Adam's without Lookahead.
 #[test]
 fn slow_weights_follow() {
     let optimisation = Optimisation { optimiser: Optimiser::Ranger, weight_decay: 0.0, ..Optimisation::default() };
@@ -244,7 +246,8 @@ fn slow_weights_follow() {
             }
             model.state.net
         };
-        let (fast, synchronised) = (trained(false), trained(true));
+        let fast = trained(false);
+        let synchronised = trained(true);
         assert!(fast != begin);
         let triples = begin.ft_weights.iter().zip(&fast.ft_weights).zip(&synchronised.ft_weights);
         for ((begin, fast), synchronised) in triples {

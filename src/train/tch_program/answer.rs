@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Cause, Event, Request};
+use super::{Cause, Event, TrainingRequest};
 use crate::VERSION;
 use crate::train::trainer::MakeTrainer;
 use crate::train::{
@@ -20,8 +20,8 @@ const STEP_INTERVAL: Duration = Duration::from_millis(50);
 /// Chooses the trainer of a run before anything of the run is touched.
 pub type ChooseTrainer<'a> = dyn FnMut(&TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> + 'a;
 
-/// Does the run that `input` asks for, writes its events to `output` and returns its outcome. `stop` stops the run; it is
-/// set at the end of the input and when nobody reads the output.
+/// Does the run that `input` asks for, writes its events to `output` and returns its outcome. `stop` stops the run; it
+/// is set at the end of the input and when nobody reads the output.
 ///
 /// # Errors
 /// Those of the run; they are written to the output, too.
@@ -44,7 +44,7 @@ pub fn answer(
     outcome
 }
 
-fn read_request(input: &mut dyn BufRead) -> Result<Request, TrainError> {
+fn read_request(input: &mut dyn BufRead) -> Result<TrainingRequest, TrainError> {
     let mut line = String::new();
     let read = input.read_line(&mut line).map_err(|error| error.to_string());
     let parsed = read.and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()));
@@ -52,11 +52,11 @@ fn read_request(input: &mut dyn BufRead) -> Result<Request, TrainError> {
 }
 
 fn train(
-    request: &Request,
+    request: &TrainingRequest,
     choose_trainer: &mut ChooseTrainer<'_>,
     events: &mut EventWriter<'_>,
 ) -> Result<TrainOutcome, TrainError> {
-    let Request { config, folder, resume, force, service, checkpoint_every } = request;
+    let TrainingRequest { config, folder, resume, force, service, checkpoint_every } = request;
     let checkpoint_every = Duration::try_from_secs_f64(*checkpoint_every)
         .map_err(|error| TrainError::Config(format!("checkpoint_every: {error}")))?;
     let make_trainer = choose_trainer(config)?;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::{Cause, Event, Request, TchError, find};
+use super::{Cause, Event, TchError, TrainingRequest, find};
 use crate::VERSION;
 use crate::train::{RunObserver, TrainError, TrainOutcome, TrainingRun};
 
@@ -27,7 +27,7 @@ pub fn train(run: &TrainingRun<'_>, observer: &mut dyn RunObserver) -> Result<Tr
     let service = run.program()?;
     let mut process = TchProcess::start(find(&service)?)?;
     process.check_version(observer)?;
-    process.request(&Request {
+    process.request(&TrainingRequest {
         config: run.config.clone(),
         folder: run.folder.to_path_buf(),
         resume: run.resume,
@@ -102,7 +102,7 @@ impl TchProcess {
         }
     }
 
-    fn request(&mut self, request: &Request) -> Result<(), TrainError> {
+    fn request(&mut self, request: &TrainingRequest) -> Result<(), TrainError> {
         let json = serde_json::to_string(request).map_err(|error| self.foreign(error.to_string()))?;
         match self.child.stdin.as_mut().map(|input| input.write_all((json + "\n").as_bytes())) {
             Some(Ok(())) => Ok(()),

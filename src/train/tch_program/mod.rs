@@ -1,10 +1,11 @@
-//! The program `fsbench-tch`, which trains with libtorch: how it is found and what it and `fsbench` say to each other.
+//! The program `fsbench-tch`, which trains with libtorch: how it is found, and the messages between it and `fsbench`.
 //!
-//! `fsbench` starts it with pipes as standard input and output, and reads events from its output, one JSON document a line
-//! ([`Event`]). The first says which version answers. Then `fsbench` writes one JSON document, the [`Request`], on one
-//! line, and leaves the input open. Its end means that the run shall stop: the program saves a checkpoint and says so. It
-//! runs the same loop as `fsbench` ([`TrainingRun::train_with`](super::TrainingRun::train_with)) and reads the same
-//! batches from a samples service that it starts itself.
+//! `fsbench` starts it with pipes as standard input and output, and reads events from its output, one JSON document a
+//! line ([`Event`]). The first says which version answers. Then `fsbench` writes one JSON document, the
+//! [`TrainingRequest`], on one line, and leaves the input open. Its end means that the run shall stop: the program
+//! saves a checkpoint and says so. It runs the same loop as `fsbench`
+//! ([`TrainingRun::train_with`](super::TrainingRun::train_with)) and reads the same batches from a samples service that
+//! it starts itself.
 
 mod answer;
 mod ask;
@@ -25,7 +26,7 @@ pub const NAME: &str = "fsbench-tch";
 
 /// A run to be done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Request {
+pub struct TrainingRequest {
     pub config: TrainConfig,
     pub folder: PathBuf,
     pub resume: bool,
@@ -36,7 +37,7 @@ pub struct Request {
     pub checkpoint_every: f64,
 }
 
-/// What happens in a run.
+/// An event of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -89,13 +90,17 @@ pub enum TchError {
     #[error("cannot start {}: {source}", program.display())]
     Start { program: PathBuf, source: std::io::Error },
     #[error(
-        "{} is of version {found}, this program of {own}; build both from one commit: cargo build --release --features tch",
+        "{} is of version {found}, this program of {own}; build both from one commit: cargo build --release --features \
+         tch",
         program.display()
     )]
     Version { program: PathBuf, found: String, own: &'static str },
     #[error("{} does not speak as {NAME} does: {why}", program.display())]
     Foreign { program: PathBuf, why: String },
-    #[error("{} ended without a result ({status}); its messages are above. `--resume` continues the run", program.display())]
+    #[error(
+        "{} ended without a result ({status}); its messages are above. `--resume` continues the run",
+        program.display()
+    )]
     Died { program: PathBuf, status: ExitStatus },
     /// As the program said it.
     #[error("{message}")]

@@ -12,7 +12,7 @@ use fsbench::train::trainer::{
 };
 use tch::{Device, Kind, TchError, Tensor};
 
-use crate::kernels::{Kernels, Layout};
+use crate::kernels::{KernelLayout, Kernels};
 use crate::tensor_values::with_values;
 use crate::torch_error;
 use arguments::Step;
@@ -25,7 +25,7 @@ pub struct KernelTrainer {
     /// As of the last download.
     state: TrainingState,
     rules: TrainingRules,
-    layout: Layout,
+    layout: KernelLayout,
     kernels: Box<dyn Kernels>,
     device: Device,
     network: Network,
@@ -45,7 +45,7 @@ impl KernelTrainer {
         kernels: Box<dyn Kernels>,
         device: Device,
     ) -> Result<KernelTrainer, TrainError> {
-        let layout = Layout::new(&state.net.shape);
+        let layout = KernelLayout::new(&state.net.shape);
         let network = Network::upload(&state, &rules, &layout, device).map_err(torch_error)?;
         let left = Tensor::f_zeros([STATE_LEN], (Kind::Double, device)).map_err(torch_error)?;
         let trainer = KernelTrainer { step: state.step, state, rules, layout, kernels, device, network, left };

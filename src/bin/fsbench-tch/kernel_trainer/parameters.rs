@@ -9,7 +9,7 @@ use fsbench::train::trainer::{TrainingRules, TrainingState, UpdateRule};
 use tch::{Device, Kind, TchError, Tensor};
 
 use super::arguments::{Array, Memory};
-use crate::kernels::{Layer, Layout};
+use crate::kernels::{DenseLayout, KernelLayout};
 use crate::tensor_values::copy_values;
 
 /// An array of parameters: [rows, stride].
@@ -38,7 +38,7 @@ struct Listed {
 }
 
 /// Values of an array with its moments and slow weights, in the library's layout or the device's.
-struct Values {
+struct ArrayValues {
     values: Vec<f32>,
     first: Vec<f32>,
     second: Vec<f32>,
@@ -46,7 +46,7 @@ struct Values {
 }
 
 impl Parameters {
-    fn new(values: &Values, stride: usize, rule: UpdateRule, device: Device) -> Result<Parameters, TchError> {
+    fn new(values: &ArrayValues, stride: usize, rule: UpdateRule, device: Device) -> Result<Parameters, TchError> {
         let rows = values.values.len() / stride;
         let upload =
             |values: &Vec<f32>| Tensor::f_from_slice(values)?.f_view([rows as i64, stride as i64])?.f_to_device(device);
@@ -111,13 +111,13 @@ impl Parameters {
         }
     }
 
-    fn download(&self) -> Result<Values, TchError> {
+    fn download(&self) -> Result<ArrayValues, TchError> {
         let copied = |tensor: &Tensor| {
             let mut values = vec![0.0; self.rows * self.stride];
             copy_values(tensor, &mut values)?;
             Ok::<_, TchError>(values)
         };
-        Ok(Values {
+        Ok(ArrayValues {
             values: copied(&self.values)?,
             first: copied(&self.first)?,
             second: copied(&self.second)?,
@@ -141,14 +141,14 @@ impl Network {
     pub fn upload(
         state: &TrainingState,
         rules: &TrainingRules,
-        layout: &Layout,
+        layout: &KernelLayout,
         device: Device,
     ) -> Result<Network, TchError> {
         let row = state.net.shape.row_len();
         let stride = layout.stride;
         let updates = rules.updates(&state.net.shape);
         let slow = state.lookahead.as_ref().map(|lookahead| &lookahead.net);
-        let of_nets = |choose: &dyn Fn(&FloatNet) -> Vec<f32>| Values {
+        let of_nets = |choose: &dyn Fn(&FloatNet) -> Vec<f32>| ArrayValues {
             values: choose(&state.net),
             first: choose(&state.first_moments),
             second: choose(&state.second_moments),
@@ -175,7 +175,7 @@ impl Network {
         let mut virtual_rows = None;
         if let Some(factored) = &state.factored {
             let slow = state.lookahead.as_ref().map(|lookahead| &lookahead.virtual_rows);
-            let values = Values {
+            let values = ArrayValues {
                 values: with_stride(&factored.virtual_rows, row, stride),
                 first: with_stride(&factored.first_moments, row, stride),
                 second: with_stride(&factored.second_moments, row, stride),
@@ -206,7 +206,7 @@ impl Network {
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn download(&self, state: &mut TrainingState, layout: &Layout) -> Result<(), TchError> {
+    pub fn download(&self, state: &mut TrainingState, layout: &KernelLayout) -> Result<(), TchError> {
         let row = state.net.shape.row_len();
         let compact = |values: &[f32]| without_stride(values, row, layout.stride);
         let table = self.table.download()?;
@@ -231,7 +231,7 @@ impl Network {
         }
         let layers = self.layers.iter().map(Parameters::download).collect::<Result<Vec<_>, TchError>>()?;
         let slow = state.lookahead.as_mut().map(|lookahead| &mut lookahead.net);
-        let nets: [(Option<&mut FloatNet>, fn(&Values) -> Option<&Vec<f32>>); 4] = [
+        let nets: [(Option<&mut FloatNet>, fn(&ArrayValues) -> Option<&Vec<f32>>); 4] = [
             (Some(&mut state.net), |values| Some(&values.values)),
             (Some(&mut state.first_moments), |values| Some(&values.first)),
             (Some(&mut state.second_moments), |values| Some(&values.second)),
@@ -273,7 +273,7 @@ fn without_stride(values: &[f32], row: usize, stride: usize) -> Vec<f32> {
 }
 
 /// A layer of all stacks.
-fn of_stacks(net: &FloatNet, index: usize, layer: Layer) -> Vec<f32> {
+fn of_stacks(net: &FloatNet, index: usize, layer: DenseLayout) -> Vec<f32> {
     let mut values = vec![0.0; layer.outputs * layer.stride];
     let mut rows = values.chunks_exact_mut(layer.stride);
     for dense in net.stacks.iter().map(|stack| &stack[index]) {
@@ -287,7 +287,7 @@ fn of_stacks(net: &FloatNet, index: usize, layer: Layer) -> Vec<f32> {
     values
 }
 
-fn to_stacks(net: &mut FloatNet, index: usize, layer: Layer, values: &[f32]) {
+fn to_stacks(net: &mut FloatNet, index: usize, layer: DenseLayout, values: &[f32]) {
     let mut rows = values.chunks_exact(layer.stride);
     for dense in net.stacks.iter_mut().map(|stack| &mut stack[index]) {
         for (weights, bias) in dense.weights.chunks_exact_mut(layer.inputs).zip(&mut dense.biases) {

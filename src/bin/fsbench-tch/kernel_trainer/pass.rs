@@ -11,7 +11,7 @@ use tch::{Device, Kind, TchError, Tensor};
 use super::arguments::{Arrays, Head, Loss, Memory, Step};
 use super::device_batch::DeviceBatch;
 use super::parameters::{Network, Parameters, active_columns};
-use crate::kernels::{Argument, Kernels, Layout, argument};
+use crate::kernels::{Argument, KernelLayout, Kernels, argument};
 use crate::torch_error;
 
 /// Batches of a step whose losses the state has room for.
@@ -31,7 +31,7 @@ const SCANNED: usize = 64;
 /// One step in the making.
 pub struct Pass<'a> {
     pub rules: &'a TrainingRules,
-    pub layout: &'a Layout,
+    pub layout: &'a KernelLayout,
     pub kernels: &'a dyn Kernels,
     pub device: Device,
     pub network: &'a Network,
@@ -41,7 +41,7 @@ pub struct Pass<'a> {
 }
 
 /// Activated accumulators.
-pub struct Activations {
+pub struct PassActivations {
     /// Sums of neurons that are multiplied; else empty.
     sums: Option<Tensor>,
     /// [positions, out_stride]
@@ -112,7 +112,7 @@ impl Pass<'_> {
 
     /// # Errors
     /// When the device fails.
-    pub fn accumulate(&self, batch: &DeviceBatch<'_>) -> Result<Activations, TrainError> {
+    pub fn accumulate(&self, batch: &DeviceBatch<'_>) -> Result<PassActivations, TrainError> {
         let positions = batch.batch.positions();
         let stride = self.layout.sums_stride;
         let sums = stride.map(|stride| self.empty(&[2 * positions, stride], Kind::Float)).transpose()?;
@@ -131,7 +131,7 @@ impl Pass<'_> {
                 argument(&(positions as c_int)),
             ],
         )?;
-        Ok(Activations { sums, out })
+        Ok(PassActivations { sums, out })
     }
 
     /// Counts the positive and the saturated activations of every neuron.
@@ -141,7 +141,7 @@ impl Pass<'_> {
     pub fn activity(
         &self,
         batch: &DeviceBatch<'_>,
-        activations: &Activations,
+        activations: &PassActivations,
         saturation: f32,
     ) -> Result<[Tensor; 2], TrainError> {
         let counts = [self.zeros(&[self.layout.width], Kind::Int)?, self.zeros(&[self.layout.width], Kind::Int)?];
@@ -168,7 +168,7 @@ impl Pass<'_> {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn losses(&self, batch: &DeviceBatch<'_>, activations: &Activations) -> Result<DeviceLosses, TrainError> {
+    pub fn losses(&self, batch: &DeviceBatch<'_>, activations: &PassActivations) -> Result<DeviceLosses, TrainError> {
         let samples = batch.batch.samples;
         let each = self.empty(&[samples], Kind::Float)?;
         let preferred = self.empty(&[samples], Kind::Uint8)?;
@@ -187,7 +187,7 @@ impl Pass<'_> {
     pub fn train_dense(
         &self,
         batch: &DeviceBatch<'_>,
-        activations: &Activations,
+        activations: &PassActivations,
         number: usize,
         weight: f64,
     ) -> Result<DenseGradients, TrainError> {
@@ -228,7 +228,7 @@ impl Pass<'_> {
     }
 
     /// The sums of the first dense layer of all stacks.
-    fn first_sums(&self, activations: &Activations) -> Result<Tensor, TrainError> {
+    fn first_sums(&self, activations: &PassActivations) -> Result<Tensor, TrainError> {
         let product = || activations.out.f_mm(&self.network.layers[0].read().f_tr()?);
         product().map_err(torch_error)
     }
@@ -283,7 +283,7 @@ impl Pass<'_> {
     pub fn add_table_gradient(
         &self,
         batch: &DeviceBatch<'_>,
-        activations: &Activations,
+        activations: &PassActivations,
         gradients: &DenseGradients,
         weight: f64,
     ) -> Result<(), TrainError> {
@@ -299,7 +299,7 @@ impl Pass<'_> {
     fn add_by_product(
         &self,
         batch: &DeviceBatch<'_>,
-        activations: &Activations,
+        activations: &PassActivations,
         gradients: &DenseGradients,
         sparsity: f32,
     ) -> Result<(), TrainError> {
@@ -353,7 +353,7 @@ impl Pass<'_> {
     fn add_by_feature(
         &self,
         batch: &DeviceBatch<'_>,
-        activations: &Activations,
+        activations: &PassActivations,
         gradients: &DenseGradients,
         sparsity: f32,
     ) -> Result<(), TrainError> {
@@ -415,7 +415,7 @@ impl Pass<'_> {
     fn gradient_arguments(
         &self,
         batch: &DeviceBatch<'_>,
-        activations: &Activations,
+        activations: &PassActivations,
         gradients: &DenseGradients,
         sparsity: f32,
     ) -> GradientArguments {

@@ -40,8 +40,8 @@ impl CudaKernels {
             return Err(failed("CUDA", "the driver's library, libcuda.so, is missing"));
         }
         if !present.1 {
-            let why = "its library, libnvrtc.so, is missing. It comes with PyTorch's CUDA packages (nvidia-cuda-nvrtc); \
-                       LD_LIBRARY_PATH must name its folder";
+            let why = "its library, libnvrtc.so, is missing. It comes with PyTorch's CUDA packages \
+                       (nvidia-cuda-nvrtc); LD_LIBRARY_PATH must name its folder";
             return Err(failed("NVRTC", why));
         }
         let ordinal = i32::try_from(device).map_err(|error| failed("CUDA", error))?;

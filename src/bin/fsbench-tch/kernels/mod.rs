@@ -11,7 +11,8 @@ use std::marker::PhantomData;
 use fsbench::net::{Activation, BucketRule, Scheme, Shape};
 use fsbench::train::TrainError;
 
-/// Features up to which a product of matrices is the faster way to the table's gradient (`results/gpu/kernels/README.md`).
+/// Features up to which a product of matrices is the faster way to the table's gradient
+/// (`results/gpu/kernels/README.md`).
 const MOST_BY_PRODUCT: u32 = 1536;
 
 /// The whole source, as one file.
@@ -28,8 +29,8 @@ pub trait Kernels {
     /// When the device refuses.
     ///
     /// # Safety
-    /// `arguments` point to values of the types that the kernel takes. Pointers among these values point to memory of the
-    /// device, as large as the kernel says, which stays until the kernel has run.
+    /// `arguments` point to values of the types that the kernel takes. Pointers among these values point to memory of
+    /// the device, as large as the kernel says, which stays until the kernel has run.
     unsafe fn launch(
         &self,
         kernel: &CStr,
@@ -59,7 +60,7 @@ fn places(arguments: &[Argument<'_>]) -> Vec<*mut c_void> {
 
 /// A dense layer of all stacks: [outputs, stride]. After the inputs, a row has the bias, then zeros.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct DenseLayout {
     /// Of all stacks, stack by stack.
     pub outputs: usize,
     pub inputs: usize,
@@ -68,7 +69,7 @@ pub struct Layer {
 
 /// The sizes of a network's arrays as the kernels take them.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct KernelLayout {
     pub features: usize,
     /// Of the table's rows.
     pub stride: usize,
@@ -79,22 +80,22 @@ pub struct Layout {
     /// Of an accumulator's sums, if they are kept.
     pub sums_stride: Option<usize>,
     pub buckets: usize,
-    pub layers: Vec<Layer>,
+    pub layers: Vec<DenseLayout>,
     /// Whether the table's gradient is a product of matrices, else a sum by feature.
     pub by_product: bool,
 }
 
-impl Layout {
+impl KernelLayout {
     #[must_use]
-    pub fn new(shape: &Shape) -> Layout {
+    pub fn new(shape: &Shape) -> KernelLayout {
         let width = shape.activation.outputs(shape.l1);
         let out_stride = (2 * width + 1).next_multiple_of(8);
         let buckets = shape.buckets.count;
         let layers = shape.layer_sizes().into_iter().enumerate().map(|(index, (inputs, outputs))| {
             let stride = if index == 0 { out_stride } else { (inputs + 1).next_multiple_of(4) };
-            Layer { outputs: buckets * outputs, inputs, stride }
+            DenseLayout { outputs: buckets * outputs, inputs, stride }
         });
-        Layout {
+        KernelLayout {
             features: shape.features as usize,
             stride: shape.row_len().next_multiple_of(4),
             width,
@@ -110,7 +111,7 @@ impl Layout {
 /// The macros of shape.h.
 #[must_use]
 pub fn macros(shape: &Shape, scheme: &Scheme) -> Vec<(&'static str, String)> {
-    let layout = Layout::new(shape);
+    let layout = KernelLayout::new(shape);
     let activation = |activation: Activation| {
         let number = match activation {
             Activation::Relu => 0,

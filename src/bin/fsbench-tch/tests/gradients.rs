@@ -1,4 +1,4 @@
-//! The kernels' gradients compared with those of plain tensors in double precision.
+//! The kernels' gradients compared with plain tensors' in double precision.
 
 use super::*;
 use fsbench::net::{Activation, BucketRule, OutputBuckets};
@@ -50,7 +50,8 @@ fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> Tens
 fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> (Tensor, Tensor) {
     let l1 = shape.l1 as i64;
     let side = |(offsets, indices): &(Vec<i32>, Vec<i32>)| {
-        let (offsets, indices) = (Tensor::from_slice(offsets), Tensor::from_slice(indices));
+        let offsets = Tensor::from_slice(offsets);
+        let indices = Tensor::from_slice(indices);
         let none = None::<Tensor>;
         let (sums, ..) = Tensor::embedding_bag(&leaves[0], &indices, &offsets, false, 0, false, none, true);
         sums
@@ -98,7 +99,9 @@ fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> (T
         }
         Method::Pqr => {
             let f = ((&out / 300.0).sigmoid() * 2.0 - 1.0).view([-1, 3]);
-            let (p, q, r) = (f.select(1, 0), f.select(1, 1), f.select(1, 2));
+            let p = f.select(1, 0);
+            let q = f.select(1, 1);
+            let r = f.select(1, 2);
             let equal = (&p + &q).log_sigmoid() + (-&p - &q).log_sigmoid();
             -((r - q).log_sigmoid() + equal * 0.7).mean(Kind::Double)
         }
@@ -161,7 +164,8 @@ fn gradients_with_every_shape_option_are_those_of_plain_tensors() {
     check_shape(Method::Eval, &Shape { psqt: true, ..plain() }, 300);
     let buckets = OutputBuckets { count: 4, rule: BucketRule::Cpw };
     check_shape(Method::Eval, &Shape { buckets, ..plain() }, 1500);
-    let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+    let activation = Activation::Pairwise;
+    let hidden_activation = Activation::Dual;
     let buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
     check_shape(Method::Eval, &full, 2100);
@@ -170,7 +174,7 @@ fn gradients_with_every_shape_option_are_those_of_plain_tensors() {
     check_shape(Method::Eval, &concatenated, 2100);
 }
 
-/// The gradient includes that of the weighted mean activation; the reported loss does not include it.
+/// The gradient includes the gradient of the weighted mean activation; the reported loss does not include it.
 #[test]
 fn sparsity_adds_the_gradient_of_the_mean_activation() {
     for activation in [Activation::Crelu, Activation::Pairwise] {
@@ -196,7 +200,8 @@ fn sparsity_adds_the_gradient_of_the_mean_activation() {
 fn batches_of_a_step_add_up_by_weight() {
     let shape = Shape { psqt: true, ..Shape::plain(FEATURES, 16, vec![8]) };
     let net = spread(&shape);
-    let (eval, pqr) = (RandomSamples::new(Method::Eval, 1300, 1), RandomSamples::new(Method::Pqr, 500, 2));
+    let eval = RandomSamples::new(Method::Eval, 1300, 1);
+    let pqr = RandomSamples::new(Method::Pqr, 500, 2);
     let leaves = leaves_on_grid(&net);
     let mut trainer = kernels(net, None, Optimisation::default());
     let losses = [plain_loss(&shape, &leaves, &eval), plain_loss(&shape, &leaves, &pqr)];
@@ -214,7 +219,8 @@ fn batches_of_a_step_add_up_by_weight() {
 /// The same sums of the features' own rows and virtual rows, computed by libtorch.
 #[test]
 fn gradients_of_factors_are_those_of_added_rows() {
-    let (l1, hidden) = (24, [8]);
+    let l1 = 24;
+    let hidden = [8];
     let shape = Shape::plain(FEATURES, l1, hidden.into());
     let net = spread(&shape);
     let samples = RandomSamples::new(Method::Eval, 1300, 5);

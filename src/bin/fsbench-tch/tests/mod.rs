@@ -70,7 +70,8 @@ fn on_gpu(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -
     Some(KernelTrainer::new(state, rules, kernels, device).expect("memory"))
 }
 
-/// All trainers of this program. The GPU's emulated by either way to the table's gradient, and on the GPU if there is one.
+/// All trainers of this program. The GPU's emulated by either way to the table's gradient, and on the GPU if there is
+/// one.
 fn trainers(net: &FloatNet, factors: Option<&Factors>, optimisation: Optimisation) -> Vec<Box<dyn Trainer>> {
     let mut trainers: Vec<Box<dyn Trainer>> = vec![
         Box::new(tensors(net.clone(), factors.cloned(), optimisation)),

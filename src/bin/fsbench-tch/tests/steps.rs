@@ -17,27 +17,32 @@ fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, r
 /// As [`check`], of one trainer; `begin` and `ours` are the same.
 fn compare(shape: &Shape, begin: &mut CpuTrainer, mut ours: CpuTrainer, theirs: &mut dyn Trainer, rate: f64) {
     for number in 0..9 {
-        let (eval, pqr) = (RandomSamples::new(Method::Eval, 300, number), RandomSamples::new(Method::Pqr, 100, number));
+        let eval = RandomSamples::new(Method::Eval, 300, number);
+        let pqr = RandomSamples::new(Method::Pqr, 100, number);
         let batches =
             [WeightedBatch { batch: eval.batch(), weight: 1.0 }, WeightedBatch { batch: pqr.batch(), weight: 0.25 }];
         let batches = if number % 3 == 2 { &batches[..] } else { &batches[(number % 3) as usize..][..1] };
-        let (ours, theirs) = (ours.train(batches, rate).expect("a step"), theirs.train(batches, rate).expect("a step"));
+        let ours = ours.train(batches, rate).expect("a step");
+        let theirs = theirs.train(batches, rate).expect("a step");
         for (ours, theirs) in ours.iter().zip(&theirs) {
             assert_eq!(ours.samples, theirs.samples);
-            let (ours, theirs) = (ours.mean_loss(), theirs.mean_loss());
+            let ours = ours.mean_loss();
+            let theirs = theirs.mean_loss();
             assert!((ours - theirs).abs() < 2e-4 * ours, "{shape}, step {number}: {ours} {theirs}");
         }
     }
     assert_eq!(theirs.step(), 9);
     let samples = RandomSamples::new(Method::Eval, 300, 77);
-    let (mut our_activity, mut their_activity) = (Activity::default(), Activity::default());
+    let mut our_activity = Activity::default();
+    let mut their_activity = Activity::default();
     let (a, our_each) = Trainer::evaluate(&ours, &samples.batch(), &mut our_activity).expect("a loss");
     let (b, their_each) = theirs.evaluate(&samples.batch(), &mut their_activity).expect("a loss");
     let sum = our_each.losses.iter().map(|loss| f64::from(*loss)).sum::<f64>();
     assert!((sum - a.loss).abs() < 1e-4 * a.loss && our_each.losses.len() == 300, "{shape}: {sum} {a:?}");
     let near = |(ours, theirs): (&f32, &f32)| (ours - theirs).abs() < 0.01 * ours.max(0.01);
     assert!(our_each.losses.iter().zip(&their_each.losses).all(near), "{shape}: each sample");
-    let (a, b) = (a.mean_loss(), b.mean_loss());
+    let a = a.mean_loss();
+    let b = b.mean_loss();
     assert!((a - b).abs() < 2e-4 * a, "{shape}: {a} {b}");
     let shares = |activity: &Activity| activity.shares().expect("positions").positive;
     assert!((shares(&our_activity) - shares(&their_activity)).abs() < 0.01);
@@ -47,7 +52,8 @@ fn compare(shape: &Shape, begin: &mut CpuTrainer, mut ours: CpuTrainer, theirs: 
     assert_eq!(theirs.step, ours.step);
     // They differ little compared with how far they moved.
     let compare = |begin: &[f32], ours: &[f32], theirs: &[f32], what: &str| {
-        let (moved, off) = (distance(begin, ours), distance(ours, theirs));
+        let moved = distance(begin, ours);
+        let off = distance(ours, theirs);
         assert!(off <= 0.02 * moved, "{shape}, {what}: {off} off after {moved}");
         moved > 0.0
     };
@@ -74,7 +80,9 @@ fn compare(shape: &Shape, begin: &mut CpuTrainer, mut ours: CpuTrainer, theirs: 
         }
         arrays
     };
-    let (before, ours, theirs) = (all(begin), all(ours), all(theirs));
+    let before = all(begin);
+    let ours = all(ours);
+    let theirs = all(theirs);
     let triples = ours.iter().zip(&theirs).zip(&before);
     let moved = triples.filter(|(((what, ours), (_, theirs)), (_, begin))| compare(begin, ours, theirs, what)).count();
     // Layers whose inputs are all zero do not move.
@@ -86,7 +94,8 @@ fn steps_are_those_of_the_kernels() {
     let plain = || Shape::plain(FEATURES, 16, vec![8, 4]);
     check(&plain(), None, Optimisation::default(), 1e-3);
     check(&Shape::plain(FEATURES, 16, vec![]), None, Optimisation::default(), 1e-3);
-    let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+    let activation = Activation::Pairwise;
+    let hidden_activation = Activation::Dual;
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
     check(&full, None, Optimisation::default(), 1e-3);

@@ -11,7 +11,8 @@ pub static STEPS: [[u64; 64]; 8] = steps();
 /// Squares attacked along ranks and files.
 #[inline(always)]
 pub fn straight(at: u32, occupied: u64) -> u64 {
-    let (file, rank) = (at as usize & 7, at & 56);
+    let file = at as usize & 7;
+    let rank = at & 56;
     let along = RANKS[file][(occupied >> rank >> 1) as usize & 63];
     let [file, ..] = LINES[at as usize & 63];
     u64::from(along) << rank | line_attacks(at, file, occupied)
@@ -28,7 +29,8 @@ pub fn diagonal(at: u32, occupied: u64) -> u64 {
 /// bit from the blockers changes all bits up to the next blocker; the byte-swapped board gives the other direction.
 #[inline(always)]
 fn line_attacks(at: u32, line: u64, occupied: u64) -> u64 {
-    let (slider, blockers) = (1u64 << (at & 63), occupied & line);
+    let slider = 1u64 << (at & 63);
+    let blockers = occupied & line;
     let up = blockers.wrapping_sub(slider);
     let down = blockers.swap_bytes().wrapping_sub(slider.swap_bytes()).swap_bytes();
     (up ^ down) & line
@@ -36,8 +38,10 @@ fn line_attacks(at: u32, line: u64, occupied: u64) -> u64 {
 
 /// The first `most` squares from `from` in one direction, up to the edge of the board.
 const fn ray(from: usize, file_step: i32, rank_step: i32, most: usize) -> u64 {
-    let (mut file, mut rank) = (from as i32 & 7, from as i32 >> 3);
-    let (mut squares, mut count) = (0, 0);
+    let mut file = from as i32 & 7;
+    let mut rank = from as i32 >> 3;
+    let mut squares = 0;
+    let mut count = 0;
     while count < most {
         file += file_step;
         rank += rank_step;
@@ -68,7 +72,8 @@ const fn ranks() -> [[u8; 64]; 8] {
     let mut ranks = [[0; 64]; 8];
     let mut at = 0;
     while at < 512 {
-        let (file, inner) = (at / 64, at % 64);
+        let file = at / 64;
+        let inner = at % 64;
         let blockers = (inner << 1) as u8;
         let mut right = file + 1;
         while right < 8 {
@@ -119,7 +124,8 @@ mod tests {
         for round in 0..20_000 {
             let occupied: u64 = rng.random::<u64>() & if round % 2 == 0 { rng.random() } else { !0 };
             let at = rng.random_range(0..64u32);
-            let (square, board) = (Square::new(at), Bitboard(occupied));
+            let square = Square::new(at);
+            let board = Bitboard(occupied);
             assert_eq!(straight(at, occupied), rook_attacks(square, board).0, "{square} {occupied:#x}");
             assert_eq!(diagonal(at, occupied), bishop_attacks(square, board).0, "{square} {occupied:#x}");
             let reached = STEPS.each_ref().map(|squares| squares[at as usize]);

@@ -185,7 +185,8 @@ const NTH_IN_BYTE: [u8; 2048] = {
     let mut table = [0; 2048];
     let mut at = 0;
     while at < 2048 {
-        let (mut byte, mut left) = (at & 255, at >> 8);
+        let mut byte = at & 255;
+        let mut left = at >> 8;
         while left > 0 && byte != 0 {
             byte &= byte - 1;
             left -= 1;

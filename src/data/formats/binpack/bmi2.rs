@@ -13,8 +13,8 @@ pub trait BitInstructions: Copy {
     fn nth(self, set: u64, n: u32) -> u32;
     /// The board with these occupied squares, 32 at most; plane `i` holds bit `i` of each square's piece code.
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard;
-    /// The same from the piece code of each occupied square, where that is faster. Codes stored just before make the CPU
-    /// wait.
+    /// The same from the piece code of each occupied square, where that is faster. Codes stored just before make the
+    /// CPU wait.
     #[inline(always)]
     fn board_of_codes(self, occupied: u64, _: &[u8; 64], planes: impl FnOnce() -> [u64; 4]) -> PackedBoard {
         self.board(occupied, planes())
@@ -26,8 +26,8 @@ pub trait BitInstructions: Copy {
 /// A computation over [`BitInstructions`]. Its `run` and everything that it calls must be inlined.
 pub trait BitTask {
     type Output;
-    /// Whether the task packs boards from piece codes. Only that gains by AVX-512; other code, compiled for it, loads
-    /// as vectors what was stored in parts just before, which makes the CPU wait.
+    /// Whether the task packs boards from piece codes. Only that code gains by AVX-512; other code, compiled for it,
+    /// loads values as vectors that were stored in parts just before, which makes the CPU wait.
     const PACKS_CODES: bool = false;
     fn run(self, bits: impl BitInstructions) -> Self::Output;
 }
@@ -61,7 +61,8 @@ impl BitInstructions for Portable {
 
     #[inline(always)]
     fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]) {
-        let (mut planes, mut squares) = ([0; 4], [0; 64]);
+        let mut planes = [0; 4];
+        let mut squares = [0; 64];
         for (square, code) in board.pieces() {
             squares[square as usize] = code.index() as u8;
             for (bit, plane) in planes.iter_mut().enumerate() {
@@ -131,7 +132,8 @@ impl BitInstructions for Bmi2 {
     fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]) {
         use std::arch::x86_64::{_pdep_u64, _pext_u64};
         const BYTES: u64 = 0x0101_0101_0101_0101;
-        let (occupied, mut codes) = (board.occupancy(), board.codes());
+        let occupied = board.occupancy();
+        let mut codes = board.codes();
         let halves = [codes as u64, (codes >> 64) as u64];
         // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
         let planes = [0, 1, 2, 3].map(|bit| unsafe {

@@ -1,5 +1,5 @@
-//! Finds the chunks of a binpack. A chunk whose header is damaged is left out; one whose header claims a wrong size ends
-//! where the next header stands, so that damage to a chunk costs that chunk alone.
+//! Finds the chunks of a binpack. A chunk whose header is damaged is left out; one whose header claims a wrong size
+//! ends where the next header stands, so that damage to a chunk costs that chunk alone.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ pub struct Chunk {
     pub offset: u64,
     /// Empty if the header is damaged.
     pub bytes: Vec<u8>,
-    /// Why the file does not hold what the header claims.
+    /// Why the file does not match the header's claims.
     pub damage: Option<ChunkError>,
 }
 
@@ -38,7 +38,8 @@ pub struct ChunkSpan {
 
 /// The bytes of a file.
 pub trait FileBytes {
-    /// `count` bytes from offset `from` on, fewer at the end of the file. `from` must not lie before what was released.
+    /// `count` bytes from offset `from` on, fewer at the end of the file. `from` must not lie before the bytes that
+    /// were released.
     fn bytes(&mut self, from: u64, count: usize) -> io::Result<&[u8]>;
     /// Tells that no bytes before `until` are needed any more.
     fn release(&mut self, until: u64);
@@ -103,7 +104,8 @@ fn chunk_size(header: &[u8]) -> Result<u64, ChunkError> {
 
 /// The offset of the first sound header in a stretch of the file.
 fn find_header(file: &mut impl FileBytes, from: u64, until: u64) -> io::Result<Option<u64>> {
-    let (mut from, mut window) = (from, FIRST_SEARCH_BYTES);
+    let mut from = from;
+    let mut window = FIRST_SEARCH_BYTES;
     while from < until {
         let bytes = file.bytes(from, window)?;
         if let Some(found) = header_in(bytes) {

@@ -8,7 +8,7 @@ use super::position::Position;
 use super::stem::{NO_SCORE, STEM_BYTES, Stem};
 use crate::data::{GameResult, Record};
 
-/// Takes the samples that a [`Decoder`] reads.
+/// Takes the samples that a [`ChunkDecoder`] reads.
 pub trait RecordSink {
     /// The number of samples taken.
     fn count(&self) -> usize;
@@ -40,7 +40,7 @@ impl RecordSink for Vec<Record> {
 
 /// Decodes the samples of a chunk in portions.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct ChunkDecoder {
     pub(super) bytes: Vec<u8>,
     /// Whether every position and move is known to be legal.
     unchecked: bool,
@@ -65,18 +65,18 @@ struct Chain {
     result: GameResult,
 }
 
-impl Decoder {
+impl ChunkDecoder {
     /// Decodes a chunk's bytes after the header; all games are 0.
     #[must_use]
-    pub const fn new(bytes: Vec<u8>) -> Decoder {
-        Decoder { bytes, unchecked: false, game: 0, step: 0, at: 0, chain: None }
+    pub const fn new(bytes: Vec<u8>) -> ChunkDecoder {
+        ChunkDecoder { bytes, unchecked: false, game: 0, step: 0, at: 0, chain: None }
     }
 
     /// Decodes bytes that were decoded before, without checking legality again. Bytes that changed since give errors or
     /// meaningless samples. Instead of a game, each record holds its sample's number, counted from `first`.
     #[must_use]
-    pub const fn unchecked(bytes: Vec<u8>, first: u32) -> Decoder {
-        Decoder { bytes, unchecked: true, game: first, step: 1, at: 0, chain: None }
+    pub const fn unchecked(bytes: Vec<u8>, first: u32) -> ChunkDecoder {
+        ChunkDecoder { bytes, unchecked: true, game: first, step: 1, at: 0, chain: None }
     }
 
     /// Appends up to `most` samples and returns their number, which is smaller only at the end of the chunk.
@@ -84,7 +84,7 @@ impl Decoder {
     /// # Errors
     /// When the bytes are not chains of legal positions and moves.
     pub fn read(&mut self, most: usize, out: &mut impl RecordSink) -> Result<usize, ChunkError> {
-        dispatch(ReadSamples { decoder: self, most, out })
+        dispatch(DecodeSamples { decoder: self, most, out })
     }
 
     #[inline(always)]
@@ -99,9 +99,10 @@ impl Decoder {
             if let Some(chain) = &mut self.chain {
                 let room = most - (out.count() - before);
                 let numbers = (self.game, self.step);
-                let read = match self.unchecked {
-                    false => chain.read::<true>(bits, &self.bytes, numbers, room, out)?,
-                    true => chain.read::<false>(bits, &self.bytes, numbers, room, out)?,
+                let read = if self.unchecked {
+                    chain.read::<false>(bits, &self.bytes, numbers, room, out)?
+                } else {
+                    chain.read::<true>(bits, &self.bytes, numbers, room, out)?
                 };
                 self.game = self.game.wrapping_add(self.step.wrapping_mul(read));
                 if chain.left == 0 {
@@ -156,7 +157,8 @@ impl Decoder {
         let broken = |problem| ChunkError::Position { at: start, problem };
         let stem = if self.unchecked { Stem::read_unchecked(stem) } else { Stem::read(stem) };
         let (stem, mut position) = stem.map_err(broken)?;
-        let (score, result) = (record_score(stem.score), Some(stem.result));
+        let score = record_score(stem.score);
+        let result = Some(stem.result);
         let record = Record::from_fields(position.fields(bits), self.game, stem.mv, score, result);
         self.at += STEM_BYTES + 2;
         if plies > 0 {
@@ -171,21 +173,22 @@ impl Decoder {
                 return Err(broken(MovetextError::Illegal));
             }
             let movetext = BitReader::new(self.at);
-            let (score, result) = (stem.score, stem.result);
+            let score = stem.score;
+            let result = stem.result;
             self.chain = Some(Chain { start, plies, left: plies, movetext, position, score, result });
         }
         Ok(record)
     }
 }
 
-/// A call of [`Decoder::read`].
-struct ReadSamples<'a, S> {
-    decoder: &'a mut Decoder,
+/// A call of [`ChunkDecoder::read`].
+struct DecodeSamples<'a, S> {
+    decoder: &'a mut ChunkDecoder,
     most: usize,
     out: &'a mut S,
 }
 
-impl<S: RecordSink> BitTask for ReadSamples<'_, S> {
+impl<S: RecordSink> BitTask for DecodeSamples<'_, S> {
     type Output = Result<usize, ChunkError>;
     const PACKS_CODES: bool = true;
 
@@ -196,7 +199,7 @@ impl<S: RecordSink> BitTask for ReadSamples<'_, S> {
 }
 
 impl Chain {
-    /// Appends up to `most` samples and returns their number. `game` and `step` are as in [`Decoder`].
+    /// Appends up to `most` samples and returns their number. `game` and `step` are as in [`ChunkDecoder`].
     #[inline(always)]
     fn read<const CHECKED: bool>(
         &mut self,
@@ -235,7 +238,8 @@ impl Chain {
         }
         self.score = self.score.wrapping_neg().wrapping_add(unsigned_to_signed(change));
         self.result = self.result.reversed();
-        let (score, result) = (record_score(self.score), Some(self.result));
+        let score = record_score(self.score);
+        let result = Some(self.result);
         out.push(Record::from_fields(self.position.fields(bits), game, Some(mv), score, result));
         if !CHECKED {
             self.position.play_unchecked(mv);

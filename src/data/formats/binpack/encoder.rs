@@ -85,7 +85,7 @@ fn follows(last: &Record, record: &Record) -> bool {
 
 /// Encodes samples into chunks on all cores; the bytes depend on the samples alone.
 #[derive(Debug, Default)]
-pub struct Encoder {
+pub struct ChunkEncoder {
     /// Samples still to be encoded; they begin with the beginning of a chain.
     pending: Vec<Record>,
     /// Number of the first of them.
@@ -101,7 +101,7 @@ pub struct InvalidSample {
     pub problem: RecordError,
 }
 
-impl Encoder {
+impl ChunkEncoder {
     /// Appends complete chunks to `out`. Samples without a result count as draws; no ply may exceed
     /// [`MAX_PLY`](super::MAX_PLY).
     ///
@@ -122,7 +122,7 @@ impl Encoder {
     /// Appends the last chunks.
     ///
     /// # Errors
-    /// As [`Encoder::push`].
+    /// As [`ChunkEncoder::push`].
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<(), InvalidSample> {
         self.encode(true, out)?;
         self.close_chunk(out);

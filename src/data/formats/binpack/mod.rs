@@ -5,7 +5,7 @@
 //! |---|---|
 //! | 0–3 | magic `BINP` |
 //! | 4–7 | size n of the chunk, little-endian, at most 100 MiB |
-//! | 8 … n+7 | chains: a stem of 32 bytes, the number of plies after it (16 bits, big-endian), their movetext; then the next chunk |
+//! | 8 … n+7 | chains: a stem of 32 bytes, the number of plies after it (16 bits, big-endian), movetext |
 //!
 //! The crate for this format is only the tests' oracle: its reader panics on malformed input without giving the
 //! location; its writer panics on stems without a move and on long chains, and ignores write errors in `Drop`.
@@ -30,8 +30,8 @@ mod triplet;
 mod vbmi2;
 
 pub use chunks::{Chunk, Chunks};
-pub use decoder::{Decoder, RecordSink};
-pub use encoder::{Encoder, InvalidSample, MAX_MOVETEXT_BYTES};
+pub use decoder::{ChunkDecoder, RecordSink};
+pub use encoder::{ChunkEncoder, InvalidSample, MAX_MOVETEXT_BYTES};
 pub use error::{ChunkError, MovetextError, StemError};
 pub(super) use parallel_read::read;
 pub use position::Position;

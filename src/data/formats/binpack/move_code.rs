@@ -67,7 +67,7 @@ fn rook_home(from: Square, queen_side: bool) -> Square {
     square(if queen_side { from as u32 & 56 } else { from as u32 | 7 })
 }
 
-/// A move's code: the number of the piece, then that of the target.
+/// A move's code: the piece's number, then the target's.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct MoveCode {
     pub value: u32,
@@ -78,7 +78,8 @@ pub struct MoveCode {
 #[inline(always)]
 pub fn encode_move(position: &Position, mv: PackedMove) -> Option<MoveCode> {
     let own = position.own();
-    let (from, to) = (mv.from() as u32, mv.to() as u32);
+    let from = mv.from() as u32;
+    let to = mv.to() as u32;
     if own >> from & 1 == 0 {
         return None;
     }
@@ -99,6 +100,7 @@ pub fn encode_move(position: &Position, mv: PackedMove) -> Option<MoveCode> {
         moves.targets.count_ones() + u32::from(side == 1 && moves.castles[0])
     };
     let count = count_moves(&moves, moves.targets.count_ones());
-    let (piece_bits, choice_bits) = (width(own.count_ones()), width(count));
+    let piece_bits = width(own.count_ones());
+    let choice_bits = width(count);
     Some(MoveCode { value: below(own, from) << choice_bits | choice, bits: piece_bits + choice_bits })
 }

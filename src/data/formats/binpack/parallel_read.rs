@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use rayon::ThreadPool;
 
 use super::recovery::{BrokenChain, ChainLog};
-use super::{Chunk, ChunkError, Chunks, Decoder};
+use super::{Chunk, ChunkDecoder, ChunkError, Chunks};
 use crate::data::formats::block_queue::{self, BLOCK_SAMPLES, BlockSender};
 use crate::data::formats::skipped::{SkippedSample, SkippedSamples};
 use crate::data::{DataError, Record};
@@ -85,7 +85,7 @@ fn send_chunk(pending: &PendingChunk, path: &Path, sender: &mut BlockSender) -> 
     Ok(true)
 }
 
-/// Counts what of the chunk at `offset` could not be read.
+/// Counts the unreadable parts of the chunk at `offset`.
 pub fn count_damage(offset: u64, damage: Option<&ChunkError>, broken: &[BrokenChain], skipped: &mut SkippedSamples) {
     let location = format!("chunk at byte {offset}");
     if let Some(problem) = damage {
@@ -109,7 +109,7 @@ pub fn count_damage(offset: u64, damage: Option<&ChunkError>, broken: &[BrokenCh
 struct ChunkReader {
     offset: u64,
     damage: Option<ChunkError>,
-    decoder: Decoder,
+    decoder: ChunkDecoder,
     log: ChainLog,
     /// Samples that did not fit into the last block.
     rest: Vec<Record>,
@@ -118,7 +118,7 @@ struct ChunkReader {
 impl ChunkReader {
     fn new(chunk: Chunk) -> ChunkReader {
         let Chunk { offset, bytes, damage } = chunk;
-        ChunkReader { offset, damage, decoder: Decoder::new(bytes), log: ChainLog::default(), rest: Vec::new() }
+        ChunkReader { offset, damage, decoder: ChunkDecoder::new(bytes), log: ChainLog::default(), rest: Vec::new() }
     }
 
     /// The next samples, [`BLOCK_SAMPLES`] at most; `None` at the end.

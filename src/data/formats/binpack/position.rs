@@ -150,7 +150,8 @@ impl Position {
     pub fn moves(&self, from: u32) -> Moves {
         let role = self.code_at(from) & 7;
         // Roles are hard to predict: computing the moves of both kinds costs less than a mispredicted branch.
-        let (pawn, piece) = (self.pawn_moves(from), self.piece_moves(from, role));
+        let pawn = self.pawn_moves(from);
+        let piece = self.piece_moves(from, role);
         let targets = pawn.targets & share(role, 1 << PAWN) | piece.targets & share(role, !(1 << PAWN));
         Moves { from, targets, promotes: pawn.promotes & (role == PAWN), castles: piece.castles }
     }
@@ -196,13 +197,17 @@ impl Position {
 
     #[inline(always)]
     fn make_move<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
-        let (from, to) = (mv.from() as u32, mv.to() as u32);
-        let (us, them) = (usize::from(self.turn.is_black()), usize::from(self.turn.is_white()));
-        let (from_bit, to_bit) = (1u64 << from, 1u64 << to);
+        let from = mv.from() as u32;
+        let to = mv.to() as u32;
+        let us = usize::from(self.turn.is_black());
+        let them = usize::from(self.turn.is_white());
+        let from_bit = 1u64 << from;
+        let to_bit = 1u64 << to;
         if self.colors[us] & to_bit != 0 {
             return self.castle::<CHECKED>(to > from);
         }
-        let (code, there) = (self.code_at(from), self.code_at(to));
+        let code = self.code_at(from);
+        let there = self.code_at(to);
         let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
         let ep = std::mem::take(&mut self.ep);
         // No branch on captures, which are as hard to predict; without one `taken` is 0 and changes nothing.
@@ -246,7 +251,8 @@ impl Position {
         if CHECKED && hindered() {
             return false;
         }
-        let (king, rook) = (4 + home, if king_side { 7 + home } else { home });
+        let king = 4 + home;
+        let rook = if king_side { 7 + home } else { home };
         let (king_to, rook_to) = if king_side { (6 + home, 5 + home) } else { (2 + home, 3 + home) };
         for (role, from, to) in [(KING, king, king_to), (ROOK, rook, rook_to)] {
             self.colors[us] ^= 1 << from | 1 << to;

@@ -1,11 +1,11 @@
-//! Reads what is sound of a chunk: a broken chain is left out, and the next one is found behind it.
+//! Reads the sound chains of a chunk: a broken one is left out, and the next one is found behind it.
 //!
 //! A chain's length follows from its moves alone, so where one is broken, the next is searched byte by byte: a legal
-//! position with a legal move whose chain can be read to its end. A chain whose damage gives other legal moves is noticed
-//! if it does not end where the next one begins.
+//! position with a legal move whose chain can be read to its end. A chain whose damage gives other legal moves is
+//! noticed if it does not end where the next one begins.
 
 use super::bmi2::{BitInstructions, BitTask, dispatch};
-use super::decoder::{Decoder, RecordSink};
+use super::decoder::{ChunkDecoder, RecordSink};
 use super::error::ChunkError;
 use super::stem::{STEM_BYTES, Stem};
 use crate::data::Record;
@@ -30,7 +30,7 @@ pub struct BrokenChain {
     pub problem: ChunkError,
 }
 
-/// What [`Decoder::read_sound`] found.
+/// What [`ChunkDecoder::read_sound`] found.
 #[derive(Debug, Default)]
 pub struct ChainLog {
     /// The chains of the last call.
@@ -39,7 +39,7 @@ pub struct ChainLog {
     pub broken: Vec<BrokenChain>,
 }
 
-impl Decoder {
+impl ChunkDecoder {
     /// Appends the samples of whole chains until there are `most` or more, and returns their number: 0 only at the end
     /// of the chunk. Broken chains are left out.
     pub fn read_sound(&mut self, most: usize, out: &mut Vec<Record>, log: &mut ChainLog) -> usize {
@@ -100,8 +100,8 @@ impl Decoder {
         (from..=last).find(|at| self.begins_chain(*at)).unwrap_or(self.bytes.len())
     }
 
-    /// Whether a sound chain begins at an offset. One without a move has nothing but a position, so a further chain or the
-    /// end of the chunk must follow.
+    /// Whether a sound chain begins at an offset. One without a move has nothing but a position, so a further chain or
+    /// the end of the chunk must follow.
     fn begins_chain(&mut self, at: usize) -> bool {
         if !has_two_kings(&self.bytes[at..]) {
             return false;
@@ -132,9 +132,9 @@ fn has_two_kings(bytes: &[u8]) -> bool {
     kings == [1, 1]
 }
 
-/// A call of [`Decoder::read_sound`].
+/// A call of [`ChunkDecoder::read_sound`].
 struct ReadSound<'a> {
-    decoder: &'a mut Decoder,
+    decoder: &'a mut ChunkDecoder,
     most: usize,
     out: &'a mut Vec<Record>,
     log: &'a mut ChainLog,
@@ -152,7 +152,7 @@ impl BitTask for ReadSound<'_> {
 
 /// Finds the end of the chain at an offset, if it can be read.
 struct SkipChain<'a> {
-    decoder: &'a mut Decoder,
+    decoder: &'a mut ChunkDecoder,
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Scans a binpack: finds its segments, and counts what of it is broken.
+//! Scans a binpack: finds its segments, and counts its broken parts.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use super::chunks::{ChunkSpan, StoredBytes, chunk_at};
 use super::parallel_read::count_damage;
 use super::recovery::{ChainLog, ChainSpan};
-use super::{Decoder, HEADER_BYTES, Segment, UsableSamples};
+use super::{ChunkDecoder, HEADER_BYTES, Segment, UsableSamples};
 use crate::data::formats::game_numbers::GameNumbers;
 use crate::data::formats::skipped::SkippedSamples;
 use crate::data::{DataError, Record};
@@ -20,7 +20,7 @@ const SEGMENT_SAMPLES: usize = 4_096;
 /// Called with the bytes scanned so far and the file's length.
 pub type ScanProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// What a scan finds.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     pub segments: Vec<Segment>,
@@ -69,7 +69,8 @@ fn scan_chunks(
     threads: usize,
     progress: ScanProgress<'_>,
 ) -> Vec<ScanResult> {
-    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let next = AtomicUsize::new(0);
+    let done = AtomicU64::new(0);
     let bytes = |span: &ChunkSpan| span.next - span.offset;
     let total = spans.iter().map(bytes).sum();
     let results: Vec<Mutex<Option<ScanResult>>> = spans.iter().map(|_| Mutex::new(None)).collect();
@@ -77,10 +78,9 @@ fn scan_chunks(
         for _ in 0..threads.clamp(1, spans.len().max(1)) {
             scope.spawn(|| {
                 let mut scratch = Vec::new();
-                while let Some((span, slot)) = {
+                loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    spans.get(number).zip(results.get(number))
-                } {
+                    let (Some(span), Some(slot)) = (spans.get(number), results.get(number)) else { break };
                     let scanned = scan_chunk(file, filter, span, &mut scratch).map_err(DataError::read(path));
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(scanned);
                     progress(done.fetch_add(bytes(span), Ordering::Relaxed) + bytes(span), total);
@@ -102,9 +102,10 @@ fn scan_chunk(
     if !bytes.is_empty() {
         file.read_exact_at(&mut bytes, start)?;
     }
-    let mut decoder = Decoder::new(bytes);
+    let mut decoder = ChunkDecoder::new(bytes);
     let mut segments: Vec<Segment> = Vec::new();
-    let (mut games, mut log) = (GameNumbers::default(), ChainLog::default());
+    let mut games = GameNumbers::default();
+    let mut log = ChainLog::default();
     loop {
         records.clear();
         if decoder.read_sound(SEGMENT_SAMPLES, records, &mut log) == 0 {

@@ -137,8 +137,8 @@ mod tests {
         let path = folder.path().join("games.binpack");
         fs::write(&path, vec![7; 1_000_000]).expect("writable");
         let open = || File::open(&path).expect("just written");
-        let (cache, key) =
-            (folder.path().join("not/there/yet"), Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable"));
+        let cache = folder.path().join("not/there/yet");
+        let key = Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable");
         assert_eq!(load(&cache, &key, 1_000_000), None);
         store(&cache, &key, &scan()).expect("writable");
         assert_eq!(load(&cache, &key, 1_000_000), Some(scan()));

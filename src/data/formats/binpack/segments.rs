@@ -1,13 +1,13 @@
 //! Segments of a binpack, which can be decoded in any order. A segment is some thousand samples: complete chains of
-//! complete games, unless the end of a chunk cuts a game. One pass over the file finds them, and counts what of it is
-//! broken.
+//! complete games, unless the end of a chunk cuts a game. One pass over the file finds them, and counts the broken
+//! parts.
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::decoder::{Decoder, RecordSink};
+use super::decoder::{ChunkDecoder, RecordSink};
 use super::scan::{Scan, ScanProgress, scan_file};
 use super::segment_cache;
 use super::triplet::has_triplet;
@@ -20,9 +20,9 @@ const MIN_CACHED_BYTES: u64 = 4 << 20;
 /// Which samples a method can use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum UsableSamples {
-    /// For eval: those with these values.
+    /// For eval: samples with these values.
     Eval(Needs),
-    /// For pqr: those with a move and another legal move.
+    /// For pqr: samples with a move and another legal move.
     Pqr,
 }
 
@@ -118,8 +118,8 @@ impl Segments {
     /// Scans the whole file on `threads` threads.
     ///
     /// # Errors
-    /// When the file cannot be read, holds no usable sample, or more than 2^32 − 1 samples. Damage is no error: what is
-    /// broken is [skipped](Segments::skipped).
+    /// When the file cannot be read, holds no usable sample, or more than 2^32 − 1 samples. Damage is no error: broken
+    /// parts are [skipped](Segments::skipped).
     pub fn scan(
         path: &Path,
         filter: UsableSamples,
@@ -176,7 +176,7 @@ impl Segments {
         self.first_samples[segment]
     }
 
-    /// What of the file is broken and left out.
+    /// The broken parts of the file, which are left out.
     #[must_use]
     pub const fn skipped(&self) -> &SkippedSamples {
         &self.skipped
@@ -209,8 +209,8 @@ impl Segments {
         if out.len() == usable as usize { Ok(()) } else { Err(self.changed(segment)) }
     }
 
-    /// As [`Segments::decode`] with all samples, including those that the method cannot use. `out` may get some more than
-    /// the segment has, before the error.
+    /// As [`Segments::decode`] with all samples, including those that the method cannot use. `out` may get some more
+    /// than the segment has, before the error.
     ///
     /// # Errors
     /// As [`Segments::decode`].
@@ -222,7 +222,7 @@ impl Segments {
             ErrorKind::UnexpectedEof => self.changed(segment),
             _ => DataError::read(&self.path)(error),
         })?;
-        let mut decoder = Decoder::unchecked(segment_bytes, self.first_samples[segment]);
+        let mut decoder = ChunkDecoder::unchecked(segment_bytes, self.first_samples[segment]);
         let broken = |problem| DataError::Chunk { path: self.path.clone(), chunk: offset, problem };
         // One more than expected, so that surplus samples show.
         let read = decoder.read(samples as usize + 1, out).map_err(broken)?;
@@ -250,7 +250,8 @@ pub(crate) mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     fn provenance(games: u64) -> Provenance {
-        let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+        let purpose = Purpose::Any;
+        let score_unit = ScoreUnit::Centipawns;
         Provenance { purpose, score_unit, seed: Seed(0), games: games as u32, sources: [0; 32] }
     }
 
@@ -279,7 +280,7 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         let expected = games(&path, 300);
-        let mut checked = Decoder::new(std::fs::read(&path).expect("just written")[HEADER_BYTES..].to_vec());
+        let mut checked = ChunkDecoder::new(std::fs::read(&path).expect("just written")[HEADER_BYTES..].to_vec());
         let mut one = Vec::new();
         assert_eq!(checked.read(expected.len() + 1, &mut one), Ok(expected.len()));
         assert!(one == expected);
@@ -288,7 +289,9 @@ pub(crate) mod tests {
                 Segments::scan(&path, UsableSamples::Eval(Needs::Any), threads, &|_, _| {}).expect("a good file");
             assert!(segments.segments().len() > 3, "{}", segments.segments().len());
             assert_eq!(segments.samples(), expected.len() as u64);
-            let (mut bytes, mut decoded, mut all) = (Vec::new(), Vec::new(), Vec::new());
+            let mut bytes = Vec::new();
+            let mut decoded = Vec::new();
+            let mut all = Vec::new();
             for segment in 0..segments.segments().len() {
                 segments.decode(segment, &mut bytes, &mut decoded).expect("as scanned");
                 assert_eq!(decoded[0].ply(), Ply(0), "a segment begins with a game");
@@ -302,7 +305,8 @@ pub(crate) mod tests {
     #[test]
     fn a_large_file_is_scanned_once() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (path, cache) = (folder.path().join("games.binpack"), folder.path().join("cache"));
+        let path = folder.path().join("games.binpack");
+        let cache = folder.path().join("cache");
         let one = games(&path, 300);
         let bytes = std::fs::read(&path).expect("just written");
         let times = MIN_CACHED_BYTES as usize / bytes.len() + 1;

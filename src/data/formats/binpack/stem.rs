@@ -4,13 +4,14 @@
 //! |---|---|
 //! | 0–7 | occupancy, bit = square (a1 = 0 … h8 = 63) |
 //! | 8–23 | a nibble per occupied square, in square order, the lower nibble first |
-//! | 24–25 | move: bits 14–15 kind (0 normal, 1 promotion, 2 castling, 3 en passant), 8–13 from, 2–7 to (castling: the rook), 0–1 promotion (0 knight … 3 queen); 0 no move |
+//! | 24–25 | move: bits 14–15 kind, 8–13 from, 2–7 to, 0–1 promotion; 0 no move |
 //! | 26–27 | score from the side to move's point of view, as `bits::signed_to_unsigned`; 32002 no score |
-//! | 28–29 | bits 14–15 result −1, 0 or 1 from the side to move's point of view, as `bits::signed_to_unsigned`; bits 0–13 ply |
+//! | 28–29 | bits 14–15 result −1, 0 or 1 for the side to move, as `bits::signed_to_unsigned`; bits 0–13 ply |
 //! | 30–31 | rule-50 counter in plies |
 //!
-//! Nibbles are 2·role + colour (pawn 0 … king 5; Black 1). Beyond these: 12 a pawn that has just advanced two squares,
-//! 13 White's and 14 Black's rook with castling rights, 15 Black's king when Black is to move.
+//! Kinds of moves: 0 normal, 1 promotion (0 knight … 3 queen), 2 castling (to: the rook), 3 en passant. Nibbles are
+//! 2·role + colour (pawn 0 … king 5; Black 1). Beyond these: 12 a pawn that has just advanced two squares, 13 White's
+//! and 14 Black's rook with castling rights, 15 Black's king when Black is to move.
 
 use shakmaty::{CastlingMode, Chess, Color, FromSetup, Move, Piece, Position as _, Rank, Role, Setup, Square};
 
@@ -129,7 +130,8 @@ const ROLES: [Role; 6] = Role::ALL;
 
 /// The move of bytes 24–25, if it is legal and its kind matches the position.
 fn legal_move(position: &Chess, packed: u16) -> Option<PackedMove> {
-    let (kind, mv) = (packed >> 14, packed_move(packed));
+    let kind = packed >> 14;
+    let mv = packed_move(packed);
     (kind_of(mv.in_position(position)?) == kind && (kind == 1 || packed & 3 == 0)).then_some(mv)
 }
 

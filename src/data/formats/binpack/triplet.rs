@@ -1,4 +1,4 @@
-//! Triplets: a position, the position after the move played, and that after a random other legal move.
+//! Triplets: a position, the position after the move played, and the position after a random other legal move.
 
 use super::bmi2::{BitInstructions, BitTask, dispatch};
 use super::move_code::{count_moves, encode_move, nth_move};
@@ -21,7 +21,7 @@ pub struct Triplet {
 /// Why a record has no triplet.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum TripletError {
-    /// It has no move, or one that is impossible in its position.
+    /// It has no move, or a move that is impossible in its position.
     NoPlayedMove,
     /// The move played is the only legal one.
     NoOtherMove,
@@ -91,7 +91,7 @@ impl BitTask for DrawTriplet<'_> {
 }
 
 /// The numbers of pseudo-legal moves of the own pieces, pawns first.
-struct MoveCounts {
+struct PieceMoveCounts {
     /// Number of moves of the pieces up to and including each.
     sums: [u16; 32],
     total: u32,
@@ -137,7 +137,7 @@ impl Position {
     #[inline(never)]
     fn board_after_listed_move(
         &self,
-        counts: &MoveCounts,
+        counts: &PieceMoveCounts,
         played: PackedMove,
         random: u64,
         bits: impl BitInstructions,
@@ -157,8 +157,8 @@ impl Position {
     }
 
     #[inline(always)]
-    fn move_counts(&self) -> MoveCounts {
-        let mut all = MoveCounts { sums: [u16::MAX; 32], total: 0 };
+    fn move_counts(&self) -> PieceMoveCounts {
+        let mut all = PieceMoveCounts { sums: [u16::MAX; 32], total: 0 };
         let mut sums = all.sums.iter_mut();
         for (mut pieces, pawns) in self.pawns_and_pieces().into_iter().zip([true, false]) {
             while pieces != 0 {
@@ -174,7 +174,7 @@ impl Position {
 
     /// Move number `pick` of those counted; `None` if there are fewer.
     #[inline(always)]
-    fn nth_counted(&self, counts: &MoveCounts, pick: u32, bits: impl BitInstructions) -> Option<PackedMove> {
+    fn nth_counted(&self, counts: &PieceMoveCounts, pick: u32, bits: impl BitInstructions) -> Option<PackedMove> {
         if pick >= counts.total {
             return None;
         }

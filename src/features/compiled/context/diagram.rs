@@ -31,7 +31,7 @@ const LIVE: u32 = 1;
 
 /// A bound variable.
 #[derive(Debug)]
-pub struct Variable {
+pub struct BoundVariable {
     pub slot: usize,
     /// For each class of states that the block treats alike: the number of a state, and the state on the unmirrored
     /// board.
@@ -45,8 +45,8 @@ pub struct Variable {
 pub struct Assignments {
     /// Unique within the block.
     pub number: u32,
-    pub variables: Vec<Variable>,
-    /// Index of the condition in the term's expressions; those of the guards follow, up to `end`.
+    pub variables: Vec<BoundVariable>,
+    /// Index of the condition in the term's expressions; the guards' conditions follow, up to `end`.
     pub condition: usize,
     pub end: usize,
     pub guards: Vec<GuardAssignments>,
@@ -88,8 +88,8 @@ pub struct KingPlacement {
 }
 
 impl TermAssignments<'_> {
-    /// Every variable, including those of counts and guards.
-    pub fn variables(&self) -> Vec<&Variable> {
+    /// Every variable, including the variables of counts and guards.
+    pub fn variables(&self) -> Vec<&BoundVariable> {
         let mut all = Vec::new();
         self.assignments.add_variables(&mut all);
         self.counts.iter().for_each(|count| count.assignments.add_variables(&mut all));
@@ -98,13 +98,13 @@ impl TermAssignments<'_> {
 }
 
 impl Assignments {
-    fn add_variables<'a>(&'a self, all: &mut Vec<&'a Variable>) {
+    fn add_variables<'a>(&'a self, all: &mut Vec<&'a BoundVariable>) {
         all.extend(&self.variables);
         self.guards.iter().flat_map(|guard| &guard.counts).for_each(|count| count.assignments.add_variables(all));
     }
 }
 
-impl Variable {
+impl BoundVariable {
     /// The oriented squares that it can take, given the kings.
     pub fn reach(&self, kings: &Kings) -> u64 {
         let square = |of: usize| if of == OWN_KING { kings.own } else { kings.enemy };
@@ -342,7 +342,7 @@ impl<'a> Diagrams<'a> {
                 counts.push(diagram);
             }
             if outcomes.len().saturating_mul(max as usize + 1) > MAX_COMBINATIONS {
-                // Its values stay open; those of the other counts are still tried.
+                // Its values stay open; the values of the other counts are still tried.
                 continue;
             }
             let mut bound = Vec::with_capacity(outcomes.len() * (max as usize + 1));
@@ -363,13 +363,14 @@ impl<'a> Diagrams<'a> {
 
     /// Adds the mirrored half to a diagram where it changes the direction of a source.
     fn mark_direction(&mut self, assignments: &Assignments, number: u32) -> u32 {
-        match number != DEAD && assignments.sideways {
-            true => self.list(b't', &[number, self.placement.kings.mask]),
-            false => number,
+        if number != DEAD && assignments.sideways {
+            self.list(b't', &[number, self.placement.kings.mask])
+        } else {
+            number
         }
     }
 
-    /// Expressions with a variable bound in those of the range `which` that read it.
+    /// Expressions with a variable bound in the expressions of the range `which` that read it.
     fn bind<'b>(
         &mut self,
         all: &'b [ExpressionId],

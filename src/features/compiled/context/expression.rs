@@ -85,8 +85,8 @@ impl Expressions {
         new
     }
 
-    /// The expression of a condition with no variable bound; `None` is always true. `maxima`: those of the counts it
-    /// reads.
+    /// The expression of a condition with no variable bound; `None` is always true. `maxima`: the maxima of the counts
+    /// it reads.
     pub fn of(&mut self, condition: Option<&ConditionSpec>, maxima: &[u32]) -> ExpressionId {
         condition.map_or(ExpressionId::TRUE, |condition| self.condition(condition, maxima))
     }
@@ -175,7 +175,8 @@ impl Expressions {
             Expression::Not(id) => of(&[*id]),
             Expression::IsZero(sum) | Expression::AtMostZero(sum) => sum.bits(),
         };
-        let (id, expression) = (ExpressionId(self.all.len() as u32), Rc::new(expression));
+        let id = ExpressionId(self.all.len() as u32);
+        let expression = Rc::new(expression);
         self.all.push((Rc::clone(&expression), bits));
         self.ids.insert(expression, id);
         id
@@ -196,7 +197,8 @@ impl Expressions {
                 self.not(of)
             }
             ConditionSpec::Compare(left, comparison, right) => {
-                let (left, right) = (self.term(left, maxima), self.term(right, maxima));
+                let left = self.term(left, maxima);
+                let right = self.term(right, maxima);
                 self.compare(left, *comparison, &right)
             }
         }

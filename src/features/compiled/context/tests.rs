@@ -49,7 +49,8 @@ fn elements(product: &ProductSpec, entities: &[Entity], counts: &mut usize) -> V
             }
         };
         let times_right = |(a, of): &(u32, Vec<usize>)| {
-            let (a, of) = (*a, of.clone());
+            let a = *a;
+            let of = of.clone();
             right.iter().map(move |(b, more)| (a * factor.size + b, [of.clone(), more.clone()].concat())).collect()
         };
         found = found.iter().flat_map(|left| -> Vec<_> { times_right(left) }).collect();
@@ -62,7 +63,8 @@ fn kings_reach(binders: &[BinderSpec], entities: &[Entity]) -> bool {
     binders.iter().all(|binder| {
         let Some(of) = binder.source.of().filter(|of| *of <= ENEMY_KING) else { return true };
         let coordinates = |square: u32| [(square & 7) as i32, (square >> 3) as i32];
-        let (from, to) = (coordinates(entities[of].square), coordinates(entities[binder.slot].square));
+        let from = coordinates(entities[of].square);
+        let to = coordinates(entities[binder.slot].square);
         let [files, ranks] = [to[0] - from[0], to[1] - from[1]];
         match binder.source {
             SourceSpec::Next(_, direction) => {
@@ -85,7 +87,8 @@ fn sideways(binders: &[BinderSpec]) -> bool {
 fn answer(spec: &BlockSpec, counts: &[&CountSpec], kings: &Kings, (outer, counted): &Question) -> Vec<u32> {
     let mut entities = vec![Entity::bare(0); spec.variables.len()];
     let [own, enemy] = kings.bindings();
-    (entities[OWN_KING], entities[ENEMY_KING]) = (own.entity(), enemy.entity());
+    entities[OWN_KING] = own.entity();
+    entities[ENEMY_KING] = enemy.entity();
     let inner = counted.iter().flat_map(|(_, inner)| inner);
     for (slot, entity) in outer.iter().chain(inner) {
         entities[*slot] = Entity { square: entity.square ^ kings.mask, ..*entity };
@@ -130,10 +133,10 @@ fn all_assignments(spec: &BlockSpec, slots: &[usize]) -> Vec<Assignment> {
     })
 }
 
-/// The variables of a group of questions: the block's, and those of one count by its number.
+/// The variables of a group of questions: the block's, and one count's by its number.
 type QuestionVariables = (Vec<usize>, Option<(usize, Vec<usize>)>);
 
-/// The block's variables alone, then with those of each count.
+/// The block's variables alone, then with each count's.
 fn all_question_variables(spec: &BlockSpec, counts: &[&CountSpec]) -> Vec<QuestionVariables> {
     let slots = |binders: &[BinderSpec]| binders.iter().map(|binder| binder.slot).collect::<Vec<_>>();
     let outer = slots(&spec.binders);
@@ -145,7 +148,9 @@ fn all_question_variables(spec: &BlockSpec, counts: &[&CountSpec]) -> Vec<Questi
 /// contexts, how many pairs of contexts were distinguished and how many contexts are bounds.
 fn check_generated(name: &str, limits: Limits, select: bool, definitions: u64) -> [usize; 3] {
     const SAMPLE: usize = 300;
-    let (mut several, mut pairs, mut bounds) = (0, 0, 0);
+    let mut several = 0;
+    let mut pairs = 0;
+    let mut bounds = 0;
     for number in 0..definitions {
         let mut rng = Seed(31).stream(name, number);
         let text = generator::definition(&mut rng, limits).text();

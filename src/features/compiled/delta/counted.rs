@@ -116,7 +116,8 @@ mod tests {
         let position: Chess = fen.into_position(CastlingMode::Standard).expect("a position");
         let mv = mv.parse::<UciMove>().expect("a move").to_move(&position).expect("a legal move");
         let change = BoardChange::of(mv, position.turn());
-        let (before, after) = (position.board(), change.applied_to(position.board()));
+        let before = position.board();
+        let after = change.applied_to(position.board());
         let transition = Transition::new(before, &change, &after).seen_by(Perspective::White);
         let mut boards = None;
         let boards = transition.oriented(0, &mut boards);

@@ -15,7 +15,7 @@ use crate::features::spec::SourceSpec;
 use super::binding_plan;
 use super::encode::{Bindings, Kings};
 use super::oriented_board::{Binding, OrientedBoard, Placement, orient, squares};
-use super::tables::{NONE, Term};
+use super::tables::{NONE, TableTerm};
 use super::{BindingForm, CompiledBlock};
 use pairs::PairDelta;
 pub use row_changes::{RowChanges, dedup_from};
@@ -40,7 +40,7 @@ pub struct OrientedPair {
     after: OrientedBoard<'static>,
     /// Squares whose occupant changes.
     changed: u64,
-    /// Caches: pieces that attack a changed square before the move, and those whose moves it affects.
+    /// Caches: pieces that attack a changed square before the move, and pieces whose moves it affects.
     attackers: Cell<Option<u64>>,
     movers: Cell<Option<u64>>,
 }
@@ -319,7 +319,7 @@ impl CompiledBlock {
     }
 
     /// Blocks of one piece variable: whether some piece of `board` yields the same row as `piece`.
-    fn piece_yields(&self, term: &Term, piece: Binding, board: &Board, pov: Perspective, kings: &Kings) -> bool {
+    fn piece_yields(&self, term: &TableTerm, piece: Binding, board: &Board, pov: Perspective, kings: &Kings) -> bool {
         let binder = &self.binders[0];
         let equivalents = term.classes[binder.slot].equivalents(piece.code << 6 | piece.square as usize);
         // Not oriented, like the board.

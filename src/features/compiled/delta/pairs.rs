@@ -3,7 +3,7 @@
 use crate::features::compiled::CompiledBlock;
 use crate::features::compiled::binding_plan::BinderPlan;
 use crate::features::compiled::oriented_board::{Binding, OrientedBoard, squares};
-use crate::features::compiled::tables::{Mask, Term};
+use crate::features::compiled::tables::{Mask, TableTerm};
 use crate::features::spec::VariableKind;
 
 use super::OrientedPair;
@@ -14,7 +14,7 @@ type Visit<'a> = &'a mut dyn FnMut(&mut [Binding]);
 /// The delta of one term of a block of pairs.
 pub struct PairDelta<'a> {
     pub block: &'a CompiledBlock,
-    pub term: &'a Term,
+    pub term: &'a TableTerm,
     /// Includes the set's offset.
     pub base: u32,
     /// Whether several pairs may yield one row, which changes only if all of them come or go.
@@ -39,7 +39,8 @@ impl PairDelta<'_> {
         // A bare square is the same square whatever stands there.
         let replaced = if second.kind == VariableKind::Piece { boards.changed } else { 0 };
         let staying = boards.affected(second.source) & !boards.changed;
-        let (before, after) = (&boards.before, &boards.after);
+        let before = &boards.before;
+        let after = &boards.after;
         self.each_first(before, staying, bindings, &mut |bindings| {
             let partners = [before, after].map(|board| self.partners(board, bindings, mask));
             let common = partners[0] & partners[1] & !replaced;
@@ -94,9 +95,10 @@ impl PairDelta<'_> {
                 bindings[binder.slot] = Binding { code, square: *square };
                 binder.residual_holds(bindings)
             };
-            partners |= match binder.has_residual() {
-                false => bits,
-                true => squares(bits).filter(admitted).fold(0, |found, square| found | 1 << square),
+            partners |= if binder.has_residual() {
+                squares(bits).filter(admitted).fold(0, |found, square| found | 1 << square)
+            } else {
+                bits
             };
         }
         partners

@@ -42,7 +42,8 @@ impl CompiledBlock {
             return;
         }
         let from = rows.lengths();
-        let (first, xor) = (base.wrapping_add(rows.offset), boards.pov.index() << 9 | kings.mask as usize);
+        let first = base.wrapping_add(rows.offset);
+        let xor = boards.pov.index() << 9 | kings.mask as usize;
         for color in Color::ALL {
             for role in Role::ALL {
                 let piece = Piece { color, role };

@@ -20,24 +20,29 @@ impl RowChanges<'_> {
     /// Sorts the rows behind the lengths `from` and drops those that stand in both lists, occurrence by occurrence.
     #[inline(never)]
     pub fn cancel(&mut self, from: [usize; 2]) {
-        let (left, right) = (&mut *self.removed, &mut *self.added);
+        let left = &mut *self.removed;
+        let right = &mut *self.added;
         sort(&mut left[from[0]..]);
         sort(&mut right[from[1]..]);
         if left.len() == from[0] || right.len() == from[1] {
             return;
         }
-        let (mut l, mut r) = (from[0], from[1]);
-        let (mut kept_l, mut kept_r) = (l, r);
+        let mut l = from[0];
+        let mut r = from[1];
+        let mut kept_l = l;
+        let mut kept_r = r;
         while l < left.len() && r < right.len() {
             match left[l].cmp(&right[r]) {
                 Ordering::Equal => (l, r) = (l + 1, r + 1),
                 Ordering::Less => {
                     left[kept_l] = left[l];
-                    (l, kept_l) = (l + 1, kept_l + 1);
+                    l += 1;
+                    kept_l += 1;
                 }
                 Ordering::Greater => {
                     right[kept_r] = right[r];
-                    (r, kept_r) = (r + 1, kept_r + 1);
+                    r += 1;
+                    kept_r += 1;
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! The pairs that a move takes away and those that it brings: of the pieces that move, of those that see a changed square,
-//! and, where any two pieces are a pair, of all others with a changed one.
+//! The pairs that a move takes away and those that it brings: of the pieces that move, of those that see a changed
+//! square, and, where any two pieces are a pair, of all others with a changed one.
 
-use super::pairs::{Pairs, pair};
+use super::pairs::{PiecePairs, pair};
 use super::sight::{Sight, direction_to, leaps, up_to};
-use super::{NEEDS, PairGroup, PairSource, SCRATCH, Scratch};
+use super::{NEEDS, PairGroup, PairScratch, PairSource, SCRATCH};
 use crate::chess::{Board, BoardChange, Perspective};
 use crate::features::compiled::oriented_board::{Placement, squares};
 
@@ -49,9 +49,10 @@ impl Side {
 
 impl PairGroup {
     /// Finds the pairs that a move takes away and those that it brings, for [`PairGroup::append_changes`] by the same
-    /// thread. Returns whether both may hold the same pair for a perspective, as where its king's move mirrors the board.
+    /// thread. Returns whether both may hold the same pair for a perspective, as where its king's move mirrors the
+    /// board.
     pub fn find_changes(&self, boards: [&Board; 2], change: &BoardChange, povs: &[Perspective]) -> bool {
-        SCRATCH.with_borrow_mut(|Scratch { pairs, masks }| {
+        SCRATCH.with_borrow_mut(|PairScratch { pairs, masks }| {
             // A moved piece may meet any other in both orders.
             let most = self.most_pairs(64);
             pairs.iter_mut().for_each(|pairs| pairs.clear(most));
@@ -62,12 +63,11 @@ impl PairGroup {
                 masks[*pov] = [before, if moves_king { self.mask(boards[1], *pov) } else { before }];
             }
             let is_local = povs.iter().all(|pov| masks[*pov][0].is_some() && masks[*pov][0] == masks[*pov][1]);
-            match is_local {
-                true => self.changed_pairs(boards, change, pairs),
-                false => {
-                    for (board, pairs) in boards.into_iter().zip(pairs) {
-                        self.pairs_of(&Placement::of(board, NEEDS), pairs);
-                    }
+            if is_local {
+                self.changed_pairs(boards, change, pairs);
+            } else {
+                for (board, pairs) in boards.into_iter().zip(pairs) {
+                    self.pairs_of(&Placement::of(board, NEEDS), pairs);
                 }
             }
             let [removed, added] = change.states();
@@ -78,7 +78,7 @@ impl PairGroup {
 
     /// Appends the features of the pairs found last, as a perspective sees them before and after the move.
     pub fn append_changes(&self, pov: Perspective, out: [&mut Vec<u32>; 2]) {
-        SCRATCH.with_borrow(|Scratch { pairs, masks }| {
+        SCRATCH.with_borrow(|PairScratch { pairs, masks }| {
             for ((mask, pairs), out) in masks[pov].into_iter().zip(pairs).zip(out) {
                 if let Some(mask) = mask {
                     self.push(pairs.as_slice(), pov, mask, out);
@@ -87,13 +87,13 @@ impl PairGroup {
         });
     }
 
-    fn changed_pairs(&self, boards: [&Board; 2], change: &BoardChange, out: &mut [Pairs; 2]) {
+    fn changed_pairs(&self, boards: [&Board; 2], change: &BoardChange, out: &mut [PiecePairs; 2]) {
         let states = change.states();
         let is_piece = |state: &u16| *state != BoardChange::NO_PIECE;
         let changed = states.into_iter().flatten().filter(is_piece).fold(0u64, |all, state| all | 1 << (state & 63));
         match self.source {
             PairSource::Targets => {
-                // Not moved into an array: vectors loaded from what was just stored in parts make the CPU wait.
+                // Not moved into an array: a vector loaded from memory just stored in parts makes the CPU wait.
                 let [before, after] = [&Side::new(boards[0], self.codes), &Side::new(boards[1], self.codes)];
                 squares(changed).for_each(|square| changed_targets([before, after], square, changed, out));
             }
@@ -110,7 +110,7 @@ impl PairGroup {
     }
 
     /// The pairs of a changed state, as on one side, with any others. Two changed pieces meet once in either order.
-    fn pairs_with(&self, state: u32, side: &Side, changed: u64, out: &mut Pairs) {
+    fn pairs_with(&self, state: u32, side: &Side, changed: u64, out: &mut PiecePairs) {
         let square = state & 63;
         if self.is_unordered {
             let partners = side.firsts & self.partners[(state >> 6 & 15) as usize][square as usize];
@@ -125,7 +125,7 @@ impl PairGroup {
 
 /// The pairs of targets that change with a changed square: of the piece on it, and of unmoved pieces that see it.
 #[inline(always)]
-fn changed_targets(sides: [&Side; 2], square: u32, changed: u64, out: &mut [Pairs; 2]) {
+fn changed_targets(sides: [&Side; 2], square: u32, changed: u64, out: &mut [PiecePairs; 2]) {
     let sights = [&Sight::from(square, sides[0].occupied), &Sight::from(square, sides[1].occupied)];
     let [before, _] = sides;
     // Unmoved pieces are the same on both sides.

@@ -1,6 +1,6 @@
-//! Groups of blocks that bind a piece and one that it attacks, or any two pieces, and read nothing else: threats, pairs of
-//! pawns. The pairs of a board are found once for all blocks of a group and both perspectives; a table by both codes and
-//! both squares then gives their indices.
+//! Groups of blocks that bind a piece and a piece that it attacks, or any two pieces, and read nothing else: threats,
+//! pairs of pawns. The pairs of a board are found once for all blocks of a group and both perspectives; a table by both
+//! codes and both squares then gives their indices.
 
 mod changes;
 mod pairs;
@@ -15,9 +15,9 @@ use crate::features::spec::{DROPPED, SourceSpec, VariableKind};
 use super::encode::Kings;
 use super::oriented_board::{Binding, Placement, squares};
 use super::{CompiledBlock, PlacementNeeds};
-use pairs::{Pairs, pair};
+use pairs::{PiecePairs, pair};
 
-/// What the second variable ranges over.
+/// The range of the second variable.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum PairSource {
     /// The pieces that the first one attacks.
@@ -63,23 +63,23 @@ const NO_PAIR: u16 = u16::MAX;
 /// The table without pairs.
 const EMPTY: PairKind = PairKind { base: 0, table: 0 };
 
-/// What pairs need of a placement.
+/// The parts of a placement that pairs need.
 const NEEDS: PlacementNeeds = PlacementNeeds { bitboards: true, attacks: true };
 
 /// No piece attacks more pieces.
 const MOST_TARGETS: usize = 8;
 
-/// Buffers, and what a search for changes has found.
+/// Buffers, and the findings of a search for changes.
 #[derive(Default)]
-struct Scratch {
-    /// Taken away, brought; the first is also that of an encoding.
-    pairs: [Pairs; 2],
-    /// Those that orient the boards before and after.
+struct PairScratch {
+    /// Pairs taken away, pairs brought; an encoding uses the first too.
+    pairs: [PiecePairs; 2],
+    /// The masks that orient the boards before and after.
     masks: ByPerspective<[Option<u32>; 2]>,
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static SCRATCH: RefCell<PairScratch> = RefCell::default();
 }
 
 impl PairGroup {
@@ -153,7 +153,7 @@ impl PairGroup {
         (beyond != NO_PAIR).then(|| kind.base + u32::from(beyond))
     }
 
-    /// Gives both orders of a pair the index of the one that has any, unless both have.
+    /// Gives both orders of a pair the index of the order that has one, unless both have.
     fn join_orders(&mut self) {
         let swapped = |at: usize| (at & 63) << 6 | at >> 6;
         let mut joined = Vec::new();
@@ -227,7 +227,7 @@ impl PairGroup {
 
     /// Appends the active features of a placement, for each perspective with a list.
     pub fn append(&self, placement: &Placement, povs: &[Perspective], out: &mut [&mut Vec<u32>]) {
-        SCRATCH.with_borrow_mut(|Scratch { pairs: [pairs, _], .. }| {
+        SCRATCH.with_borrow_mut(|PairScratch { pairs: [pairs, _], .. }| {
             self.pairs_of(placement, pairs);
             for (pov, out) in povs.iter().zip(out) {
                 let (Some(king), Some(_)) = (placement.king(*pov), placement.king(pov.other())) else { continue };
@@ -252,11 +252,12 @@ impl PairGroup {
         out.truncate(count);
     }
 
-    fn pairs_of(&self, placement: &Placement, pairs: &mut Pairs) {
+    fn pairs_of(&self, placement: &Placement, pairs: &mut PiecePairs) {
         pairs.clear(self.most_pairs(placement.pieces().len()));
         let victims = squares(u64::from(self.codes[1])).fold(0, |all, code| all | placement.by_code(code as usize));
         for state in placement.pieces() {
-            let (code, square) = (state >> 6 & 15, usize::from(state & 63));
+            let code = state >> 6 & 15;
+            let square = usize::from(state & 63);
             if self.codes[0] >> code & 1 == 0 {
                 continue;
             }
@@ -334,7 +335,8 @@ impl CompiledBlock {
         }
         let index = |row: u32| match &self.spec.renumbering {
             None => Some(offset + row),
-            Some(table) => Some(table[row as usize]).filter(|index| *index != DROPPED).map(|i| self.spec.offset + i),
+            Some(table) if table[row as usize] == DROPPED => None,
+            Some(table) => Some(self.spec.offset + table[row as usize]),
         };
         let mut found: HashMap<usize, Vec<(usize, u32)>> = HashMap::new();
         let mut bindings = self.bindings(&Kings::default());

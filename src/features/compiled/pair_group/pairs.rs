@@ -1,20 +1,20 @@
 //! Lists of pairs of pieces.
 
-/// Pairs of pieces of a board as it stands: the state of the first (code · 64 + square), 10 bits, above that of the
-/// second.
+/// Pairs of pieces of a board as it stands: the state of the first (code · 64 + square), 10 bits, above the state of
+/// the second.
 #[derive(Default)]
-pub struct Pairs {
+pub struct PiecePairs {
     /// Longer than it has pairs.
     buffer: Vec<u32>,
     count: usize,
 }
 
-impl Pairs {
+impl PiecePairs {
     /// Makes room for `most` pairs, and drops all.
     pub fn clear(&mut self, most: usize) {
         self.count = 0;
-        if self.buffer.len() < most + Pairs::AT_ONCE {
-            self.buffer.resize(most + Pairs::AT_ONCE, 0);
+        if self.buffer.len() < most + PiecePairs::AT_ONCE {
+            self.buffer.resize(most + PiecePairs::AT_ONCE, 0);
         }
     }
 
@@ -25,7 +25,7 @@ impl Pairs {
     /// Pairs that are written at once, to mispredict fewer branches: most pieces attack at most so many.
     const AT_ONCE: usize = 2;
 
-    /// Adds the pairs of a state with those on the squares of `seconds`.
+    /// Adds the pairs of a state with the pieces on the squares of `seconds`.
     #[inline(always)]
     pub fn push(&mut self, first: u32, seconds: u64, state_at: impl Fn(u32) -> u32) {
         self.push_each(seconds, |square| pair(first, state_at(square)));
@@ -37,7 +37,7 @@ impl Pairs {
         let mut at = self.count;
         loop {
             let mut added = 0;
-            for slot in &mut self.buffer[at..at + Pairs::AT_ONCE] {
+            for slot in &mut self.buffer[at..at + PiecePairs::AT_ONCE] {
                 *slot = pair_of(squares.trailing_zeros() & 63);
                 added += usize::from(squares != 0);
                 squares &= squares.wrapping_sub(1);

@@ -1,11 +1,12 @@
-//! What is seen from a square: the first occupied squares along its eight directions.
+//! Sight from a square: the first occupied squares along its eight directions.
 
 use shakmaty::{Color, attacks};
 
 use crate::chess::Square;
 use crate::features::syntax::Direction;
 
-/// The four directions towards higher squares, then their opposites in the same order: direction d is opposite to d ^ 4.
+/// The four directions towards higher squares, then their opposites in the same order: direction d is opposite to d ^
+/// 4.
 const DIRECTIONS: usize = 8;
 const STEPS: [(i32, i32); DIRECTIONS / 2] =
     [Direction::East.step(), Direction::North.step(), Direction::Northeast.step(), Direction::Northwest.step()];
@@ -17,13 +18,16 @@ const fn rays() -> [[u64; DIRECTIONS]; 64] {
     let mut rays = [[0; DIRECTIONS]; 64];
     let mut at = 0;
     while at < 64 * DIRECTIONS {
-        let (square, direction) = (at / DIRECTIONS, at % DIRECTIONS);
+        let square = at / DIRECTIONS;
+        let direction = at % DIRECTIONS;
         let (files, ranks) = STEPS[direction & 3];
         let sign = if direction < 4 { 1 } else { -1 };
-        let (mut file, mut rank) = (square as i32 % 8 + sign * files, square as i32 / 8 + sign * ranks);
+        let mut file = square as i32 % 8 + sign * files;
+        let mut rank = square as i32 / 8 + sign * ranks;
         while file >= 0 && file < 8 && rank >= 0 && rank < 8 {
             rays[square][direction] |= 1 << (file + 8 * rank);
-            (file, rank) = (file + sign * files, rank + sign * ranks);
+            file += sign * files;
+            rank += sign * ranks;
         }
         at += 1;
     }
@@ -35,7 +39,8 @@ static DIRECTION_TO: [[u8; 64]; 64] = {
     let mut directions = [[0; 64]; 64];
     let mut at = 0;
     while at < 64 * DIRECTIONS {
-        let (from, direction) = (at / DIRECTIONS, at % DIRECTIONS);
+        let from = at / DIRECTIONS;
+        let direction = at % DIRECTIONS;
         let mut ray = RAYS[from][direction];
         while ray != 0 {
             directions[from][ray.trailing_zeros() as usize] = direction as u8;
@@ -108,21 +113,21 @@ impl Sight {
         Sight { firsts }
     }
 
-    /// What rooks see.
+    /// The squares that rooks see.
     #[inline(always)]
     pub const fn straight(&self) -> u64 {
         let [east, north, _, _, west, south, _, _] = self.firsts;
         east | north | west | south
     }
 
-    /// What bishops see.
+    /// The squares that bishops see.
     #[inline(always)]
     pub const fn diagonal(&self) -> u64 {
         let [_, _, a, b, _, _, c, d] = self.firsts;
         a | b | c | d
     }
 
-    /// What a slider in this direction sees through the square.
+    /// The square that a slider in this direction sees through this one.
     #[inline(always)]
     pub const fn opposite(&self, direction: usize) -> u64 {
         self.firsts[direction & 7 ^ 4]

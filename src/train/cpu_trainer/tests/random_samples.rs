@@ -1,4 +1,4 @@
-//! Random samples, and what tests train on them; used by the tests of the kernels and by those of `fsbench-tch`, which
+//! Random samples, and networks that tests train on them; used by the tests of the kernels and of `fsbench-tch`, which
 //! compare both.
 
 use rand::RngExt;
@@ -18,7 +18,8 @@ pub fn rules(optimisation: Optimisation) -> TrainingRules {
 
 /// 40 features of 8 files and 5 roles; files and roles are the virtual inputs.
 pub fn factors() -> Factors {
-    let text = "features = \"file(P) * role(P, pawn..queen) for P in pieces\"\nfactor = \"(file(P) + role(P, pawn..queen))\"\n";
+    let text = "features = \"file(P) * role(P, pawn..queen) for P in pieces\"\n\
+        factor = \"(file(P) + role(P, pawn..queen))\"\n";
     let set = FeatureSet::from_definition(text).expect("a good definition");
     assert_eq!(set.num_features(), FEATURES);
     Factors::of(&set).expect("determined").expect("a factor")
@@ -38,7 +39,8 @@ impl RandomSamples {
         let mut rng = Seed(9).stream("samples", index);
         let positions = if method == Method::Pqr { 3 * samples } else { samples };
         let mut side = || {
-            let (mut offsets, mut indices) = (vec![0], Vec::new());
+            let mut offsets = vec![0];
+            let mut indices = Vec::new();
             for _ in 0..positions {
                 let active = rng.random_range(0..=12);
                 indices.extend((0..active).map(|_| rng.random_range(0..FEATURES as i32)));

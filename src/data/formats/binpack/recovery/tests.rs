@@ -1,9 +1,9 @@
-//! Damage costs what it hits, and nothing else.
+//! Damage costs the samples that it hits, and nothing else.
 
 use std::path::Path;
 
 use super::super::segments::Segments;
-use super::super::{Chunks, Encoder, UsableSamples};
+use super::super::{ChunkEncoder, Chunks, UsableSamples};
 use super::*;
 use crate::chess::{Chess, random_move};
 use crate::data::formats::{Format, SampleReader, SkippedSamples};
@@ -27,7 +27,8 @@ fn game(number: u64, length: u16) -> Vec<Record> {
 }
 
 fn chunk(games: &[Vec<Record>]) -> Vec<u8> {
-    let (mut bytes, mut encoder) = (Vec::new(), Encoder::default());
+    let mut bytes = Vec::new();
+    let mut encoder = ChunkEncoder::default();
     for game in games {
         encoder.push(game, &mut bytes).expect("valid");
     }
@@ -37,8 +38,10 @@ fn chunk(games: &[Vec<Record>]) -> Vec<u8> {
 
 /// The samples and the log of a chunk's contents, read in portions of at least `most`.
 fn read(bytes: &[u8], most: usize) -> (Vec<Record>, Vec<ChainSpan>, Vec<BrokenChain>) {
-    let (mut records, mut chains, mut log) = (Vec::new(), Vec::new(), ChainLog::default());
-    let mut decoder = Decoder::new(bytes.to_vec());
+    let mut records = Vec::new();
+    let mut chains = Vec::new();
+    let mut log = ChainLog::default();
+    let mut decoder = ChunkDecoder::new(bytes.to_vec());
     while decoder.read_sound(most, &mut records, &mut log) > 0 {
         chains.extend_from_slice(&log.chains);
     }
@@ -58,7 +61,8 @@ fn chains() -> (Vec<Vec<Record>>, Vec<u8>, Vec<ChainSpan>) {
 #[test]
 fn a_flipped_bit_changes_no_other_chain() {
     let (games, mut bytes, spans) = chains();
-    let (mut lost, mut changed) = (0, 0);
+    let mut lost = 0;
+    let mut changed = 0;
     for (number, span) in spans.iter().enumerate() {
         let before = games[..number].concat();
         let after = games[number + 1..].concat();
@@ -74,9 +78,10 @@ fn a_flipped_bit_changes_no_other_chain() {
             for BrokenChain { at, end, .. } in &broken {
                 assert!(span.at <= *at && *end <= span.end, "{place}: {broken:?}");
             }
-            match broken.is_empty() {
-                true => changed += 1,
-                false => lost += 1,
+            if broken.is_empty() {
+                changed += 1;
+            } else {
+                lost += 1;
             }
         }
     }
@@ -130,7 +135,9 @@ fn check_file(bytes: &[u8]) -> (Vec<Record>, SkippedSamples) {
     for threads in [1, 3] {
         match Segments::scan(&path, UsableSamples::Eval(Needs::Any), threads, &|_, _| {}) {
             Ok(segments) => {
-                let (mut buffer, mut decoded, mut all) = (Vec::new(), Vec::new(), Vec::new());
+                let mut buffer = Vec::new();
+                let mut decoded = Vec::new();
+                let mut all = Vec::new();
                 for segment in 0..segments.segments().len() {
                     segments.decode(segment, &mut buffer, &mut decoded).expect("as scanned");
                     all.extend(decoded.iter().map(|record| record.with_game(0)));

@@ -98,7 +98,8 @@ impl Runner<'_> {
     pub(super) fn config(&self, run: usize) -> TrainConfig {
         let planned = &self.plan.runs[run];
         let path = |data: usize| self.data.get(data).map(|data| data.path.clone()).unwrap_or_default();
-        let (data, second) = (path(planned.data), planned.second_data.map(path).unwrap_or_default());
+        let data = path(planned.data);
+        let second = planned.second_data.map(path).unwrap_or_default();
         let config = planned.config(&self.plan.sets[planned.set], data, second);
         let (start, start_hash) = match &planned.start {
             None => (None, None),

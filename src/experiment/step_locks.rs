@@ -2,9 +2,10 @@
 //! they do it, so that no two do the same; the claim of a process that died is taken over.
 //!
 //! A claim is the file `claims/KEY` of the work folder. It appears by `link`, which is atomic on NFS too, and names its
-//! holder. The holder writes it again every [`HEARTBEAT`]. A holder on this machine is dead when its process is gone, one
-//! on another machine when its claim is older than [`PATIENCE`] by the file server's clock. A machine that slept may find
-//! its claim taken over: whoever holds a claim looks ([`HeldClaim`]) before it writes what others may have written.
+//! holder. The holder writes it again every [`HEARTBEAT`]. A holder on this machine is dead when its process is gone,
+//! one on another machine when its claim is older than [`PATIENCE`] by the file server's clock. A machine that slept
+//! may find its claim taken over: whoever holds a claim looks ([`HeldClaim`]) before it writes files that others may
+//! have written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -96,8 +97,8 @@ impl Claims {
         replaced
     }
 
-    /// The holder that a claim names, if it is dead. A claim that names none was cut off by a full disk or a crash of the
-    /// machine; its age decides.
+    /// The holder that a claim names, if it is dead. A claim that names none was cut off by a full disk or a crash of
+    /// the machine; its age decides.
     fn dead_holder(&self, path: &Path, own: &OwnFile) -> io::Result<Option<Holder>> {
         let Some(holder) = read(path)? else { return Ok(None) };
         if holder.system == own.holder.system {
@@ -120,7 +121,8 @@ impl Claims {
 impl Claim {
     fn new(path: PathBuf, holder: Holder) -> Claim {
         let (stop, stopped) = channel();
-        let (beating, ours) = (path.clone(), holder.clone());
+        let beating = path.clone();
+        let ours = holder.clone();
         let heartbeat = std::thread::spawn(move || {
             while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
                 // A sign of life is best effort: a missing one delays nothing but a takeover.
@@ -135,7 +137,7 @@ impl Claim {
     }
 }
 
-/// Tells whether a claim is still that of this process.
+/// Tells whether a claim is still this process's.
 #[derive(Clone, Debug)]
 pub(super) struct HeldClaim {
     path: PathBuf,
@@ -164,8 +166,8 @@ impl OwnClaim {
         Ok((bytes == holder.to_bytes()).then_some(OwnClaim { file, bytes }))
     }
 
-    /// Writes the same bytes again: one that is cut short leaves them as they are. A claim that replaces this one by now is
-    /// another file.
+    /// Writes the same bytes again: a write that is cut short leaves them as they are. A claim that replaces this one
+    /// by now is another file.
     fn beat(mut self) -> io::Result<()> {
         self.file.rewind()?;
         self.file.write_all(&self.bytes)
@@ -229,7 +231,8 @@ impl OwnFile {
     fn link(&self, path: &Path) -> io::Result<bool> {
         match std::fs::hard_link(&self.path, path) {
             Ok(()) => Ok(true),
-            // A server's answer may be lost, and the request repeated: the file's count of names tells (open(2), O_EXCL).
+            // A server's answer may be lost, and the request repeated: the file's count of names tells (open(2),
+            // O_EXCL).
             Err(_) if std::fs::metadata(&self.path)?.nlink() == 2 => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),
@@ -271,8 +274,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// When a process of this machine began, in the kernel's ticks (proc_pid_stat(5), field 22); `None` if there is none, or
-/// only its exit status is left.
+/// When a process of this machine began, in the kernel's ticks (proc_pid_stat(5), field 22); `None` if there is none,
+/// or only its exit status is left.
 fn process_began(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the program's name in brackets, which may hold anything.

@@ -22,7 +22,8 @@ pub struct Fixture {
 }
 
 impl TournamentType {
-    /// The pairings of so many players (at least two), as their numbers: the first has White in an encounter's first game.
+    /// The pairings of so many players (at least two), as their numbers: the first has White in an encounter's first
+    /// game.
     #[must_use]
     pub fn pairings(self, players: usize) -> Vec<(usize, usize)> {
         let most = match self {

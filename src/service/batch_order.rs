@@ -8,7 +8,7 @@ use crate::units::Seed;
 
 /// The batches of a stream, and the samples of an epoch that each of them holds.
 #[derive(Copy, Clone, Debug)]
-pub struct Schedule {
+pub struct BatchOrder {
     pub seed: Seed,
     pub shuffle: bool,
     pub epoch_samples: u64,
@@ -17,7 +17,7 @@ pub struct Schedule {
     pub epochs: u32,
 }
 
-impl Schedule {
+impl BatchOrder {
     #[must_use]
     pub const fn batches_per_epoch(&self) -> u64 {
         self.epoch_samples.div_ceil(self.batch_size)
@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn batches_and_windows_by_hand() {
-        let schedule = Schedule { seed: Seed(1), shuffle: true, epoch_samples: 25, batch_size: 10, epochs: 2 };
-        assert_eq!((schedule.batches_per_epoch(), schedule.batches()), (3, Some(6)));
-        assert_eq!((schedule.epoch_of(2), schedule.epoch_of(3), schedule.samples_of(5)), (0, 1, 20..25));
+        let batch_order = BatchOrder { seed: Seed(1), shuffle: true, epoch_samples: 25, batch_size: 10, epochs: 2 };
+        assert_eq!((batch_order.batches_per_epoch(), batch_order.batches()), (3, Some(6)));
+        assert_eq!((batch_order.epoch_of(2), batch_order.epoch_of(3), batch_order.samples_of(5)), (0, 1, 20..25));
         // Groups of 4, 5, 6, 7 and 8 samples; windows of 9 samples or two groups.
         let epoch = EpochWindows::new(0, (4..9).collect(), u64::from, WindowLimits { samples: 9, groups: 2 });
         let windows: Vec<_> =

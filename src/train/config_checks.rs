@@ -108,7 +108,7 @@ impl TrainSettings {
         Some(SettingError::new("", error.to_string()))
     }
 
-    /// The same settings with every one that has no effect in runs by `methods` at its default.
+    /// The same settings, with every setting that has no effect in runs by `methods` at its default.
     #[must_use]
     pub fn effective(&self, methods: &[Method]) -> TrainSettings {
         let mut settings = self.clone();
@@ -235,7 +235,8 @@ mod tests {
         check(
             |c| {
                 let loss = &mut c.settings.eval_loss;
-                (loss.form, loss.lambda) = (LossForm::Epsilon, 0.5);
+                loss.form = LossForm::Epsilon;
+                loss.lambda = 0.5;
             },
             "lambda (0.5) has no effect: the loss is epsilon",
         );

@@ -1,32 +1,32 @@
-//! A shard: some positions of a batch, computed forward and backward on one thread, group by group.
+//! A micro-batch: some positions of a batch, computed forward and backward on one thread, group by group.
 
 use super::accumulators::{Accumulate, Activate, Differentiate, Neurons, saturation};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
-use super::gradient::ShardOutput;
+use super::gradient::MicroBatchOutput;
 use super::lanes::LanesKernel;
 use super::loss::Loss;
-use super::rows::Rows;
+use super::rows::PaddedRows;
 use super::sparse::{AddAllRows, TransposedBatch};
-use super::stack::{BLOCK, Block, Stack, StackGradients};
+use super::stack::{BLOCK, Stack, StackBlock, StackGradients};
 use super::trainer::{SampleLosses, Sums, TrainingRules};
 use crate::cpu::BackEnd;
 use crate::engine::AlignedVec;
 use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
 
-/// Positions per shard, at most. The value affects a run's result: it decides in which order sums are rounded.
-const SHARD_POSITIONS: usize = 1024;
-/// Bytes of accumulators that a shard computes forward before it turns back, about, so that they stay in a cache. This
-/// affects a run's result, too.
+/// Positions per micro-batch, at most. The value affects a run's result: it decides in which order sums are rounded.
+const MICRO_BATCH_POSITIONS: usize = 1024;
+/// Bytes of accumulators that a micro-batch computes forward before it turns back, about, so that they stay in a cache.
+/// This affects a run's result, too.
 const GROUP_BYTES: usize = 288 << 10;
 /// Blocks in a group, at most.
 const GROUP_BLOCKS: usize = 8;
 
-/// The input that all shards of a step share.
-pub struct ShardPass<'a> {
+/// The input that all micro-batches of a step share.
+pub struct MicroBatchPass<'a> {
     shape: &'a Shape,
     /// The feature transformer's weights, [features].
-    rows: &'a Rows,
+    rows: &'a PaddedRows,
     /// The feature transformer's biases, padded: [stride].
     biases: AlignedVec<f32>,
     /// The dense layers by bucket, rounded to the scheme's grid.
@@ -42,7 +42,7 @@ pub struct ShardPass<'a> {
 pub struct Workspace {
     /// [positions of the group, 2, stride]
     accumulators: AlignedVec<f32>,
-    block: Option<Block>,
+    block: Option<StackBlock>,
     /// The group's positions, as indices into the batch.
     positions: Vec<u32>,
     /// The group's labels, if it has any.
@@ -54,26 +54,26 @@ pub struct Workspace {
     tile: TransposedBatch,
 }
 
-/// A shard's losses and gradients so far, except for those of the feature transformer's weights.
-struct ShardSums {
+/// A micro-batch's losses and gradients so far, except the gradients of the feature transformer's weights.
+struct MicroBatchSums {
     sums: Sums,
     /// [stride]
     ft_biases: AlignedVec<f32>,
     layers: Vec<StackGradients>,
 }
 
-/// The result of a shard: its losses and gradients, except for those of the feature transformer's weights.
-pub struct ShardGradients {
+/// The result of a micro-batch: its losses and gradients, except the gradients of the feature transformer's weights.
+pub struct MicroBatchGradients {
     pub sums: Sums,
     pub ft_biases: Vec<f32>,
     /// Gradients of every bucket's layers, weights before biases.
     pub layers: Vec<Vec<f32>>,
 }
 
-impl ShardGradients {
-    /// Adds another shard's gradients. The sums of losses stay those of this shard.
+impl MicroBatchGradients {
+    /// Adds another micro-batch's gradients. The sums of losses stay this micro-batch's.
     #[must_use]
-    pub fn plus(mut self, other: &ShardGradients) -> ShardGradients {
+    pub fn plus(mut self, other: &MicroBatchGradients) -> MicroBatchGradients {
         let add = |sum: &mut [f32], more: &[f32]| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         add(&mut self.ft_biases, &other.ft_biases);
         self.layers.iter_mut().zip(&other.layers).for_each(|(sum, more)| add(sum, more));
@@ -81,23 +81,28 @@ impl ShardGradients {
     }
 }
 
-/// The number of samples per shard of a batch, at most.
+/// The number of samples per micro-batch of a batch, at most.
 #[must_use]
-pub fn samples_per_shard(batch: &Batch<'_>) -> usize {
-    SHARD_POSITIONS / batch.positions_per_sample()
+pub fn samples_per_micro_batch(batch: &Batch<'_>) -> usize {
+    MICRO_BATCH_POSITIONS / batch.positions_per_sample()
 }
 
-impl<'a> ShardPass<'a> {
+impl<'a> MicroBatchPass<'a> {
     /// `rows` are the network's.
     #[must_use]
-    pub fn new(net: &'a FloatNet, rows: &'a Rows, rules: &'a TrainingRules, back_end: BackEnd) -> ShardPass<'a> {
+    pub fn new(
+        net: &'a FloatNet,
+        rows: &'a PaddedRows,
+        rules: &'a TrainingRules,
+        back_end: BackEnd,
+    ) -> MicroBatchPass<'a> {
         let TrainingRules { optimisation, loss, scheme } = rules;
         let shape = &net.shape;
         let mut biases = AlignedVec::zeroed(rows.stride());
         biases[..shape.l1].copy_from_slice(&net.ft_biases);
         let stack = |layers: &Vec<Dense>| Stack::new(shape, &on_grid(layers, scheme), scheme.product_scale(), back_end);
         let stacks = net.stacks.iter().map(stack).collect();
-        ShardPass { shape, rows, biases, stacks, scheme, loss, sparsity: optimisation.sparsity, back_end }
+        MicroBatchPass { shape, rows, biases, stacks, scheme, loss, sparsity: optimisation.sparsity, back_end }
     }
 
     /// The losses of some samples, summed and each, and the neurons' activity.
@@ -110,7 +115,9 @@ impl<'a> ShardPass<'a> {
     ) -> (Sums, SampleLosses, Activity) {
         let neurons = Neurons::new(self.shape, self.scheme);
         let saturation = saturation(self.shape.activation, self.scheme);
-        let (mut sums, mut losses, mut activity) = (Sums::default(), SampleLosses::default(), Activity::default());
+        let mut sums = Sums::default();
+        let mut losses = SampleLosses::default();
+        let mut activity = Activity::default();
         let mut accumulators = std::mem::take(&mut workspace.accumulators);
         for samples in samples.chunks(self.samples_per_group(batch)) {
             let accumulators =
@@ -136,18 +143,19 @@ impl<'a> ShardPass<'a> {
     }
 
     /// These samples' share of the gradients of the batch's loss that is minimised: `weight` times the sum of its mean
-    /// loss and `sparsity` times its mean activation. Those of the feature transformer's weights go to `output`.
+    /// loss and `sparsity` times its mean activation. The gradients of the feature transformer's weights go to
+    /// `output`.
     #[must_use]
     pub fn train(
         &self,
         batch: &Batch<'_>,
         weight: f64,
         samples: &[u32],
-        mut output: ShardOutput<'_>,
+        mut output: MicroBatchOutput<'_>,
         workspace: &mut Workspace,
-    ) -> ShardGradients {
+    ) -> MicroBatchGradients {
         let each = batch.positions_per_sample();
-        let mut gradients = ShardSums {
+        let mut gradients = MicroBatchSums {
             sums: Sums::default(),
             ft_biases: AlignedVec::zeroed(self.stride()),
             layers: self.stacks.iter().map(Stack::zero_gradients).collect(),
@@ -156,17 +164,17 @@ impl<'a> ShardPass<'a> {
         for samples in samples.chunks(self.samples_per_group(batch)) {
             let values = samples.len() * each * 2 * self.stride();
             let accumulators = match &mut output {
-                ShardOutput::Accumulators(rest) => {
+                MicroBatchOutput::Accumulators(rest) => {
                     let (group, others) = std::mem::take(rest).split_at_mut(values);
                     *rest = others;
                     group
                 }
-                ShardOutput::Rows(_) => room(&mut own, values),
+                MicroBatchOutput::Rows(_) => room(&mut own, values),
             };
             self.accumulate(batch, samples, accumulators, workspace);
             self.differentiate(batch, weight, accumulators, workspace, &mut gradients);
             AddAllRows { out: &mut gradients.ft_biases, rows: accumulators }.run_on(self.back_end);
-            if let ShardOutput::Rows(sums) = &mut output {
+            if let MicroBatchOutput::Rows(sums) = &mut output {
                 let Workspace { tile, positions, .. } = workspace;
                 let active = positions.iter().map(|position| batch.active.map(|side| side.of(*position as usize)));
                 tile.fill(active, 0, self.shape.features as usize);
@@ -174,9 +182,9 @@ impl<'a> ShardPass<'a> {
             }
         }
         workspace.accumulators = own;
-        let ShardSums { sums, ft_biases, layers } = gradients;
+        let MicroBatchSums { sums, ft_biases, layers } = gradients;
         let layers = self.stacks.iter().zip(&layers).flat_map(|(stack, layers)| stack.compact(layers)).collect();
-        ShardGradients { sums, ft_biases: ft_biases[..self.shape.l1].to_vec(), layers }
+        MicroBatchGradients { sums, ft_biases: ft_biases[..self.shape.l1].to_vec(), layers }
     }
 
     /// Replaces the accumulators of a group by their gradients, and adds the group's losses and other gradients to
@@ -187,7 +195,7 @@ impl<'a> ShardPass<'a> {
         weight: f64,
         accumulators: &mut [f32],
         workspace: &mut Workspace,
-        total: &mut ShardSums,
+        total: &mut MicroBatchSums,
     ) {
         let neurons = Neurons::new(self.shape, self.scheme);
         let sparsity = (weight * self.sparsity / (batch.positions() * 2 * neurons.width) as f64) as f32;
@@ -252,18 +260,28 @@ impl<'a> ShardPass<'a> {
         for (number, position) in (0..).zip(&*positions) {
             by_bucket[self.shape.buckets.of(usize::from(batch.piece_counts[*position as usize]))].push(number);
         }
-        let (rows, biases) = (self.rows.values(), &self.biases[..]);
+        let rows = self.rows.values();
+        let biases = &self.biases[..];
         Accumulate { rows, biases, active: batch.active, positions, out: accumulators }.run_on(self.back_end);
     }
 
     /// Computes the outputs of a block of positions, given as indices into the group, in centipawns.
-    fn forward(&self, accumulators: &[f32], bucket: usize, positions: &[u32], block: &mut Block, outputs: &mut [f32]) {
-        let (stack, neurons) = (&self.stacks[bucket], Neurons::new(self.shape, self.scheme));
+    fn forward(
+        &self,
+        accumulators: &[f32],
+        bucket: usize,
+        positions: &[u32],
+        block: &mut StackBlock,
+        outputs: &mut [f32],
+    ) {
+        let stack = &self.stacks[bucket];
+        let neurons = Neurons::new(self.shape, self.scheme);
         let stride = stack.stride();
         Activate { neurons, accumulators, positions, out: block.first_inputs(), stride }.run_on(self.back_end);
         stack.forward(block, outputs);
         if self.shape.psqt {
-            let (row, value) = (self.stride(), self.shape.l1 + bucket);
+            let row = self.stride();
+            let value = self.shape.l1 + bucket;
             for (output, position) in outputs.iter_mut().zip(positions) {
                 let sides = &accumulators[*position as usize * 2 * row..][..2 * row];
                 *output += (sides[value] - sides[row + value]) / 2.0;

@@ -12,9 +12,9 @@ use crate::record::ErrorRecord;
 use crate::train::EvalLoss;
 use crate::units::Wdl;
 
-/// Options of [`error`].
+/// Options of [`quantisation`].
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub struct ErrorOptions {
+pub struct QuantisationOptions {
     /// Centipawns at which the expected result is σ(1).
     pub scale: f32,
     /// The largest difference in expected result that is within tolerance.
@@ -23,9 +23,9 @@ pub struct ErrorOptions {
     pub limit: Option<u64>,
 }
 
-impl Default for ErrorOptions {
+impl Default for QuantisationOptions {
     fn default() -> Self {
-        ErrorOptions { scale: EvalLoss::default().output_scale as f32, tolerance: 0.03, limit: None }
+        QuantisationOptions { scale: EvalLoss::default().output_scale as f32, tolerance: 0.03, limit: None }
     }
 }
 
@@ -34,12 +34,12 @@ impl Default for ErrorOptions {
 ///
 /// # Errors
 /// When network and checkpoint have different feature sets or shapes, or the data cannot be read.
-pub fn error(
+pub fn quantisation(
     file: &NetFile,
     float: &FloatNet,
     checkpoint: &Checkpoint,
     data: &Path,
-    options: ErrorOptions,
+    options: QuantisationOptions,
 ) -> Result<(ErrorRecord, ReadSummary), MeasureError> {
     check_compatible(file, float, checkpoint)?;
     let set = file.origin.feature_set()?;
@@ -127,7 +127,7 @@ impl Differences {
         self.sum as f64 / Differences::UNIT / self.count.max(1) as f64
     }
 
-    /// The smallest difference that at least 99% do not exceed, or up to a thousandth more; 2⁻²⁰ for those below.
+    /// The smallest difference that at least 99% do not exceed, or up to a thousandth more; 2⁻²⁰ for differences below.
     fn p99(&self) -> f32 {
         let wanted = (u128::from(self.count) * 99).div_ceil(100);
         let mut so_far = 0;
@@ -149,9 +149,10 @@ fn check_compatible(file: &NetFile, float: &FloatNet, checkpoint: &Checkpoint) -
             checkpoint_identity: checkpoint.origin.identity.clone(),
         });
     }
-    match file.net.shape == float.shape {
-        true => Ok(()),
-        false => Err(MeasureError::Shapes { net: file.net.shape.to_string(), checkpoint: float.shape.to_string() }),
+    if file.net.shape == float.shape {
+        Ok(())
+    } else {
+        Err(MeasureError::Shapes { net: file.net.shape.to_string(), checkpoint: float.shape.to_string() })
     }
 }
 
@@ -167,7 +168,8 @@ impl NetworkPair<'_> {
     fn compare(&self, mut evaluator: Evaluator<'_>, line: &Line, differences: &mut Differences) {
         let scheme = &self.file.net.scheme;
         let centipawns = scheme.nnue2score as f32 * 100.0 / scheme.pawn_value as f32;
-        let (mut stm, mut nstm) = (Vec::new(), Vec::new());
+        let mut stm = Vec::new();
+        let mut nstm = Vec::new();
         line.for_each_position(|board, turn, played| {
             advance(&mut evaluator, board, played);
             let pov = Perspective::of(turn);

@@ -99,9 +99,10 @@ impl ColumnBuilder<'_> {
         self.section = Section::Overview;
         let meaning = "finished trainings, one per seed (\"1 of 3\": two planned trainings are missing)";
         self.texts("seeds", meaning.into(), |row| {
-            let text = match row.seeds_done == row.seeds_planned {
-                true => row.seeds_done.to_string(),
-                false => format!("{} of {}", row.seeds_done, row.seeds_planned),
+            let text = if row.seeds_done == row.seeds_planned {
+                row.seeds_done.to_string()
+            } else {
+                format!("{} of {}", row.seeds_done, row.seeds_planned)
             };
             Some((text, row.seeds_done as f64))
         });
@@ -116,23 +117,23 @@ impl ColumnBuilder<'_> {
         self.add_training_data();
     }
 
-    /// What each set's trainings had to learn from, and how wide they are.
+    /// The samples that each set's trainings learned from, and their widths.
     fn add_training_data(&mut self) {
         self.counts("l1", "width of the accumulator", |row| row.l1);
         let meaning = "different samples of a training, at most";
         self.counts("training samples", meaning, |row| Some(row.training_data.as_ref()?.samples));
         let meaning = format!(
-            "training samples per trained parameter: rows of features that a training sample has, times their width, and \
-             the dense weights (all parameters in results that lack the number of such rows); below {} a network may learn \
-             its samples by heart",
+            "training samples per trained parameter: rows of features that a training sample has, times their width, \
+             and the dense weights (all parameters in results that lack the number of such rows); below {} a network \
+             may learn its samples by heart",
             RunRecord::SAMPLES_PER_PARAMETER
         );
         self.texts("samples/parameter", meaning, |row| {
             let data = row.training_data.as_ref()?;
             Some((data.samples_per_parameter_text(), data.samples_per_parameter))
         });
-        let meaning = "the epoch with the lowest validation loss, whose network was measured; best in the first half of its \
-            epochs, a network has begun to learn its samples by heart";
+        let meaning = "the epoch with the lowest validation loss, whose network was measured; best in the first half \
+            of its epochs, a network has begun to learn its samples by heart";
         self.texts("best epoch", meaning.into(), |row| {
             let data = row.training_data.as_ref()?;
             let mean = data.best_epochs.iter().sum::<u32>() as f64 / data.best_epochs.len() as f64;
@@ -166,17 +167,18 @@ impl ColumnBuilder<'_> {
         let mut back_ends: Vec<&str> = self.rows.iter().filter_map(|row| row.back_end.as_deref()).collect();
         back_ends.dedup();
         let meaning = format!(
-            "the fastest strategy to keep the accumulators up to date ({}): refresh recomputes them at every move, eager \
-             updates them at every move, lazy updates them when a score is needed; cache: a refresh starts from the last \
-             accumulator of the same context",
+            "the fastest strategy to keep the accumulators up to date ({}): refresh recomputes them at every move, \
+             eager updates them at every move, lazy updates them when a score is needed; cache: a refresh starts from \
+             the last accumulator of the same context",
             back_ends.join(", ")
         );
         let sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
         self.texts("strategy", meaning, |row| {
             let fastest = row.speed_way.as_ref()?;
-            let text = match back_ends.len() > 1 {
-                true => format!("{}, {}", fastest.strategy, fastest.back_end),
-                false => fastest.strategy.clone(),
+            let text = if back_ends.len() > 1 {
+                format!("{}, {}", fastest.strategy, fastest.back_end)
+            } else {
+                fastest.strategy.clone()
             };
             let index = sets.iter().position(|set| *set == row.set)?;
             Some((text, index as f64))
@@ -188,8 +190,8 @@ impl ColumnBuilder<'_> {
         let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
         self.differences("Elo (equal nodes)", meaning, |row| row.strength.as_ref()?.elo_equal_nodes);
         let meaning = format!(
-            "Elo against {reference} of the same seed, both with the same processor time per move; each interval holds with \
-             95%, those of the verdict and its picture all together"
+            "Elo against {reference} of the same seed, both with the same processor time per move; each interval holds \
+             with 95%, those of the verdict and its picture all together"
         );
         self.differences("Elo (equal cost)", meaning, |row| row.strength.as_ref()?.elo_equal_cost);
         let meaning = "Elo at equal cost minus Elo at equal nodes, seed by seed: what the cost of a set takes, or its \
@@ -236,8 +238,8 @@ impl ColumnBuilder<'_> {
         self.estimates("incremental/s", meaning, |row| row.speed_incremental);
         let meaning = "evaluations per second when every accumulator is recomputed";
         self.estimates("from scratch/s", meaning, |row| row.speed_refresh);
-        let meaning = "evaluations per second of the same network with its neurons permuted for positions of other games \
-            (`net convert --arrange`), with its fastest strategy; the scores are the same";
+        let meaning = "evaluations per second of the same network with its neurons permuted for positions of other \
+            games (`net convert --arrange`), with its fastest strategy; the scores are the same";
         self.estimates("arranged/s", meaning, |row| row.speed_arranged);
     }
 
@@ -247,8 +249,8 @@ impl ColumnBuilder<'_> {
         self.numbers("active", "mean number of active features per perspective", 2, |row| row.active_mean);
         let density = |row: &SummaryRow| Some(row.density? * 100.0);
         self.numbers("density %", "active features as a share of all features", 3, density);
-        let meaning = "rows of the feature transformer added or subtracted per move and perspective; a block whose context \
-            changes is recomputed";
+        let meaning = "rows of the feature transformer added or subtracted per move and perspective; a block whose \
+            context changes is recomputed";
         self.numbers("rows update", meaning, 2, |row| row.rows_update);
         self.numbers("rows cache", "the same with a refresh cache", 2, |row| row.rows_cache);
         let meaning = "rows added per move and perspective when every accumulator is recomputed";
@@ -264,7 +266,8 @@ impl ColumnBuilder<'_> {
         self.estimates("never active", meaning, |row| row.l1_never);
         let tolerance = self.rows.iter().find_map(|row| row.tolerance).unwrap_or_default();
         let meaning = format!(
-            "share of positions whose expected results by the float and by the integer network differ by at most {tolerance}"
+            "share of positions whose expected results by the float and by the integer network differ by at most \
+             {tolerance}"
         );
         self.estimates("integer agrees %", &meaning, |row| percent(row.within_tolerance));
         let meaning = "mean difference between the expected results by the float and by the integer network";
