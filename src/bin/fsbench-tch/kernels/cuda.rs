@@ -20,15 +20,16 @@ use super::{Argument, Kernels, macros, places, source};
 /// Compute capability of the oldest cards: those before have other atomics.
 const OLDEST: (i32, i32) = (7, 5);
 
-/// The kernels of one shape, loaded into the current context.
+/// The kernels of one shape, loaded into the device's primary context, which is libtorch's, too.
 pub struct CudaKernels {
+    context: cuda::CUcontext,
     module: cuda::CUmodule,
     functions: RefCell<HashMap<CString, cuda::CUfunction>>,
     multiprocessors: usize,
 }
 
 impl CudaKernels {
-    /// Compiles the kernels of a shape for a device, whose context libtorch has made.
+    /// Compiles the kernels of a shape for a device.
     ///
     /// # Errors
     /// When a library is missing or the device too old.
@@ -60,11 +61,19 @@ impl CudaKernels {
             return Err(TrainError::Config(why));
         }
         let code = compile(&format!("sm_{major}{minor}"), shape, scheme)?;
+        // SAFETY: `handle` is a device; its primary context is kept until the process ends.
+        let context = unsafe { driver::primary_ctx::retain(handle) }.map_err(|error| failed("CUDA", error))?;
+        make_current(context)?;
         // SAFETY: `code` is machine code from NVRTC.
         let module =
             unsafe { driver::module::load_data(code.as_ptr().cast()) }.map_err(|error| failed("CUDA", error))?;
         let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
-        Ok(CudaKernels { module, functions: RefCell::default(), multiprocessors: multiprocessors.max(1) as usize })
+        Ok(CudaKernels {
+            context,
+            module,
+            functions: RefCell::default(),
+            multiprocessors: multiprocessors.max(1) as usize,
+        })
     }
 
     fn function(&self, kernel: &CStr) -> Result<cuda::CUfunction, TrainError> {
@@ -87,6 +96,7 @@ impl Kernels for CudaKernels {
         block: [usize; 2],
         arguments: &[Argument<'_>],
     ) -> Result<(), TrainError> {
+        make_current(self.context)?;
         let function = self.function(kernel)?;
         let dimensions = |size: [usize; 2]| (size[0] as u32, size[1] as u32, 1);
         let stream = std::ptr::null_mut();
@@ -100,6 +110,12 @@ impl Kernels for CudaKernels {
     fn multiprocessors(&self) -> usize {
         self.multiprocessors
     }
+}
+
+/// What this thread asks of the driver goes to this context. A thread has none until it asked libtorch for something.
+fn make_current(context: cuda::CUcontext) -> Result<(), TrainError> {
+    // SAFETY: the context was retained and never released.
+    unsafe { driver::ctx::set_current(context) }.map_err(|error| failed("CUDA", error))
 }
 
 /// Machine code for an architecture such as `sm_90`.
