@@ -231,7 +231,7 @@ impl Network {
         }
         let layers = self.layers.iter().map(Parameters::download).collect::<Result<Vec<_>, TchError>>()?;
         let slow = state.lookahead.as_mut().map(|lookahead| &mut lookahead.net);
-        let nets: [(Option<&mut FloatNet>, fn(&ArrayValues) -> Option<&Vec<f32>>); 4] = [
+        let nets: [(Option<&mut FloatNet>, Choice); 4] = [
             (Some(&mut state.net), |values| Some(&values.values)),
             (Some(&mut state.first_moments), |values| Some(&values.first)),
             (Some(&mut state.second_moments), |values| Some(&values.second)),
@@ -252,6 +252,9 @@ impl Network {
         Ok(())
     }
 }
+
+/// Which of an array's values go to a network.
+type Choice = fn(&ArrayValues) -> Option<&Vec<f32>>;
 
 /// Columns of the rows of active features, in which a column of ones follows the features, and rows of the table's
 /// gradient, in which that of the biases does.

@@ -38,18 +38,18 @@ impl CudaKernels {
         // SAFETY: loading the driver and NVRTC runs their constructors, as libtorch has done before.
         let present = unsafe { (cuda::is_culib_present(), nvrtc_sys::is_culib_present()) };
         if !present.0 {
-            return Err(failed("CUDA", "the driver's library, libcuda.so, is missing"));
+            return Err(failed("CUDA", &"the driver's library, libcuda.so, is missing"));
         }
         if !present.1 {
             let why = "its library, libnvrtc.so, is missing. It comes with PyTorch's CUDA packages \
                        (nvidia-cuda-nvrtc); LD_LIBRARY_PATH must name its folder";
-            return Err(failed("NVRTC", why));
+            return Err(failed("NVRTC", &why));
         }
-        let ordinal = i32::try_from(device).map_err(|error| failed("CUDA", error))?;
-        let handle = driver::device::get(ordinal).map_err(|error| failed("CUDA", error))?;
+        let ordinal = i32::try_from(device).map_err(|error| failed("CUDA", &error))?;
+        let handle = driver::device::get(ordinal).map_err(|error| failed("CUDA", &error))?;
         let attribute = |attribute| {
             // SAFETY: `handle` is a device.
-            unsafe { driver::device::get_attribute(handle, attribute) }.map_err(|error| failed("CUDA", error))
+            unsafe { driver::device::get_attribute(handle, attribute) }.map_err(|error| failed("CUDA", &error))
         };
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
@@ -62,11 +62,11 @@ impl CudaKernels {
         }
         let code = compile(&format!("sm_{major}{minor}"), shape, scheme)?;
         // SAFETY: `handle` is a device; its primary context is kept until the process ends.
-        let context = unsafe { driver::primary_ctx::retain(handle) }.map_err(|error| failed("CUDA", error))?;
+        let context = unsafe { driver::primary_ctx::retain(handle) }.map_err(|error| failed("CUDA", &error))?;
         make_current(context)?;
         // SAFETY: `code` is machine code from NVRTC.
         let module =
-            unsafe { driver::module::load_data(code.as_ptr().cast()) }.map_err(|error| failed("CUDA", error))?;
+            unsafe { driver::module::load_data(code.as_ptr().cast()) }.map_err(|error| failed("CUDA", &error))?;
         let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         Ok(CudaKernels {
             context,
@@ -82,7 +82,7 @@ impl CudaKernels {
         }
         // SAFETY: the module stays loaded as long as `self` lives.
         let function = unsafe { driver::module::get_function(self.module, kernel.to_owned()) };
-        let function = function.map_err(|error| failed("CUDA", format!("{}: {error}", kernel.to_string_lossy())))?;
+        let function = function.map_err(|error| failed("CUDA", &format!("{}: {error}", kernel.to_string_lossy())))?;
         self.functions.borrow_mut().insert(kernel.to_owned(), function);
         Ok(function)
     }
@@ -104,7 +104,7 @@ impl Kernels for CudaKernels {
         // SAFETY: as the caller promises.
         let started =
             unsafe { driver::launch_kernel(function, dimensions(grid), dimensions(block), 0, stream, &mut places) };
-        started.map_err(|error| failed("CUDA", format!("{}: {error}", kernel.to_string_lossy())))
+        started.map_err(|error| failed("CUDA", &format!("{}: {error}", kernel.to_string_lossy())))
     }
 
     fn multiprocessors(&self) -> usize {
@@ -115,7 +115,7 @@ impl Kernels for CudaKernels {
 /// What this thread asks of the driver goes to this context. A thread has none until it asked libtorch for something.
 fn make_current(context: cuda::CUcontext) -> Result<(), TrainError> {
     // SAFETY: the context was retained and never released.
-    unsafe { driver::ctx::set_current(context) }.map_err(|error| failed("CUDA", error))
+    unsafe { driver::ctx::set_current(context) }.map_err(|error| failed("CUDA", &error))
 }
 
 /// Machine code for an architecture such as `sm_90`.
@@ -123,16 +123,16 @@ fn make_current(context: cuda::CUcontext) -> Result<(), TrainError> {
 /// # Errors
 /// NVRTC's log.
 pub fn compile(architecture: &str, shape: &Shape, scheme: &Scheme) -> Result<Vec<u8>, TrainError> {
-    let source = CString::new(source()).map_err(|error| failed("NVRTC", error))?;
+    let source = CString::new(source()).map_err(|error| failed("NVRTC", &error))?;
     let mut options = vec![format!("--gpu-architecture={architecture}"), "--std=c++17".into()];
     options.extend(macros(shape, scheme).into_iter().map(|(name, value)| format!("-D{name}={value}")));
-    let program = nvrtc::create_program(&source, Some(c"kernels.cu")).map_err(|error| failed("NVRTC", error))?;
+    let program = nvrtc::create_program(&source, Some(c"kernels.cu")).map_err(|error| failed("NVRTC", &error))?;
     // SAFETY: `program` was created above and is destroyed once, at the end.
     unsafe {
         let compiled = nvrtc::compile_program(program, &options).map_err(|error| {
             let log = nvrtc::get_program_log(program).unwrap_or_default();
             let log: Vec<u8> = log.into_iter().map(|letter| letter as u8).collect();
-            failed("NVRTC", format!("{error}: {}", String::from_utf8_lossy(&log)))
+            failed("NVRTC", &format!("{error}: {}", String::from_utf8_lossy(&log)))
         });
         let code = compiled.and_then(|()| machine_code(program));
         let _ = nvrtc::destroy_program(program);
@@ -146,10 +146,10 @@ unsafe fn machine_code(program: nvrtc_sys::nvrtcProgram) -> Result<Vec<u8>, Trai
     let mut size = 0;
     // SAFETY: as the caller promises; the code has the size that NVRTC names.
     unsafe {
-        nvrtc_sys::nvrtcGetCUBINSize(program, &raw mut size).result().map_err(|error| failed("NVRTC", error))?;
+        nvrtc_sys::nvrtcGetCUBINSize(program, &raw mut size).result().map_err(|error| failed("NVRTC", &error))?;
         let mut code = vec![0u8; size];
         let to = code.as_mut_ptr().cast();
-        nvrtc_sys::nvrtcGetCUBIN(program, to).result().map_err(|error| failed("NVRTC", error))?;
+        nvrtc_sys::nvrtcGetCUBIN(program, to).result().map_err(|error| failed("NVRTC", &error))?;
         Ok(code)
     }
 }
@@ -170,6 +170,6 @@ fn preload_nvrtc() {
     }
 }
 
-fn failed(library: &'static str, why: impl ToString) -> TrainError {
+fn failed(library: &'static str, why: &dyn std::fmt::Display) -> TrainError {
     TrainError::Device { library, why: why.to_string() }
 }
