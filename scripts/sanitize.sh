@@ -4,8 +4,7 @@
 # toolchain. Builds into its own folder in the cache; the first build takes minutes.
 #
 #   scripts/sanitize.sh [TEST…]            run only the tests whose name contains one of these words
-#   scripts/sanitize.sh --thread [TEST…]   ThreadSanitizer; by default over the service's tests and, where LIBTORCH or
-#                                          LIBTORCH_USE_PYTORCH is set, the trainer's
+#   scripts/sanitize.sh --thread [TEST…]   ThreadSanitizer; by default over the tests of the service and the trainer
 #   FSBENCH_SANITIZE_FEATURES              cargo features, such as "report" (search, matches, experiments, reports; polars takes
 #                                          long to build) [default: none: engine, features, formats, service and networks]
 #   FSBENCH_CACHE                          the cache, as for setup.sh
@@ -75,11 +74,7 @@ END
   # The flags accept a standard library that was built without the sanitizer, and replace fences of crossbeam.
   export RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg crossbeam_sanitize_thread
     -Clink-arg=$CARGO_TARGET_DIR/std_sync.o ${wraps[*]}"
-  if [ -n "${LIBTORCH:-}${LIBTORCH_USE_PYTORCH:-}" ]; then
-    FSBENCH_SANITIZE_FEATURES=${FSBENCH_SANITIZE_FEATURES-train}
-    [ $# -gt 0 ] || set -- service:: train::
-  fi
-  [ $# -gt 0 ] || set -- service::
+  [ $# -gt 0 ] || set -- service:: train::
   cargo +nightly test --release --target "$host" --no-default-features --features "${FSBENCH_SANITIZE_FEATURES:-}" --lib -- "$@" || exit 1
   echo "sanitize: no finding"
   exit

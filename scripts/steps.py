@@ -159,7 +159,7 @@ def overhead(root, count):
         folder.verb(*arguments)
         wall = time.monotonic() - began
         results = (folder.root / "cache" / "runs" / "finished").glob("*.json")
-        own = sum(json.loads(path.read_text())["seconds"] for path in results if not path.name.startswith("data"))
+        own = sum(json.loads(path.read_text())["content"]["seconds"] for path in results if not path.name.startswith("data"))
         steps = len(folder.steps())
         processes = 2 if "2" in name else 1
         print(f"{name}: {steps} steps, {wall:.1f} s, of which {own:.1f} s are the steps' own work: "

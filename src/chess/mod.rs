@@ -19,7 +19,10 @@ pub use packed_move::PackedMove;
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 
-pub(crate) use game::{key_after, key_after_null, key_after_pieces, key_of};
+#[cfg(feature = "report")]
+pub(crate) use game::key_of;
+pub(crate) use game::{key_after, key_after_null, key_after_pieces};
+#[cfg(feature = "report")]
 pub(crate) use notation::start_fen;
 #[cfg(test)]
 pub(crate) use random_game::random_game;

@@ -83,6 +83,7 @@ pub fn legal_move(text: &str, position: &Chess) -> Option<Move> {
 
 /// For serde: the start position of a game as a FEN. Use with `default` and `skip_serializing_if = "is_initial"`, so
 /// that the initial position is left out.
+#[cfg(feature = "report")]
 pub(crate) mod start_fen {
     use super::{Chess, fen_of, parse_fen};
     use serde::de::Error;

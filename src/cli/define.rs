@@ -224,12 +224,8 @@ mod tests {
         let fits = |line: &str| line.chars().count() <= 80 || line.split_whitespace().count() == 1;
         assert!(narrow.lines().all(fits), "{narrow}");
         assert!(narrow.split_whitespace().eq(wide.split_whitespace()), "{narrow}");
-        assert!(
-            wide.contains(
-                "half-ka-v2-hm       22,528  HalfKAv2 mirrored: own king on e–h\n                            \
-            (HalfKAv2_hm"
-            ),
-            "{wide}"
-        );
+        let words = wide.split_whitespace().collect::<Vec<_>>().join(" ");
+        let half_ka = "half-ka-v2-hm 22,528 HalfKAv2 mirrored: own king on e–h (HalfKAv2_hm";
+        assert!(words.contains(half_ka), "{wide}");
     }
 }

@@ -213,6 +213,7 @@ impl Input {
     }
 
     /// Appends bytes up to and including the next line feed, at most `limit`; returns their number, 0 at the end.
+    #[cfg(feature = "report")]
     pub fn line(&mut self, limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
         self.reader.by_ref().take(limit as u64).read_until(b'\n', into)
     }

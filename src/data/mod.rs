@@ -30,7 +30,9 @@ pub use truncation::install_truncation_handler;
 
 pub(crate) use fsd::{GameSet, VERSION as FSD_VERSION};
 pub(crate) use input::{Input, hash_file, other_file};
-pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, PgnWriter, first_ply};
+#[cfg(feature = "report")]
+pub(crate) use pgn::PgnWriter;
+pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, first_ply};
 pub(crate) use record::CompactRecord;
 
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 //! comments or as samples.
 //!
 //! A game depends on the engines, the settings, the seed and its number only: engines have one thread and a fixed hash,
-//! and get `ucinewgame` before each game. GenerationCounts are written in number order, so the file does not depend on
+//! and get `ucinewgame` before each game. Games are written in number order, so the file does not depend on
 //! the number of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it
 //! stopped.
 
@@ -48,14 +48,14 @@ pub struct GenerateSummary {
     pub engine: String,
     /// Finished games.
     pub games: u32,
-    /// GenerationCounts that were dropped, as an engine failed in them twice.
+    /// Games that were dropped, as an engine failed in them twice.
     pub dropped_games: BTreeMap<EngineFault, u32>,
-    /// GenerationCounts taken from the journal of an interrupted run.
+    /// Games taken from the journal of an interrupted run.
     pub resumed: u32,
-    /// GenerationCounts played again because an engine failed in them.
+    /// Games played again because an engine failed in them.
     #[serde(rename = "again")]
     pub replayed: u32,
-    /// GenerationCounts of the journal beyond the requested number; they stay in the journal.
+    /// Games of the journal beyond the requested number; they stay in the journal.
     #[serde(skip_serializing_if = "is_zero")]
     pub unused: u32,
     /// Moves played.
@@ -69,7 +69,7 @@ pub struct GenerateSummary {
     /// Information of the samples that the format could not hold.
     #[serde(rename = "account", skip_serializing_if = "Option::is_none")]
     pub omissions: Option<Omissions>,
-    /// GenerationCounts by result, White's view.
+    /// Games by result, White's view.
     pub results: BTreeMap<String, u32>,
     /// Each engine's score; empty for a single engine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -258,12 +258,12 @@ fn engine_error(error: PlayError, finished: u32, journal: &Path) -> GenerateErro
 
 /// The games of a generation so far.
 struct GenerationCounts {
-    /// GenerationCounts taken from the journal of an interrupted run.
+    /// Games taken from the journal of an interrupted run.
     resumed: u32,
-    /// GenerationCounts played again because an engine failed in them.
+    /// Games played again because an engine failed in them.
     replayed: u32,
     finished: u32,
-    /// GenerationCounts that an engine spoiled twice, by number.
+    /// Games that an engine spoiled twice, by number.
     dropped: BTreeMap<u64, EngineFault>,
 }
 

@@ -48,7 +48,7 @@ pub enum PlayerIdentity {
     Network {
         hash: String,
         features: String,
-        /// The factor of [`crate::alpha_beta::EvalScale`].
+        /// Factor from the network's internal units to the search's centipawns.
         eval_scale: f64,
         nodes: Option<u64>,
     },

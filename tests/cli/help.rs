@@ -46,6 +46,6 @@ fn near_names_are_suggested() {
     check(&["help", "langage"], "there is no topic or command `langage`; did you mean `language`?");
     check(&["help", "trian"], "there is no topic or command `trian`; did you mean `train`?");
     check(&["help", "net", "inof"], "there is no command of `net` `inof`; did you mean `info`?");
-    check(&["help", "chess"], "there is no topic or command `chess`; `fsbench help` lists topics and commands");
+    check(&["help", "bishop"], "there is no topic or command `bishop`; `fsbench help` lists topics and commands");
     check(&["help", "language", "define"], "`language` is a topic and has no commands");
 }

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
+    end_with_parent();
     let stop = Arc::new(AtomicBool::new(false));
     if let Err(error) = stop_on_signals(&stop) {
         let _ = writeln!(io::stderr(), "{NAME}: cannot handle signals: {error}");
@@ -64,12 +65,27 @@ fn run() -> ExitCode {
 
 /// The first signal stops the run, a second one ends the process.
 fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
+    // Apart from `stop`, which the end of the input sets, too.
+    let signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(stop))?;
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signalled))?;
+        flag::register(signal, Arc::clone(&signalled))?;
         flag::register(signal, Arc::clone(stop))?;
     }
     Ok(())
 }
+
+/// A killed `fsbench` takes this program with it, so that the run's folder is free for whoever goes on.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "a call of the system")]
+fn end_with_parent() {
+    // SAFETY: the call changes nothing but which signal this process gets when its parent ends. It fails for no reason that
+    // matters here: without it, the end of the input stops the run.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent() {}
 
 fn choose_trainer(config: &TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> {
     let device = device::choose(config.settings.device)?;

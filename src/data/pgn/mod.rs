@@ -19,6 +19,7 @@ mod splitter;
 mod tags;
 mod token_reader;
 mod tokenizer;
+#[cfg(feature = "report")]
 mod writer;
 
 use std::fmt;
@@ -41,6 +42,7 @@ pub use eval_options::{EvalOptions, EvalUnit, EvalView, WholeNumbers};
 pub use games::{GameReader, Games, PgnGame, PlayedMove, SkippedGames, first_ply, games};
 pub use notes::PgnNotes;
 pub use tags::{GameHeader, Speed};
+#[cfg(feature = "report")]
 pub use writer::PgnWriter;
 
 /// Receives the moves and evaluations of games while they are read.

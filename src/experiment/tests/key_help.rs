@@ -46,9 +46,13 @@ fn the_text_fits_and_has_defaults_and_values() {
     }
     assert!(text.contains("\n    l1                  Accumulator width per perspective [required]"), "{text}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for expected in
-        ["(cpu, cuda, auto)", "positions again and again", "[20000]", "[[runs]]: ", "[dataset.eval], [dataset.pqr]: "]
-    {
+    for expected in [
+        "(cpu, cuda, auto)",
+        "evaluates them again and again",
+        "[20000]",
+        "[[runs]]: ",
+        "[dataset.eval], [dataset.pqr]: ",
+    ] {
         assert!(words.contains(expected), "{expected}: {text}");
     }
 }

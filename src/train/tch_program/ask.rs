@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Cause, Event, TchError, TrainingRequest, find};
 use crate::VERSION;
@@ -14,6 +14,8 @@ use crate::train::{RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// How long an event is waited for before the observer is asked whether to go on.
 const POLL: Duration = Duration::from_millis(100);
+/// How long the program may take to end after it has closed its output.
+const LONGEST_END: Duration = Duration::from_secs(30);
 /// OpenMP reads it when the program starts.
 const WAIT_POLICY: &str = "OMP_WAIT_POLICY";
 /// Lines that may wait to be read.
@@ -140,9 +142,18 @@ impl TchProcess {
     fn died(&mut self) -> TrainError {
         drop(self.child.stdin.take());
         let program = self.program.clone();
-        match self.child.wait() {
-            Ok(status) => TchError::Died { program, status }.into(),
-            Err(source) => TchError::Start { program, source }.into(),
+        let ended = Instant::now() + LONGEST_END;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return TchError::Died { program, status }.into(),
+                Ok(None) => {}
+                Err(source) => return TchError::Start { program, source }.into(),
+            }
+            // A driver may hang at the program's end.
+            if Instant::now() > ended {
+                let _ = self.child.kill();
+            }
+            thread::sleep(POLL);
         }
     }
 }
