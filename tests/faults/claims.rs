@@ -51,7 +51,7 @@ impl Begun {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
         let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
         let system = format!("{} {}", boot.trim(), namespace.display());
-        let dead = json!({"host": "here", "pid": u32::MAX, "system": system, "began": "1", "claim": "dead"});
+        let dead = json!({"host": "here", "pid": u32::MAX, "system": system, "began": "1", "user": 0, "claim": "dead"});
         fs::write(folder.join(CLAIMS).join(&left[0]), dead.to_string()).unwrap();
         copy(&folder, &begun.scratch.path().join("begun"));
         Begun { left, ..begun }
@@ -95,7 +95,7 @@ impl Begun {
     fn records(&self, steps: &[String]) -> Vec<Value> {
         let record = |key: &String| {
             let text = fs::read(self.folder().join(FINISHED).join(format!("updates-{key}.json"))).unwrap();
-            serde_json::from_slice::<Value>(&text).unwrap()["record"].clone()
+            serde_json::from_slice::<Value>(&text).unwrap()["content"]["record"].clone()
         };
         steps.iter().map(record).collect()
     }
