@@ -51,7 +51,7 @@ fn the_text_fits_and_has_defaults_and_values() {
         "evaluates them again and again",
         "[20000]",
         "[[runs]]: ",
-        "[dataset.eval], [dataset.pqr]: ",
+        "[dataset.eval], [dataset.pqr], [runs.dataset]: ",
     ] {
         assert!(words.contains(expected), "{expected}: {text}");
     }
