@@ -24,7 +24,7 @@ const PAGES: [&str; 6] = [
 /// Commands that are not run: a part of their text, and why.
 const LEFT_OUT: [(&str, &str); 13] = [
     ("cargo install", "builds the program again"),
-    ("scripts/quickstart.sh", "fetches and builds; tests/quickstart.rs compares results"),
+    ("scripts/quickstart.sh", "fetches and builds"),
     ("--engine stockfish", "another program, for minutes; tests of labels and generated games run it"),
     ("uci:stockfish", "another program; tests of matches play against it"),
     ("nn-ad9b42354671.nnue", "a network of another program; tests/openings.rs runs the command"),
