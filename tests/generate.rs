@@ -276,8 +276,8 @@ fn an_interruption_is_explained() {
     engine(path, &format!("echo x >> count; [ $(wc -l < count) -gt 9 ] && sleep 60; {SHUFFLE}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     let arguments = "dataset generate --engine ./engine --nodes 5 --games 6 --random-plies 0 --out g.pgn";
-    command.args(arguments.split(' ')).current_dir(path).stdout(Stdio::null()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    command.args(arguments.split(' ')).current_dir(path);
+    let child = common::with_default_signals(&command, &[]).stdout(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while fs::read_to_string(path.join("count")).unwrap_or_default().lines().count() < 10 {
         assert!(Instant::now() < deadline, "the second game did not begin");

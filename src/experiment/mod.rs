@@ -24,6 +24,7 @@ mod plan;
 mod result_store;
 mod runner;
 mod runner_options;
+mod runs_table;
 mod scale;
 mod shared_steps;
 pub mod slurm;

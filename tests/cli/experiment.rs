@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::common::{pgn, random_game};
+use super::common::{self, pgn, random_game};
 use super::workspace::{Workspace, stderr};
 
 /// An experiment that trains for a moment on few games.
@@ -270,12 +270,15 @@ fn an_experiment_plays_matches() {
     let begun: String = text.split_inclusive('\n').take(3).collect();
     std::fs::write(&journal, format!("{begun}{{\"game\":5,")).unwrap();
     let finished = folder.parent().unwrap().with_file_name("finished");
+    let mut removed = 0;
     for entry in std::fs::read_dir(finished).unwrap().map(|entry| entry.unwrap()) {
-        let stored: Value = serde_json::from_slice(&std::fs::read(entry.path()).unwrap()).unwrap();
+        let stored = common::content(&std::fs::read(entry.path()).unwrap());
         if stored["record"]["kind"] == "equal_nodes" {
             std::fs::remove_file(entry.path()).unwrap();
+            removed += 1;
         }
     }
+    assert_eq!(removed, 1, "the match at equal nodes is to be played again");
     run();
     let again = read();
     assert_eq!(again[0]["record"]["pairs"], nodes["record"]["pairs"]);
