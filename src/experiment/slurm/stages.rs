@@ -141,7 +141,7 @@ pub fn arrange<'a>(
     Ok(())
 }
 
-/// Numbers of trainings: the queue's, or that training's with which it begins, or the next.
+/// A training's number: as it stands in the queue, else the number of the training that it begins with, else the next.
 fn training_numbers<'a>(
     missing: &[&'a ListedStep],
     live: &dyn Fn(&str) -> Option<ArrayTask>,
