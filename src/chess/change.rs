@@ -20,6 +20,7 @@ pub type Placed = (Square, Piece);
 /// assert!(change.applied_to(start.board()).piece_at(Square::E4).is_some());
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct BoardChange {
     /// [`PieceCode`] · 64 + square, or [`BoardChange::NO_PIECE`].
     removed: [u16; 2],

@@ -8,6 +8,7 @@ mod notation;
 mod packed;
 mod packed_move;
 mod perspective;
+mod piece_board;
 mod random_game;
 
 pub use change::BoardChange;
@@ -17,6 +18,7 @@ pub use notation::{FenError, FenPositionError, fen_of, fen_position, legal_move,
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use packed_move::PackedMove;
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
+pub use piece_board::PieceBoard;
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 
 #[cfg(feature = "report")]

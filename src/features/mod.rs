@@ -7,6 +7,7 @@
 
 pub mod analysis;
 mod buckets;
+mod code;
 mod compiled;
 mod definition;
 mod encoder;

@@ -1,0 +1,141 @@
+//! Boards that say both where the pieces of each code are and which code stands on each square.
+
+use shakmaty::{Board, Color};
+
+use super::{BoardChange, PieceCode};
+
+/// A board as bitboards by [`PieceCode`] and as a mailbox, in the layout that code generated from definitions reads.
+///
+/// ```
+/// use fsbench::chess::{Board, PieceBoard};
+///
+/// let board = PieceBoard::of(&Board::default());
+/// // A white pawn has code 0, a black king code 13.
+/// assert_eq!((board.squares()[12], board.squares()[60], board.squares()[28]), (0, 13, PieceBoard::EMPTY_SQUARE));
+/// assert_eq!(board.by_code()[0], 0xff00);
+/// assert_eq!(board.occupied(), 0xffff_0000_0000_ffff);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct PieceBoard {
+    /// By square: the code of the piece there, or [`PieceBoard::EMPTY_SQUARE`].
+    squares: [u8; 64],
+    /// Squares of the pieces of each code; 0 for codes that belong to no piece.
+    by_code: [u64; 16],
+    /// White's pieces and Black's.
+    by_color: [u64; 2],
+    occupied: u64,
+}
+
+impl PieceBoard {
+    /// The code in the mailbox where no piece stands. It belongs to no piece.
+    pub const EMPTY_SQUARE: u8 = 7;
+
+    #[must_use]
+    pub const fn empty() -> PieceBoard {
+        PieceBoard { squares: [PieceBoard::EMPTY_SQUARE; 64], by_code: [0; 16], by_color: [0; 2], occupied: 0 }
+    }
+
+    #[must_use]
+    pub fn of(board: &Board) -> PieceBoard {
+        let mut out = PieceBoard::empty();
+        for (square, piece) in board {
+            out.put((PieceCode::of(piece).index() << 6) as u16 | square as u16);
+        }
+        out
+    }
+
+    #[must_use]
+    pub const fn squares(&self) -> &[u8; 64] {
+        &self.squares
+    }
+
+    #[must_use]
+    pub const fn by_code(&self) -> &[u64; 16] {
+        &self.by_code
+    }
+
+    #[must_use]
+    pub const fn by_color(&self) -> &[u64; 2] {
+        &self.by_color
+    }
+
+    #[must_use]
+    pub const fn occupied(&self) -> u64 {
+        self.occupied
+    }
+
+    /// The square of a colour's only king; `None` if it has none or several.
+    #[inline(always)]
+    #[must_use]
+    pub const fn king_of(&self, color: Color) -> Option<u32> {
+        let kings = self.by_code[if color.is_white() { 5 } else { 13 }];
+        if kings.is_power_of_two() { Some(kings.trailing_zeros()) } else { None }
+    }
+
+    /// Makes a change: the pieces that it removes must stand on this board, and the squares of those that it adds must
+    /// be empty then.
+    #[inline(always)]
+    pub fn apply(&mut self, change: &BoardChange) {
+        let [removed, added] = change.states();
+        for state in removed {
+            if state != BoardChange::NO_PIECE {
+                self.toggle(state);
+                self.squares[usize::from(state & 63)] = PieceBoard::EMPTY_SQUARE;
+            }
+        }
+        for state in added {
+            if state != BoardChange::NO_PIECE {
+                self.put(state);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, state: u16) {
+        self.toggle(state);
+        self.squares[usize::from(state & 63)] = (state >> 6) as u8;
+    }
+
+    #[inline(always)]
+    fn toggle(&mut self, state: u16) {
+        let bit = 1 << (state & 63);
+        self.by_code[usize::from(state >> 6)] ^= bit;
+        self.by_color[usize::from(state >> 9)] ^= bit;
+        self.occupied ^= bit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::random_game;
+    use crate::units::Seed;
+    use shakmaty::{Position, Square};
+
+    #[test]
+    fn follows_games() {
+        for game in 0..50 {
+            let mut rng = Seed(12).stream("piece board", game);
+            let mut followed: Option<PieceBoard> = None;
+            for (position, mv) in random_game(&mut rng, 200) {
+                let board = position.board();
+                let now = PieceBoard::of(board);
+                assert!(followed.is_none_or(|followed| followed == now));
+                for square in Square::ALL {
+                    let code = board.piece_at(square).map_or(PieceBoard::EMPTY_SQUARE, |piece| {
+                        let code = PieceCode::of(piece).index();
+                        assert_eq!(now.by_code()[code], board.by_piece(piece).0);
+                        code as u8
+                    });
+                    assert_eq!(now.squares()[usize::from(square)], code);
+                }
+                assert_eq!(now.by_color()[0], board.white().0);
+                assert_eq!(now.king_of(Color::Black), board.king_of(Color::Black).map(u32::from));
+                let mut after = now;
+                after.apply(&BoardChange::of(mv, position.turn()));
+                followed = Some(after);
+            }
+        }
+    }
+}
