@@ -1,10 +1,14 @@
 //! The lowered form of a definition, in which its encoders and deltas are written before anything runs them: structured
-//! code over 64-bit registers ([`form`]), written down by a [`Builder`].
+//! code over 64-bit registers ([`form`]), written down by a [`Builder`]. An [`Executable`] runs it; the
+//! [`interpreter`] says what it means.
 
 mod builder;
+mod executable;
 mod form;
+mod interpreter;
 
 pub use builder::Builder;
+pub use executable::{Executable, Execution, Inputs};
 pub use form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
     Unary, Width,
