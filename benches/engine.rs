@@ -19,7 +19,7 @@ use cpu_time::ThreadTime;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, Color};
 use fsbench::data::games;
-use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy, ft_permute};
+use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
 use fsbench::units::Seed;
@@ -91,7 +91,7 @@ fn follow(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) {
     for position in track {
         match &position.played {
             None => evaluator.set(&position.board),
-            Some((before, change)) => evaluator.play(before, change, &position.board),
+            Some((_, change)) => evaluator.play(change),
         }
         black_box(evaluator.raw(position.turn));
     }
@@ -100,9 +100,8 @@ fn follow(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) {
 /// [`follow`] for lines known beforehand.
 fn follow_lines(evaluator: &mut LineEvaluator<'_>, track: &[TrackPosition]) {
     let positions = track.iter().map(|position| LinePosition {
-        board: &position.board,
         turn: position.turn,
-        played: position.played.as_ref().map(|(before, change)| (before, change)),
+        step: position.played.as_ref().map_or(LineStep::Start(&position.board), |(_, change)| LineStep::Move(change)),
     });
     evaluator.evaluate(positions, |raw| {
         black_box(raw);

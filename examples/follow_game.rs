@@ -24,9 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for text in arguments {
         let mv = text.parse::<UciMove>()?.to_move(&position)?;
         let change = BoardChange::of(mv, position.turn());
-        let before = position.board().clone();
         position.play_unchecked(mv);
-        evaluator.play(&before, &change, position.board());
+        evaluator.play(&change);
         let evaluation = evaluator.evaluate(position.turn());
         println!("{text}: {} centipawns for the side to move", evaluation.score_cp.0);
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
 use fsbench::data::PgnGame;
-use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy, ft_permute};
+use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, BucketRule, OutputBuckets, QuantNet, RawScore, Scheme, Shape, forward_integer};
 use fsbench::units::Seed;
@@ -125,12 +125,11 @@ fn known_lines_score_as_evaluators_do_move_by_move() {
             .map(|at| {
                 let board = &boards[at].0;
                 let turn = boards[at].1;
-                let before = at.checked_sub(1);
-                let played = before.and_then(|before| Some((&boards[before].0, changes[before].as_ref()?)));
-                LinePosition { board, turn, played }
+                let change = at.checked_sub(1).and_then(|before| changes[before].as_ref());
+                LinePosition { turn, step: change.map_or(LineStep::Start(board), LineStep::Move) }
             })
             .collect();
-        assert!(line.iter().filter(|position| position.played.is_none()).count() > 10);
+        assert!(line.iter().filter(|position| matches!(position.step, LineStep::Start(_))).count() > 10);
         let mut refreshed = Evaluator::new(set, model, Strategy::Refresh, BackEnd::best()).unwrap();
         let expected: Vec<i32> = boards
             .iter()
@@ -164,17 +163,16 @@ fn play_game(case: &Case, moves: &[Move], rotation: usize) {
     updated.iter_mut().for_each(|evaluator| evaluator.set(position.board()));
     for (ply, mv) in moves.iter().enumerate() {
         let change = BoardChange::of(*mv, position.turn());
-        let before = position.board().clone();
         position.play_unchecked(*mv);
         let turn = position.turn();
-        refreshed.play(&before, &change, position.board());
+        refreshed.play(&change);
         let score = refreshed.raw(turn);
         if ply % 5 == 0 {
             let expected = reference(case, &position).sum();
             assert_eq!(score, expected, "{}: {mv:?} {:?}", set.name(), position.board());
         }
         for evaluator in &mut updated {
-            evaluator.play(&before, &change, position.board());
+            evaluator.play(&change);
             // Skipped plies make lazy strategies roll several moves forward at once.
             if ply % 3 == 1 {
                 continue;
@@ -266,8 +264,7 @@ fn moves_are_undone() {
                 } else {
                     let mv = moves[rng.random_range(0..moves.len())];
                     let after = position.clone().play(mv).expect("legal");
-                    let boards: [&Board; 2] = [position.board(), after.board()];
-                    evaluator.play(boards[0], &BoardChange::of(mv, position.turn()), boards[1]);
+                    evaluator.play(&BoardChange::of(mv, position.turn()));
                     line.push(after);
                 }
                 if rng.random_bool(0.4) {

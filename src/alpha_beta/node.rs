@@ -340,7 +340,7 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         let mut after = before.clone();
         after.play_unchecked(mv);
         let key = key_after(key, before, &change, &after);
-        self.evaluator.play(before.board(), &change, after.board());
+        self.evaluator.play(&change);
         self.keys.push(key);
         Some((after, key))
     }

@@ -2,7 +2,7 @@
 
 use shakmaty::{Board, Color};
 
-use super::{BoardChange, PieceCode};
+use super::{BoardChange, PackedBoard, PieceCode};
 
 /// A board as bitboards by [`PieceCode`] and as a mailbox, in the layout that code generated from definitions reads.
 ///
@@ -41,6 +41,24 @@ impl PieceBoard {
         let mut out = PieceBoard::empty();
         for (square, piece) in board {
             out.put((PieceCode::of(piece).index() << 6) as u16 | square as u16);
+        }
+        out
+    }
+
+    /// Of a packed board; codes that belong to no piece are left out.
+    #[inline]
+    #[must_use]
+    pub fn unpacked(board: &PackedBoard) -> PieceBoard {
+        let mut out = PieceBoard::empty();
+        let mut left = board.occupancy();
+        let mut codes = board.codes();
+        for _ in 0..board.count().min(32) {
+            let state = (codes as u16 & 15) << 6 | left.trailing_zeros() as u16;
+            if state >> 6 & 7 <= 5 {
+                out.put(state);
+            }
+            left &= left - 1;
+            codes >>= 4;
         }
         out
     }
@@ -132,6 +150,7 @@ mod tests {
                 }
                 assert_eq!(now.by_color()[0], board.white().0);
                 assert_eq!(now.king_of(Color::Black), board.king_of(Color::Black).map(u32::from));
+                assert_eq!(PieceBoard::unpacked(&PackedBoard::of(board)), now);
                 let mut after = now;
                 after.apply(&BoardChange::of(mv, position.turn()));
                 followed = Some(after);

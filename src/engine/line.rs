@@ -9,7 +9,7 @@ use super::refresh_cache::{EntryChanges, RefreshCache, RefreshRequest};
 use super::refresh_rule::{PartialRefresh, recomputes};
 use super::simd::VectorKernel;
 use super::strategy::Strategy;
-use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
+use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
 use crate::features::{Delta, FeatureSet};
 use crate::net::{Activation, RawScore, WeightType};
@@ -17,10 +17,17 @@ use crate::net::{Activation, RawScore, WeightType};
 /// A position of a line.
 #[derive(Copy, Clone, Debug)]
 pub struct LinePosition<'a> {
-    pub board: &'a Board,
     pub turn: Color,
-    /// The board before and the move's change; `None` starts a new line.
-    pub played: Option<(&'a Board, &'a BoardChange)>,
+    pub step: LineStep<'a>,
+}
+
+/// How a position of a line comes about.
+#[derive(Copy, Clone, Debug)]
+pub enum LineStep<'a> {
+    /// A new line starts at a board.
+    Start(&'a Board),
+    /// The change that a move makes on the board of the position before.
+    Move(&'a BoardChange),
 }
 
 /// Evaluates lines of play whose moves are known beforehand, faster than an [`Evaluator`], which must be ready to
@@ -28,7 +35,7 @@ pub struct LinePosition<'a> {
 ///
 /// ```
 /// use fsbench::chess::{BoardChange, Chess, Color};
-/// use fsbench::engine::{BackEnd, LineEvaluator, LinePosition, Model};
+/// use fsbench::engine::{BackEnd, LineEvaluator, LinePosition, LineStep, Model};
 /// use fsbench::features::FeatureSet;
 /// use fsbench::net::{FloatNet, Scheme, Shape, quantise};
 /// use shakmaty::{Position, uci::UciMove};
@@ -40,10 +47,9 @@ pub struct LinePosition<'a> {
 /// let start = Chess::default();
 /// let mv = "e2e4".parse::<UciMove>()?.to_move(&start)?;
 /// let change = BoardChange::of(mv, start.turn());
-/// let after = change.applied_to(start.board());
 /// let line = [
-///     LinePosition { board: start.board(), turn: Color::White, played: None },
-///     LinePosition { board: &after, turn: Color::Black, played: Some((start.board(), &change)) },
+///     LinePosition { turn: Color::White, step: LineStep::Start(start.board()) },
+///     LinePosition { turn: Color::Black, step: LineStep::Move(&change) },
 /// ];
 /// let mut scores = Vec::new();
 /// LineEvaluator::new(&set, &model, BackEnd::best())?.evaluate(line, |raw| scores.push(model.scheme().score(raw)));
@@ -93,10 +99,10 @@ impl<'a> LineEvaluator<'a> {
                 evaluator.finish(&mut each);
             }
             Implementation::MoveByMove(evaluator) => {
-                for LinePosition { board, turn, played } in positions {
-                    match played {
-                        None => evaluator.set(board),
-                        Some((before, change)) => evaluator.play(before, change, board),
+                for LinePosition { turn, step } in positions {
+                    match step {
+                        LineStep::Start(board) => evaluator.set(board),
+                        LineStep::Move(change) => evaluator.play(change),
                     }
                     each(evaluator.raw_score(turn));
                 }
@@ -150,6 +156,8 @@ struct Batched<'a> {
     back_end: BackEnd,
     partial: Option<PartialRefresh>,
     cache: RefreshCache,
+    /// The boards of the last two positions, the last one first.
+    boards: [PieceBoard; 2],
     /// The sums of rows of the last position computed. With partial refresh: over the stable blocks, and over the
     /// others.
     accumulators: ByPerspective<[AlignedVec<i16>; 2]>,
@@ -157,7 +165,7 @@ struct Batched<'a> {
     added: AddedPositions,
     /// Features that a refresh would recompute.
     active_counts: ByPerspective<usize>,
-    parts: ByPerspective<[Delta; 2]>,
+    parts: [ByPerspective<Delta>; 2],
     deltas: ByPerspective<Delta>,
     active: Vec<u32>,
     sides: Vec<usize>,
@@ -178,11 +186,12 @@ impl<'a> Batched<'a> {
             model,
             back_end,
             cache: RefreshCache::new(set, partial.as_ref()),
+            boards: [const { PieceBoard::empty() }; 2],
             accumulators: ByPerspective::new_with(|_| [empty(), others.clone()]),
             partial,
             added: AddedPositions::default(),
             active_counts: ByPerspective::default(),
-            parts: ByPerspective::default(),
+            parts: Default::default(),
             deltas: ByPerspective::default(),
             active: Vec::with_capacity(set.max_active()),
             sides: Vec::with_capacity(BATCH_POSITIONS),
@@ -196,77 +205,86 @@ impl<'a> Batched<'a> {
 
     /// Finds the changes at the next position.
     fn add(&mut self, position: &LinePosition<'_>) {
-        let LinePosition { board, turn, played } = *position;
+        let LinePosition { turn, step } = *position;
+        match step {
+            LineStep::Start(board) => {
+                self.boards[0] = PieceBoard::of(board);
+                Perspective::ALL.into_iter().for_each(|pov| self.refresh(pov));
+            }
+            LineStep::Move(change) => {
+                let [now, before] = &mut self.boards;
+                before.clone_from(now);
+                now.apply(change);
+                self.follow(change);
+            }
+        }
         self.added.turns.push(turn);
-        self.added.buckets.push(self.model.bucket(board.occupied().count()));
-        match (played, &self.partial) {
-            (None, _) => Perspective::ALL.into_iter().for_each(|pov| self.refresh(board, pov)),
-            (Some((before, change)), Some(partial)) => {
-                let boards = [before, board];
-                let encoder = self.set.encoder();
-                let model = self.model;
-                let prefetch = |features: &[u32]| model.prefetch(features);
-                encoder.diff_in_parts(boards, change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
-                for pov in Perspective::ALL {
-                    let [stable, dependent] = &self.parts[pov];
-                    if stable.refresh {
-                        self.refresh(board, pov);
-                        continue;
-                    }
-                    self.added.steps[pov][0].push_delta(&stable.removed, &stable.added);
-                    if dependent.refresh {
-                        self.refresh_dependent(board, pov);
-                    } else {
-                        self.added.steps[pov][1].push_delta(&dependent.removed, &dependent.added);
-                    }
+        self.added.buckets.push(self.model.bucket(self.boards[0].occupied().count_ones() as usize));
+    }
+
+    /// Finds the changes from the board before the last move.
+    fn follow(&mut self, change: &BoardChange) {
+        let model = self.model;
+        let [after, before] = &self.boards;
+        let prefetch = |features: &[u32]| model.prefetch(features);
+        let Some(partial) = &self.partial else {
+            self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
+            for pov in Perspective::ALL {
+                let delta = &self.deltas[pov];
+                prefetch(&delta.removed);
+                prefetch(&delta.added);
+                let changed = delta.added.len() + delta.removed.len();
+                let active = self.active_counts[pov] + delta.added.len() - delta.removed.len();
+                if recomputes(delta, changed, active) {
+                    self.refresh(pov);
+                } else {
+                    self.active_counts[pov] = active;
+                    self.added.steps[pov][0].push_delta(&delta.removed, &delta.added);
                 }
             }
-            (Some((before, change)), None) => {
-                self.set.encoder().diff_or_refresh(before, change, board, &mut self.deltas);
-                for pov in Perspective::ALL {
-                    let delta = &self.deltas[pov];
-                    self.model.prefetch(&delta.removed);
-                    self.model.prefetch(&delta.added);
-                    let changed = delta.added.len() + delta.removed.len();
-                    let active = self.active_counts[pov] + delta.added.len() - delta.removed.len();
-                    if recomputes(delta, changed, active) {
-                        self.refresh(board, pov);
-                    } else {
-                        self.active_counts[pov] = active;
-                        self.added.steps[pov][0].push_delta(&delta.removed, &delta.added);
-                    }
-                }
+            return;
+        };
+        partial.diff([before, after], change, &mut self.parts, prefetch);
+        for pov in Perspective::ALL {
+            let [stable, dependent] = self.parts.each_ref().map(|part| &part[pov]);
+            if stable.refresh {
+                self.refresh(pov);
+                continue;
+            }
+            self.added.steps[pov][0].push_delta(&stable.removed, &stable.added);
+            if dependent.refresh {
+                self.refresh_dependent(pov);
+            } else {
+                self.added.steps[pov][1].push_delta(&dependent.removed, &dependent.added);
             }
         }
     }
 
-    /// Lets a perspective start anew from a board.
-    fn refresh(&mut self, board: &Board, pov: Perspective) {
+    /// Lets a perspective start anew.
+    fn refresh(&mut self, pov: Perspective) {
         let Some(partial) = &self.partial else {
-            let number = self.refresh_dependent_sum(board, pov);
+            let number = self.refresh_dependent_sum(pov);
             return self.added.steps[pov][0].push_fresh(number);
         };
-        partial.encode_stable(self.set, board, pov, &mut self.active);
+        partial.stable().encode_board(&self.boards[0], pov, &mut self.active);
         let number = self.next_fresh();
         self.model.refresh(self.back_end, &mut self.added.fresh[number], &self.active);
         self.rows += self.active.len() as u64;
         self.added.steps[pov][0].push_fresh(number);
-        self.refresh_dependent(board, pov);
+        self.refresh_dependent(pov);
     }
 
     /// With partial refresh: lets the sum over the king-dependent blocks start anew.
-    fn refresh_dependent(&mut self, board: &Board, pov: Perspective) {
-        let number = self.refresh_dependent_sum(board, pov);
+    fn refresh_dependent(&mut self, pov: Perspective) {
+        let number = self.refresh_dependent_sum(pov);
         self.added.steps[pov][1].push_fresh(number);
     }
 
     /// The number of a fresh sum over the king-dependent blocks; without partial refresh, over all.
-    fn refresh_dependent_sum(&mut self, board: &Board, pov: Perspective) -> usize {
+    fn refresh_dependent_sum(&mut self, pov: Perspective) -> usize {
         let number = self.next_fresh();
-        let set = self.set;
         let model = self.model;
-        let back_end = self.back_end;
-        let partial = self.partial.as_ref();
+        let request = RefreshRequest { model, back_end: self.back_end, board: &self.boards[0], pov };
         let AddedPositions { pending, pending_count, .. } = &mut self.added;
         if pending.len() == *pending_count {
             pending.push(Pending::default());
@@ -274,7 +292,7 @@ impl<'a> Batched<'a> {
         let Pending { changes, delta, number: to } = &mut pending[*pending_count];
         *pending_count += 1;
         *to = number;
-        *changes = self.cache.find_changes(&RefreshRequest { set, model, back_end, board, pov, partial }, delta);
+        *changes = self.cache.find_changes(&request, delta);
         model.prefetch(&delta.removed);
         model.prefetch(&delta.added);
         self.active_counts[pov] = changes.active;

@@ -22,6 +22,6 @@ pub use aligned::{AlignedVec, HugePageTable};
 pub use evaluation::{BucketScore, Evaluation};
 pub use evaluator::{EngineError, Evaluator};
 pub use ft_permute::ft_permute;
-pub use line::{LineEvaluator, LinePosition};
+pub use line::{LineEvaluator, LinePosition, LineStep};
 pub use model::{Model, Scratch};
 pub use strategy::Strategy;

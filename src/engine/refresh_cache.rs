@@ -2,18 +2,19 @@
 //! refresh adds and subtracts the difference to that board instead of all active rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::aligned::AlignedVec;
 use super::model::Model;
 use super::refresh_rule::PartialRefresh;
-use crate::chess::{Board, ByPerspective, Perspective};
+use crate::chess::{ByPerspective, Color, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
-use crate::features::{Delta, FeatureSet};
+use crate::features::{Delta, Encoder, FeatureSet};
 
 #[derive(Clone)]
 struct CachedAccumulator {
     accumulator: AlignedVec<i16>,
-    board: Board,
+    board: PieceBoard,
     /// Number of active features.
     active: usize,
 }
@@ -21,8 +22,8 @@ struct CachedAccumulator {
 /// An entry stays exact however old it is, so the cache is never cleared.
 #[derive(Clone)]
 pub struct RefreshCache {
-    /// The numbers of the blocks that entries are sums over.
-    blocks: Vec<usize>,
+    /// The encoder of the blocks that entries are sums over.
+    encoder: Arc<Encoder>,
     entries: Vec<CachedAccumulator>,
     /// The entry of each context, keyed by the contexts of all blocks: their product may not fit 64 bits.
     numbers: ByPerspective<HashMap<Box<[u32]>, usize>>,
@@ -32,15 +33,13 @@ pub struct RefreshCache {
     is_partial: bool,
 }
 
-/// An accumulator to refresh: its board and perspective, and the network.
+/// An accumulator to refresh: its board and perspective, and the network. With partial refresh, the accumulator is a sum
+/// without biases.
 pub struct RefreshRequest<'a> {
-    pub set: &'a FeatureSet,
     pub model: &'a Model,
     pub back_end: BackEnd,
-    pub board: &'a Board,
+    pub board: &'a PieceBoard,
     pub pov: Perspective,
-    /// With partial refresh: the split. The accumulator is then a sum without biases.
-    pub partial: Option<&'a PartialRefresh>,
 }
 
 /// The changes that bring a cache entry to a board.
@@ -61,15 +60,18 @@ const NO_KINGS: u32 = u32::MAX;
 impl RefreshCache {
     /// With `partial`, entries are sums over the king-dependent blocks alone.
     pub fn new(set: &FeatureSet, partial: Option<&PartialRefresh>) -> RefreshCache {
-        let all = || (0..set.blocks().len()).collect();
-        let blocks: Vec<usize> = partial.map_or_else(all, |partial| partial.dependent_blocks().to_vec());
-        let contexts = Vec::with_capacity(blocks.len());
-        let entries = Vec::new();
-        let numbers = ByPerspective::default();
-        RefreshCache { blocks, entries, numbers, contexts, delta: Delta::default(), is_partial: partial.is_some() }
+        let encoder = partial.map_or_else(|| Arc::clone(set.encoder()), |partial| Arc::clone(partial.dependent()));
+        RefreshCache {
+            contexts: Vec::new(),
+            encoder,
+            entries: Vec::new(),
+            numbers: ByPerspective::default(),
+            delta: Delta::default(),
+            is_partial: partial.is_some(),
+        }
     }
 
-    /// Brings `accumulator` to the request's board. The request has `partial` if [`RefreshCache::new`] had.
+    /// Brings `accumulator` to the request's board.
     pub fn refresh(&mut self, request: &RefreshRequest<'_>, accumulator: &mut [i16]) -> EntryChanges {
         let mut delta = std::mem::take(&mut self.delta);
         let changes = self.find_changes(request, &mut delta);
@@ -83,14 +85,16 @@ impl RefreshCache {
     /// The first half of [`RefreshCache::refresh`]: finds the changes in the entry of the request's board. Each call is
     /// followed by one of [`RefreshCache::apply`], in the same order.
     pub fn find_changes(&mut self, request: &RefreshRequest<'_>, delta: &mut Delta) -> EntryChanges {
-        let RefreshRequest { set, model, board, pov, partial, .. } = *request;
-        let context = |block: &usize| set.encoder().context(*block, board, pov).unwrap_or(NO_KINGS);
+        let RefreshRequest { model, board, pov, .. } = *request;
         self.contexts.clear();
-        self.contexts.extend(self.blocks.iter().map(context));
+        match Color::ALL.map(|color| board.king_of(color)) {
+            [Some(white), Some(black)] => self.encoder.append_contexts([white, black], pov, &mut self.contexts),
+            _ => self.contexts.push(NO_KINGS),
+        }
         let known = self.numbers[pov].get(&self.contexts[..]).copied();
         if let Some(number) = known {
             let entry = &mut self.entries[number];
-            set.encoder().diff_boards(&self.blocks, &entry.board, board, pov, delta);
+            self.encoder.diff_boards(&entry.board, board, pov, delta);
             let rows = delta.added.len() + delta.removed.len();
             let active = entry.active + delta.added.len() - delta.removed.len();
             if rows <= active {
@@ -100,15 +104,12 @@ impl RefreshCache {
             }
         }
         delta.removed.clear();
-        match partial {
-            None => set.encoder().encode(board, pov, &mut delta.added),
-            Some(partial) => partial.encode_dependent(set, board, pov, &mut delta.added),
-        }
+        self.encoder.encode_board(board, pov, &mut delta.added);
         let active = delta.added.len();
         let number = known.unwrap_or_else(|| {
             let accumulator = model.empty_accumulator();
             self.numbers[pov].insert(self.contexts.as_slice().into(), self.entries.len());
-            self.entries.push(CachedAccumulator { accumulator, board: Board::empty(), active });
+            self.entries.push(CachedAccumulator { accumulator, board: PieceBoard::empty(), active });
             self.entries.len() - 1
         });
         let entry = &mut self.entries[number];

@@ -1,8 +1,10 @@
 //! The refresh rule: an accumulator is recomputed when the context of one of its blocks changes, and then only the part
 //! that depends on a king (partial refresh). If fewer rows change than are active, the accumulator is updated instead.
 
-use crate::chess::{Board, BoardChange, Perspective};
-use crate::features::{Block, Delta, FeatureSet, Parts};
+use std::sync::Arc;
+
+use crate::chess::{BoardChange, ByPerspective, Perspective, PieceBoard};
+use crate::features::{Block, Delta, Encoder, FeatureSet};
 
 /// Whether recomputing the `active` rows costs no more than updating the `changed` ones. A delta that lists no row at a
 /// refresh leaves no choice: the contexts of all blocks changed.
@@ -14,9 +16,8 @@ pub const fn recomputes(delta: &Delta, changed: usize, active: usize) -> bool {
 /// The sums over both are kept apart, so that a refresh recomputes the second only.
 #[derive(Clone)]
 pub struct PartialRefresh {
-    /// Numbers of blocks: stable, king-dependent.
-    blocks: [Vec<usize>; 2],
-    parts: Parts,
+    /// Stable, king-dependent.
+    parts: [Arc<Encoder>; 2],
 }
 
 /// Blocks of at most this many contexts are stable beside blocks of more: those that change when a king crosses the
@@ -24,45 +25,42 @@ pub struct PartialRefresh {
 const FEW_CONTEXTS: u32 = 2;
 
 impl PartialRefresh {
-    /// `None` when the set lacks either kind of block, or blocks of both kinds are encoded together.
+    /// `None` when the set lacks either kind of block.
     pub fn new(set: &FeatureSet) -> Option<PartialRefresh> {
         let contexts: Vec<u32> = set.blocks().iter().map(Block::contexts).collect();
         let few = |most: u32| contexts.iter().any(|contexts| *contexts <= most);
         let most = [FEW_CONTEXTS, 1].into_iter().find(|most| few(*most) && contexts.iter().any(|all| all > most))?;
         let (stable, dependent) = (0..contexts.len()).partition(|block| contexts[*block] <= most);
-        let parts = set.encoder().parts(|block| contexts[block] > most)?;
-        Some(PartialRefresh { blocks: [stable, dependent], parts })
+        let parts: [Vec<usize>; 2] = [stable, dependent];
+        Some(PartialRefresh { parts: parts.map(|blocks| set.encoder().part(&blocks)) })
     }
 
-    /// For [`Encoder::diff_in_parts`](crate::features::Encoder::diff_in_parts): stable, king-dependent.
-    pub const fn parts(&self) -> &Parts {
-        &self.parts
+    /// The encoder of the stable blocks.
+    pub fn stable(&self) -> &Arc<Encoder> {
+        &self.parts[0]
     }
 
-    /// Replaces `out` by the active features of the stable blocks.
-    pub fn encode_stable(&self, set: &FeatureSet, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        set.encoder().encode_blocks(&self.blocks[0], board, pov, out);
+    /// The encoder of the king-dependent blocks.
+    pub fn dependent(&self) -> &Arc<Encoder> {
+        &self.parts[1]
     }
 
-    /// Replaces `out` by the active features of the king-dependent blocks.
-    pub fn encode_dependent(&self, set: &FeatureSet, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        set.encoder().encode_blocks(&self.blocks[1], board, pov, out);
-    }
-
-    /// Whether a move changes the context of a stable block.
-    pub fn refreshes_stable(
+    /// The change of both parts (stable, king-dependent) between two boards. A part whose context changes may list
+    /// anything. `found` is told of changed features as soon as they are known, so that their rows can be loaded while
+    /// others are looked for.
+    pub fn diff(
         &self,
-        set: &FeatureSet,
-        [before, after]: [&Board; 2],
+        [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
-        pov: Perspective,
-    ) -> bool {
-        set.encoder().refreshes_any(&self.blocks[0], before, change, after, pov)
-    }
-
-    /// The numbers of the king-dependent blocks.
-    #[must_use]
-    pub fn dependent_blocks(&self) -> &[usize] {
-        &self.blocks[1]
+        out: &mut [ByPerspective<Delta>; 2],
+        found: impl Fn(&[u32]),
+    ) {
+        for (part, out) in self.parts.iter().zip(out) {
+            part.diff_or_refresh(before, change, after, out);
+            for pov in Perspective::ALL {
+                found(&out[pov].removed);
+                found(&out[pov].added);
+            }
+        }
     }
 }

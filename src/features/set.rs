@@ -1,6 +1,7 @@
 //! A feature set: a definition with its blocks side by side in one index space.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::chess::{Board, Perspective};
 
@@ -182,7 +183,7 @@ impl Block {
 pub struct FeatureSet {
     name: String,
     about: Option<String>,
-    encoder: Encoder,
+    encoder: Arc<Encoder>,
     num_features: u32,
     identity: Identity,
     definition: String,
@@ -219,7 +220,7 @@ impl FeatureSet {
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
-            encoder: Encoder::new(blocks),
+            encoder: Arc::new(Encoder::new(blocks)),
             num_features: definition.size,
             identity: Identity::of(&definition.blocks),
             definition: definition.text,
@@ -251,7 +252,7 @@ impl FeatureSet {
 
     /// The fast encoder.
     #[inline]
-    pub fn encoder(&self) -> &Encoder {
+    pub fn encoder(&self) -> &Arc<Encoder> {
         &self.encoder
     }
 

@@ -79,7 +79,7 @@ impl Line {
 pub(super) fn advance(evaluator: &mut Evaluator<'_>, board: &Board, played: Option<&LineMove<'_>>) {
     match played {
         None => evaluator.set(board),
-        Some(played) => evaluator.play(played.before.board(), played.change, played.after),
+        Some(played) => evaluator.play(played.change),
     }
 }
 

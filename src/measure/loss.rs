@@ -9,7 +9,7 @@ use super::tally::{LossTally, Mean};
 use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
-use crate::engine::{BackEnd, LineEvaluator, LinePosition, Model};
+use crate::engine::{BackEnd, LineEvaluator, LinePosition, LineStep, Model};
 use crate::features::FeatureSet;
 use crate::net::{FloatNet, NetFile, Origin, Scheme, forward};
 use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, NetworkLoss};
@@ -262,8 +262,8 @@ impl Positions {
 
     fn line(&self) -> impl Iterator<Item = LinePosition<'_>> {
         (0..self.boards.len()).map(|at| {
-            let played = self.changes[at].as_ref().map(|change| (&self.boards[at - 1], change));
-            LinePosition { board: &self.boards[at], turn: self.turns[at], played }
+            let step = self.changes[at].as_ref().map_or(LineStep::Start(&self.boards[at]), LineStep::Move);
+            LinePosition { turn: self.turns[at], step }
         })
     }
 }

@@ -12,7 +12,7 @@ use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, ReadSummary, first_lines_and_next};
 use crate::chess::{Board, BoardChange, Color, Perspective};
-use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy};
+use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 use crate::record::{FtPermutedSpeed, Machine, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
@@ -181,24 +181,23 @@ fn digest(net: &QuantNet) -> String {
 
 /// A position to evaluate.
 pub(super) struct TrackPosition {
-    /// The board before and the move's change; `None` at the start of a line.
-    played: Option<(Board, BoardChange)>,
     board: Board,
     turn: Color,
+    /// The change since the position before; `None` at the start of a line.
+    change: Option<BoardChange>,
 }
 
 impl TrackPosition {
     fn of_line(&self) -> LinePosition<'_> {
-        let played = self.played.as_ref().map(|(before, change)| (before, change));
-        LinePosition { board: &self.board, turn: self.turn, played }
+        let step = self.change.as_ref().map_or(LineStep::Start(&self.board), LineStep::Move);
+        LinePosition { turn: self.turn, step }
     }
 }
 
 pub(super) fn track_positions(line: &Line) -> Vec<TrackPosition> {
     let mut track = Vec::with_capacity(line.len());
     line.for_each_position(|board, turn, played| {
-        let played = played.map(|played| (played.before.board().clone(), *played.change));
-        track.push(TrackPosition { played, board: board.clone(), turn });
+        track.push(TrackPosition { board: board.clone(), turn, change: played.map(|played| *played.change) });
     });
     track
 }
@@ -385,8 +384,8 @@ fn accumulators(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
 }
 
 fn advance(evaluator: &mut Evaluator<'_>, position: &TrackPosition) {
-    match &position.played {
+    match &position.change {
         None => evaluator.set(&position.board),
-        Some((before, change)) => evaluator.play(before, change, &position.board),
+        Some(change) => evaluator.play(change),
     }
 }

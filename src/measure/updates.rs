@@ -258,8 +258,7 @@ impl<'a> RowCounter<'a> {
                 rows += added + removed;
                 continue;
             }
-            self.active.clear();
-            set.encoder().append_block(block, after, pov, &mut self.active);
+            set.encoder().part(&[block]).encode(after, pov, &mut self.active);
             self.active.sort_unstable();
             let cached = state.cache.get(&(block, context));
             rows += cached.map_or(active_after, |cached| difference(cached, &self.active).min(active_after));
@@ -273,7 +272,7 @@ impl<'a> RowCounter<'a> {
 
 fn sorted_block(set: &FeatureSet, block: usize, board: &Board, pov: Perspective) -> Vec<u32> {
     let mut active = Vec::new();
-    set.encoder().append_block(block, board, pov, &mut active);
+    set.encoder().part(&[block]).encode(board, pov, &mut active);
     active.sort_unstable();
     active
 }

@@ -78,7 +78,7 @@ impl<'a> Minimax<'a> {
         for mv in moves {
             let mut after = position.clone();
             after.play_unchecked(mv);
-            self.evaluator.play(position.board(), &BoardChange::of(mv, position.turn()), after.board());
+            self.evaluator.play(&BoardChange::of(mv, position.turn()));
             let value = -child(self, &after, -beta, -alpha);
             self.evaluator.undo();
             best = best.max(value);

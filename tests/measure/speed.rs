@@ -78,10 +78,9 @@ fn models_without_neurons_count_the_same_rows() {
                     let mut position = Chess::default();
                     evaluator.set(position.board());
                     for mv in moves {
-                        let before = position.board().clone();
                         let change = BoardChange::of(*mv, position.turn());
                         position.play_unchecked(*mv);
-                        evaluator.play(&before, &change, position.board());
+                        evaluator.play(&change);
                         for pov in Perspective::ALL {
                             evaluator.accumulator(pov);
                         }

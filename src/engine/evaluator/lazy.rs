@@ -2,17 +2,18 @@
 //! them.
 
 use super::{Computed, Evaluator, PlyState};
-use crate::chess::{Board, BoardChange, ByPerspective, Perspective};
-use crate::engine::refresh_rule::PartialRefresh;
+use crate::chess::{BoardChange, ByPerspective, Perspective};
 
 impl Evaluator<'_> {
-    pub(super) fn push_ply(&mut self, change: &BoardChange, after: &Board) {
+    pub(super) fn push_ply(&mut self, change: &BoardChange) {
         self.top += 1;
         if self.plies.len() == self.top {
             self.plies.push(PlyState::empty(self.model, self.partial.is_some()));
         }
-        let ply = &mut self.plies[self.top];
-        ply.board.clone_from(after);
+        let (earlier, rest) = self.plies.split_at_mut(self.top);
+        let ply = &mut rest[0];
+        ply.board.clone_from(&earlier[self.top - 1].board);
+        ply.board.apply(change);
         ply.change = Some(*change);
         ply.computed = ByPerspective::default();
     }
@@ -26,13 +27,11 @@ impl Evaluator<'_> {
         let needed = |context: Option<usize>| if context.is_some() { Computed::Stable } else { Computed::All };
         let mut first = self.top;
         let mut context = None;
-        while let Some(change) = &self.plies[first].change {
+        while self.plies[first].change.is_some() {
             let before = &self.plies[first - 1].board;
             let after = &self.plies[first].board;
-            if self.set.encoder().refreshes(before, change, after, pov) {
-                let stays =
-                    |partial: &PartialRefresh| !partial.refreshes_stable(self.set, [before, after], change, pov);
-                if !self.partial.as_ref().is_some_and(stays) {
+            if self.set.encoder().refreshes(before, after, pov) {
+                if self.partial.as_ref().is_none_or(|partial| partial.stable().refreshes(before, after, pov)) {
                     break;
                 }
                 context = context.or(Some(first));
@@ -42,8 +41,7 @@ impl Evaluator<'_> {
                 return self.roll_forward(first, context, pov);
             }
         }
-        let board = self.plies[self.top].board.clone();
-        self.refresh(&board, pov);
+        self.refresh(pov);
     }
 
     /// Computes both present accumulators from the accumulators of the ply before, where these are computed and no
@@ -59,23 +57,22 @@ impl Evaluator<'_> {
         let model = self.model;
         let encoder = self.set.encoder();
         let back_end = self.back_end;
-        let refreshes = |pov| encoder.refreshes(&before.board, &change, &ply.board, pov);
+        let refreshes = |pov| encoder.refreshes(&before.board, &ply.board, pov);
         if Perspective::ALL.into_iter().any(refreshes) {
             return false;
         }
         if let Some(partial) = &self.partial {
-            let boards = [&before.board, &ply.board];
             let prefetch = |features: &[u32]| model.prefetch(features);
-            encoder.diff_in_parts(boards, &change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
+            partial.diff([&before.board, &ply.board], &change, &mut self.parts, prefetch);
             // In the order in which their rows were asked for.
             for pov in Perspective::ALL {
-                let delta = &self.parts[pov][1];
+                let delta = &self.parts[1][pov];
                 let from = &before.accumulators[pov];
                 model.update_from(back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
                 self.rows += delta.rows();
             }
             for pov in Perspective::ALL {
-                let delta = &self.parts[pov][0];
+                let delta = &self.parts[0][pov];
                 let from = &before.stable[pov];
                 model.update_from(back_end, from, &mut ply.stable[pov], &delta.added, &delta.removed);
                 self.rows += delta.rows();
@@ -101,19 +98,17 @@ impl Evaluator<'_> {
             let ply = &mut rest[0];
             let Some(change) = &ply.change else { continue };
             let model = self.model;
-            let encoder = self.set.encoder();
             let delta = if let Some(partial) = &self.partial {
-                let boards = [&before.board, &ply.board];
                 let prefetch = |features: &[u32]| model.prefetch(features);
-                encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts, prefetch);
-                let [stable, dependent] = &self.parts[pov];
+                partial.diff([&before.board, &ply.board], change, &mut self.parts, prefetch);
+                let [stable, dependent] = self.parts.each_ref().map(|part| &part[pov]);
                 let from = &before.stable[pov];
                 let to = &mut ply.stable[pov];
                 model.update_from(self.back_end, from, to, &stable.added, &stable.removed);
                 self.rows += stable.rows();
                 dependent
             } else {
-                encoder.diff(&before.board, change, &ply.board, pov, &mut self.deltas[pov]);
+                self.set.encoder().diff_both(&before.board, change, &ply.board, &mut self.deltas);
                 &self.deltas[pov]
             };
             if context.is_some_and(|context| at < context) {
@@ -121,8 +116,7 @@ impl Evaluator<'_> {
                 continue;
             }
             if context == Some(at) {
-                let board = ply.board.clone();
-                self.refresh_dependent_of(at, &board, pov);
+                self.refresh_dependent_of(at, pov);
                 continue;
             }
             let from = &before.accumulators[pov];

@@ -4,7 +4,7 @@ mod lazy;
 
 use thiserror::Error;
 
-use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
+use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
 use crate::engine::aligned::AlignedVec;
 use crate::engine::evaluation::Evaluation;
@@ -25,7 +25,7 @@ pub enum EngineError {
 /// A position of the line, with its accumulators where they are computed.
 #[derive(Clone)]
 struct PlyState {
-    board: Board,
+    board: PieceBoard,
     /// The move that led here; `None` at the start of the line.
     change: Option<BoardChange>,
     accumulators: ByPerspective<AlignedVec<i16>>,
@@ -63,8 +63,7 @@ enum Computed {
 /// let start = Chess::default();
 /// evaluator.set(start.board());
 /// let mv = "e2e4".parse::<UciMove>()?.to_move(&start)?;
-/// let change = BoardChange::of(mv, start.turn());
-/// evaluator.play(start.board(), &change, &change.applied_to(start.board()));
+/// evaluator.play(&BoardChange::of(mv, start.turn()));
 /// assert_eq!(evaluator.evaluate(Color::Black).score_cp.0, 50);
 /// assert!(evaluator.undo());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -78,13 +77,13 @@ pub struct Evaluator<'a> {
     /// Lazy strategies: the line so far. Others: the present position alone. Plies above `top` are spare buffers.
     plies: Vec<PlyState>,
     top: usize,
-    /// Pieces of the present position; not kept up to date for networks with one output bucket.
-    pieces: usize,
+    /// Other strategies: the board before the last move.
+    before: PieceBoard,
     /// Number of active features that a refresh would recompute; not kept by lazy strategies.
     active_counts: ByPerspective<usize>,
     partial: Option<PartialRefresh>,
     /// With partial refresh, the last changes of the stable blocks and of the others.
-    parts: ByPerspective<[Delta; 2]>,
+    parts: [ByPerspective<Delta>; 2],
     /// With partial refresh, buffers for whole accumulators.
     whole: ByPerspective<AlignedVec<i16>>,
     cache: Option<RefreshCache>,
@@ -117,10 +116,10 @@ impl<'a> Evaluator<'a> {
             plies: vec![PlyState::empty(model, partial.is_some())],
             cache: strategy.caches().then(|| RefreshCache::new(set, partial.as_ref())),
             partial,
-            parts: ByPerspective::default(),
+            parts: Default::default(),
             whole: ByPerspective::new_with(|_| AlignedVec::zeroed(0)),
             top: 0,
-            pieces: 0,
+            before: PieceBoard::empty(),
             active_counts: ByPerspective::default(),
             scratch: model.scratch(),
             active: Vec::with_capacity(set.max_active()),
@@ -132,30 +131,24 @@ impl<'a> Evaluator<'a> {
     /// Starts a new line at a board.
     pub fn set(&mut self, board: &Board) {
         self.top = 0;
-        self.pieces = board.occupied().count();
         let ply = &mut self.plies[0];
         ply.change = None;
-        if self.strategy.lazy() {
-            ply.board.clone_from(board);
-            ply.computed = ByPerspective::default();
-            return;
-        }
-        for pov in Perspective::ALL {
-            self.refresh(board, pov);
+        ply.board = PieceBoard::of(board);
+        ply.computed = ByPerspective::default();
+        if !self.strategy.lazy() {
+            Perspective::ALL.into_iter().for_each(|pov| self.refresh(pov));
         }
     }
 
-    /// Follows a move to `after`. `before` is the board last set or played to.
-    pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
-        if self.model.shape().buckets.count > 1 {
-            // From `before`, which is in the CPU's cache anyway.
-            let [removed, added] = change.counts();
-            self.pieces = before.occupied().count() + added - removed;
-        }
+    /// Follows a move from the board last set or played to.
+    pub fn play(&mut self, change: &BoardChange) {
         match self.strategy {
-            Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
-            Strategy::Eager | Strategy::EagerCached => self.update_in_place(before, change, after),
-            Strategy::Lazy | Strategy::LazyCached => self.push_ply(change, after),
+            Strategy::Refresh => {
+                self.plies[0].board.apply(change);
+                Perspective::ALL.into_iter().for_each(|pov| self.refresh(pov));
+            }
+            Strategy::Eager | Strategy::EagerCached => self.update_in_place(change),
+            Strategy::Lazy | Strategy::LazyCached => self.push_ply(change),
         }
     }
 
@@ -165,7 +158,6 @@ impl<'a> Evaluator<'a> {
             return false;
         }
         self.top -= 1;
-        self.pieces = self.plies[self.top].board.occupied().count();
         true
     }
 
@@ -220,7 +212,7 @@ impl<'a> Evaluator<'a> {
     /// The output bucket of the present position.
     #[must_use]
     pub fn bucket(&self) -> usize {
-        self.model.bucket(self.pieces)
+        self.model.bucket(self.plies[self.top].board.occupied().count_ones() as usize)
     }
 
     fn forward(&mut self, bucket: usize, turn: Color, observer: impl Observer) -> RawScore {
@@ -255,18 +247,21 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Updates both accumulators in place.
-    fn update_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
+    fn update_in_place(&mut self, change: &BoardChange) {
+        let PlyState { board, .. } = &mut self.plies[0];
+        self.before.clone_from(board);
+        board.apply(change);
         if self.partial.is_some() {
-            return self.update_parts_in_place(before, change, after);
+            return self.update_parts_in_place(change);
         }
-        self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
+        self.set.encoder().diff_or_refresh(&self.before, change, board, &mut self.deltas);
         for pov in Perspective::ALL {
             let delta = &self.deltas[pov];
             let added = delta.added.len();
             let removed = delta.removed.len();
             let active = self.active_counts[pov] + added - removed;
             if recomputes(delta, added + removed, active) {
-                self.refresh_dependent(after, pov);
+                self.refresh_dependent(pov);
                 continue;
             }
             self.active_counts[pov] = active;
@@ -277,19 +272,18 @@ impl<'a> Evaluator<'a> {
     }
 
     /// [`Evaluator::update_in_place`] with partial refresh.
-    fn update_parts_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
+    fn update_parts_in_place(&mut self, change: &BoardChange) {
         let Some(partial) = &self.partial else { return };
-        let encoder = self.set.encoder();
         // Such sets have many and long rows, which are in no near cache.
         let prefetch = |features: &[u32]| self.model.prefetch(features);
-        encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts, prefetch);
+        partial.diff([&self.before, &self.plies[0].board], change, &mut self.parts, prefetch);
         // In the order in which their rows were asked for.
         for pov in Perspective::ALL {
-            let [stable, dependent] = &self.parts[pov];
+            let [stable, dependent] = self.parts.each_ref().map(|part| &part[pov]);
             if stable.refresh {
-                self.refresh(after, pov);
+                self.refresh(pov);
             } else if dependent.refresh {
-                self.refresh_dependent(after, pov);
+                self.refresh_dependent(pov);
             } else {
                 let accumulator = &mut self.plies[self.top].accumulators[pov];
                 self.model.update(self.back_end, accumulator, &dependent.added, &dependent.removed);
@@ -297,7 +291,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         for pov in Perspective::ALL {
-            let stable = &self.parts[pov][0];
+            let stable = &self.parts[0][pov];
             if !stable.refresh {
                 let accumulator = &mut self.plies[self.top].stable[pov];
                 self.model.update(self.back_end, accumulator, &stable.added, &stable.removed);
@@ -307,42 +301,40 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Recomputes the present accumulator, the sum over the stable blocks included.
-    fn refresh(&mut self, board: &Board, pov: Perspective) {
+    fn refresh(&mut self, pov: Perspective) {
         if let Some(partial) = &self.partial {
-            partial.encode_stable(self.set, board, pov, &mut self.active);
+            partial.stable().encode_board(&self.plies[self.top].board, pov, &mut self.active);
             self.model.refresh(self.back_end, &mut self.plies[self.top].stable[pov], &self.active);
             self.rows += self.active.len() as u64;
         }
-        self.refresh_dependent(board, pov);
+        self.refresh_dependent(pov);
     }
 
     /// Recomputes the present sum over the king-dependent blocks; without partial refresh, over all.
-    fn refresh_dependent(&mut self, board: &Board, pov: Perspective) {
-        self.refresh_dependent_of(self.top, board, pov);
+    fn refresh_dependent(&mut self, pov: Perspective) {
+        self.refresh_dependent_of(self.top, pov);
     }
 
     /// [`Evaluator::refresh_dependent`] of a ply.
-    fn refresh_dependent_of(&mut self, at: usize, board: &Board, pov: Perspective) {
-        let ply = &mut self.plies[at];
-        let accumulator = &mut ply.accumulators[pov];
-        ply.computed[pov] = Computed::All;
+    fn refresh_dependent_of(&mut self, at: usize, pov: Perspective) {
+        let PlyState { board, accumulators, computed, .. } = &mut self.plies[at];
+        let accumulator = &mut accumulators[pov];
+        computed[pov] = Computed::All;
         let partial = self.partial.as_ref();
         if let Some(cache) = &mut self.cache {
-            let set = self.set;
-            let model = self.model;
-            let back_end = self.back_end;
-            let stats = cache.refresh(&RefreshRequest { set, model, back_end, board, pov, partial }, accumulator);
+            let request = RefreshRequest { model: self.model, back_end: self.back_end, board, pov };
+            let stats = cache.refresh(&request, accumulator);
             self.rows += stats.rows as u64;
             self.active_counts[pov] = stats.active;
             return;
         }
         match partial {
             None => {
-                self.set.encoder().encode(board, pov, &mut self.active);
+                self.set.encoder().encode_board(board, pov, &mut self.active);
                 self.model.refresh(self.back_end, accumulator, &self.active);
             }
             Some(partial) => {
-                partial.encode_dependent(self.set, board, pov, &mut self.active);
+                partial.dependent().encode_board(board, pov, &mut self.active);
                 accumulator.fill(0);
                 self.model.update(self.back_end, accumulator, &self.active, &[]);
             }
@@ -357,6 +349,6 @@ impl PlyState {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
         let none = || ByPerspective::new_with(|_| AlignedVec::zeroed(0));
         let stable = if is_split { accumulators.clone() } else { none() };
-        PlyState { board: Board::empty(), change: None, accumulators, stable, computed: ByPerspective::default() }
+        PlyState { board: PieceBoard::empty(), change: None, accumulators, stable, computed: ByPerspective::default() }
     }
 }

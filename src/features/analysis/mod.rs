@@ -118,7 +118,7 @@ impl Analysis {
             total += u64::from(block.spec().product.size);
             if total <= MAX_EXAMINED {
                 let encode = |witness: &Witness, out: &mut Vec<u32>| {
-                    set.encoder().append_block(number, witness.board(), Perspective::White, out);
+                    set.encoder().part(&[number]).encode(witness.board(), Perspective::White, out);
                     out.iter_mut().for_each(|index| *index = analysis.element(*index).unwrap_or(0));
                 };
                 let mut block_progress = |open| progress(number, open);

@@ -1,0 +1,67 @@
+//! Lists of rows as sorted multisets.
+
+use std::cmp::Ordering;
+
+/// Sorts the rows of both lists behind the lengths `from` and drops those that stand in both, occurrence by occurrence.
+pub fn cancel_from(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
+    left[from[0]..].sort_unstable();
+    right[from[1]..].sort_unstable();
+    let [mut l, mut r] = from;
+    let [mut kept_l, mut kept_r] = from;
+    while l < left.len() && r < right.len() {
+        match left[l].cmp(&right[r]) {
+            Ordering::Equal => {
+                l += 1;
+                r += 1;
+            }
+            Ordering::Less => {
+                left[kept_l] = left[l];
+                l += 1;
+                kept_l += 1;
+            }
+            Ordering::Greater => {
+                right[kept_r] = right[r];
+                r += 1;
+                kept_r += 1;
+            }
+        }
+    }
+    left.drain(kept_l..l);
+    right.drain(kept_r..r);
+}
+
+/// Drops repeats from the sorted rows `rows[start..]`.
+pub fn dedup_from(rows: &mut Vec<u32>, start: usize) {
+    let mut end = start;
+    for at in start..rows.len() {
+        if at == start || rows[at] != rows[end - 1] {
+            rows[end] = rows[at];
+            end += 1;
+        }
+    }
+    rows.truncate(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rows_cancel() {
+        let check = |mut left: Vec<u32>, mut right: Vec<u32>, from, expected: [&[u32]; 2]| {
+            cancel_from(&mut left, &mut right, from);
+            assert_eq!([&left[..], &right[..]], expected);
+        };
+        check(vec![], vec![3, 1], [0, 0], [&[], &[1, 3]]);
+        check(vec![4, 2, 2, 9], vec![2, 4, 5], [0, 0], [&[2, 9], &[5]]);
+        check(vec![7, 4, 2], vec![7, 2], [1, 1], [&[7, 4], &[7]]);
+        check(vec![1, 2], vec![1, 2], [0, 0], [&[], &[]]);
+    }
+
+    #[test]
+    fn repeats_are_dropped() {
+        let mut rows = vec![5, 5, 1, 1, 2, 2, 2, 9];
+        dedup_from(&mut rows, 2);
+        assert_eq!(rows, [5, 5, 1, 2, 9]);
+    }
+}
