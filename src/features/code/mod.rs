@@ -6,10 +6,20 @@ mod builder;
 mod executable;
 mod form;
 mod interpreter;
+#[cfg(feature = "jit")]
+mod machine;
+#[cfg(not(feature = "jit"))]
+#[path = "no_machine.rs"]
+mod machine;
+#[cfg(feature = "jit")]
+mod magics;
 
 pub use builder::Builder;
-pub use executable::{Executable, Execution, Inputs};
+pub use executable::{Executable, Inputs, Obstacle};
 pub use form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
     Unary, Width,
 };
+
+#[cfg(test)]
+mod tests;
