@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
 
-use super::code::{Executable, Execution, Inputs};
+use super::code::{Executable, Inputs, Obstacle};
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512Encoder;
 use super::compiled::{PieceList, RowBuffer};
@@ -97,10 +97,8 @@ pub struct EncodeScratch {
 /// Finds the active rows of a board.
 #[derive(Debug)]
 struct ActiveRows {
-    /// Rows that stand as they are emitted.
-    plain: Option<Executable>,
-    /// Rows that count once however often they are emitted.
-    repeated: Option<Executable>,
+    /// Each with whether it may list rows several times that count once.
+    programs: Vec<(Executable, bool)>,
 }
 
 /// Finds the rows that differ between two boards.
@@ -115,25 +113,21 @@ struct ChangedRows {
 
 impl ActiveRows {
     fn of(blocks: &[&Block]) -> ActiveRows {
-        let (repeated, plain) = blocks.iter().partition::<Vec<&Block>, _>(|block| lower::repeats(block));
-        let compiled = |blocks: Vec<&Block>| {
-            if blocks.is_empty() { None } else { Some(Executable::compile(lower::encoder(&blocks))) }
-        };
-        ActiveRows { plain: compiled(plain), repeated: compiled(repeated) }
+        let compiled = |encoder: lower::EncoderProgram| (Executable::compile(encoder.program), encoder.repeats);
+        ActiveRows { programs: lower::encoders(blocks).into_iter().map(compiled).collect() }
     }
 
     /// Appends the active rows of both perspectives.
     #[inline]
     fn append(&self, board: &PieceBoard, [white, black]: [&mut Vec<u32>; 2]) {
-        if let Some(plain) = &self.plain {
-            plain.run(Inputs::of(board), [[&mut *white, &mut *black]]);
-        }
-        if let Some(repeated) = &self.repeated {
+        for (program, repeats) in &self.programs {
             let from = [white.len(), black.len()];
-            repeated.run(Inputs::of(board), [[&mut *white, &mut *black]]);
-            for (rows, from) in [white, black].into_iter().zip(from) {
-                rows[from..].sort_unstable();
-                dedup_from(rows, from);
+            program.run(Inputs::of(board), [[&mut *white, &mut *black]]);
+            if *repeats {
+                for (rows, from) in [&mut *white, &mut *black].into_iter().zip(from) {
+                    rows[from..].sort_unstable();
+                    dedup_from(rows, from);
+                }
             }
         }
     }
@@ -442,13 +436,12 @@ impl Encoder {
         std::mem::swap(&mut both[pov], out);
     }
 
-    /// What finds the changes of a move: machine code, or the interpreter where none can be made.
+    /// Why some of a move's changes are found by the interpreter instead of machine code; `None` if none is.
     #[must_use]
-    pub fn execution(&self) -> Execution {
+    pub fn obstacle(&self) -> Option<&Obstacle> {
         let ChangedRows { derived, compared, .. } = self.changed();
-        let compared = compared.iter().flat_map(|rows| rows.plain.iter().chain(&rows.repeated));
-        let all = std::iter::once(derived).chain(compared).map(Executable::execution);
-        all.fold(Execution::MachineCode, |all, one| if one == Execution::Interpreter { one } else { all })
+        let compared = compared.iter().flat_map(|rows| &rows.programs).map(|(program, _)| program);
+        std::iter::once(derived).chain(compared).find_map(Executable::obstacle)
     }
 }
 
