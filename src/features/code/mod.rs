@@ -13,6 +13,7 @@ mod machine;
 mod machine;
 #[cfg(feature = "jit")]
 mod magics;
+mod source;
 
 pub use builder::Builder;
 pub use executable::{Executable, Inputs, Obstacle};
@@ -20,6 +21,7 @@ pub use form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
     Unary, Width,
 };
+pub use source::{Parameter, Perspectives, Source, SourceLanguage};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Programs give the same by every way to run them.
 
 mod random_program;
+mod source;
 
 use rand::{Rng, RngExt};
 use shakmaty::{Bitboard, Square};
