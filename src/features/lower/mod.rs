@@ -25,6 +25,7 @@ mod values;
 
 use super::code::{BoardTime, Builder, Program};
 use super::set::Block;
+use super::spec::Multiplicity;
 use context::Context;
 
 /// Most terms of a block for which instructions are written term by term.
@@ -109,6 +110,33 @@ fn encoder(blocks: &[&Block]) -> Program {
         }
     });
     builder.finish(1, u32::try_from(capacity).unwrap_or(u32::MAX))
+}
+
+/// The difference between any two boards with one king a side, over blocks whose contexts are equal on both.
+#[must_use]
+pub fn difference(blocks: &[&Block]) -> DeltaProgram {
+    let mut builder = Builder::default();
+    let mut kings = None;
+    let mut contexts = Vec::new();
+    for block in blocks {
+        contexts.push(Context::new(&mut builder, block, &mut kings));
+    }
+    let mut compared = Vec::new();
+    let mut pieces = Vec::new();
+    let mut capacity = 0;
+    let mut may_cancel = false;
+    for (number, (block, context)) in blocks.iter().zip(&contexts).enumerate() {
+        if block.merges || !pieces::derives(context) {
+            compared.push(number);
+        } else {
+            capacity += encode::capacity(context);
+            may_cancel |= context.spec.multiplicity == Multiplicity::Bag;
+            pieces.push(context);
+        }
+    }
+    pieces::difference(&mut builder, &pieces);
+    let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+    DeltaProgram { program: builder.finish(2, capacity), compared, may_cancel }
 }
 
 /// The delta of blocks.

@@ -82,7 +82,7 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
                 block.bind(builder, state);
                 for term in &block.terms {
                     let number = found[usize::from(list)][position].len();
-                    let row = block.row(builder, term, state, Some(exists), Others::Any(other));
+                    let row = block.row(builder, term, state, Some(exists), &[Others::Any(other)]);
                     let previous = (position == 1).then(|| found[usize::from(list)][0][number]);
                     let row = term.emit(builder, list, row, previous);
                     found[usize::from(list)][position].push(row);
@@ -116,9 +116,43 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
         for block in &mut blocks {
             block.bind(builder, state);
             for term in &block.terms {
-                let (rows, conditions) = block.row(builder, term, state, None, Others::Lower(time));
+                let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(time)]);
                 rows.emit(builder, Program::ACTIVE, conditions);
             }
+        }
+    });
+}
+
+/// Writes the differences between any two boards. Rows of bags that count for each piece may be listed on both sides.
+pub fn difference(builder: &mut Builder, contexts: &[&Context<'_>]) {
+    let mut blocks = Vec::new();
+    for context in contexts {
+        blocks.push(PieceBlock::of(builder, context));
+    }
+    if blocks.iter().all(|block| block.terms.is_empty()) {
+        return;
+    }
+    let codes = builder.constant(14);
+    builder.for_range(codes, |builder, code| {
+        let before = builder.by_code(BoardTime::Before, code);
+        let after = builder.by_code(BoardTime::After, code);
+        let first = builder.shift_left(code, 6);
+        let lists = [
+            (Program::REMOVED, builder.and_not(before, after), [BoardTime::Before, BoardTime::After]),
+            (Program::ADDED, builder.and_not(after, before), [BoardTime::After, BoardTime::Before]),
+        ];
+        for (list, pieces, [own, other]) in lists {
+            builder.for_bits(pieces, |builder, square| {
+                let state = builder.or(first, square);
+                for block in &mut blocks {
+                    block.bind(builder, state);
+                    for term in &block.terms {
+                        let others = [Others::Any(other), Others::Lower(own)];
+                        let (rows, conditions) = block.row(builder, term, state, None, &others);
+                        rows.emit(builder, list, conditions);
+                    }
+                }
+            });
         }
     });
 }
@@ -150,15 +184,15 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         self.values.bind(builder, self.context, &Bound::both(self.slot, state), &self.conditions);
     }
 
-    /// The row of a piece, and what must hold for it. `others`: for rows that count once, the board on which no other
-    /// piece may have it; on the piece's own board no lower one. `exists`: whether there is a piece, if that is not known.
+    /// The row of a piece, and what must hold for it. `others`: for rows that count once, the pieces that must not have it,
+    /// too. `exists`: whether there is a piece, if that is not known.
     fn row(
         &self,
         builder: &mut Builder,
         term: &PieceTerm,
         state: Register,
         exists: Option<Register>,
-        others: Others,
+        others: &[Others],
     ) -> Found {
         let bound = Bound::both(self.slot, state);
         let (rows, mut conditions) = self.context.rows(builder, term.number, &[bound], None);
@@ -170,10 +204,12 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         if let Sharing::Once(classes) = &term.sharing {
             let mut absent = Conditions::ALWAYS;
             for pov in 0..2 {
-                absent.0[pov] = if pov == 1 && classes.are_same() {
-                    absent.0[0]
-                } else {
-                    Some(match others {
+                if pov == 1 && classes.are_same() {
+                    absent.0[pov] = absent.0[0];
+                    continue;
+                }
+                for others in others {
+                    let is_absent = match *others {
                         Others::Any(time) => {
                             let others = classes.members(builder, time, state, pov);
                             builder.equal(others, 0)
@@ -184,8 +220,12 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
                             let square = builder.and(state, 63);
                             builder.equal(first, square)
                         }
-                    })
-                };
+                    };
+                    absent.0[pov] = Some(match absent.0[pov] {
+                        Some(absent) => builder.and(absent, is_absent),
+                        None => is_absent,
+                    });
+                }
             }
             conditions = conditions.and(builder, absent);
         }
