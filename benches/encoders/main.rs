@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench encoders` prints a table; names of sets may follow, `delta` or `encode`, and `--rounds N`. In
 //! every round both encoders take the same games by turns, each game's boards having been read just before, as an engine
-//! has them in its cache. Times are nanoseconds a position; the ratio is that of the medians.
+//! has them in its cache. Times are nanoseconds a position, best and median; the ratio is that of the medians.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
 mod hand;
@@ -121,23 +121,25 @@ fn encode_by_hand<E: HandEncoder>(encoder: &E, line: &Line, active: &mut Lists) 
     encode(encoder, line, active);
 }
 
-/// Seconds of every round over all games, by hand and by fsbench.
-#[derive(Default)]
-struct Rounds([Vec<f64>; 2]);
+/// By game and encoder, by hand and fsbench's: the time of every round.
+struct Times(Vec<[Vec<Duration>; 2]>);
 
-impl Rounds {
-    fn push(&mut self, times: [Duration; 2], positions: usize) {
-        for (list, time) in self.0.iter_mut().zip(times) {
-            list.push(1e9 * time.as_secs_f64() / positions as f64);
-        }
+impl Times {
+    fn new(lines: &[Line]) -> Times {
+        Times(lines.iter().map(|_| [Vec::new(), Vec::new()]).collect())
     }
 
-    fn print(mut self, set: &str, what: &str) {
-        let [[hand_best, hand], [own_best, own]] = [0, 1].map(|which| {
-            let times = &mut self.0[which];
-            times.sort_unstable_by(f64::total_cmp);
-            [times[0], times[times.len() / 2]]
-        });
+    /// Best and median, each summed over the games, so that what interrupts a round costs one game's time.
+    fn print(mut self, set: &str, what: &str, positions: usize) {
+        let mut sums = [[0.0; 2]; 2];
+        for game in &mut self.0 {
+            for (times, [best, median]) in game.iter_mut().zip(&mut sums) {
+                times.sort_unstable();
+                *best += times[0].as_secs_f64();
+                *median += times[times.len() / 2].as_secs_f64();
+            }
+        }
+        let [[hand_best, hand], [own_best, own]] = sums.map(|sums| sums.map(|sum| 1e9 * sum / positions as f64));
         let ratio = own / hand;
         println!("{set:28}{what:8}{hand_best:8.1}{hand:8.1}{own_best:10.1}{own:8.1}{ratio:8.2}");
     }
@@ -163,52 +165,52 @@ impl Bench {
         named.peek().is_none() || named.any(|word| word == name)
     }
 
-    fn deltas<E: HandEncoder>(&self, encoder: &E, set: &FeatureSet) -> Rounds {
+    fn positions(&self) -> usize {
+        self.lines.iter().map(|line| line.changes.len()).sum()
+    }
+
+    fn deltas<E: HandEncoder>(&self, encoder: &E, set: &FeatureSet) -> Times {
         let longest = self.lines.iter().map(|line| line.boards.len()).max().unwrap_or_default();
         let mut states = vec![E::State::default(); longest];
         let mut changes = Changes::new();
         let mut deltas = ByPerspective::<Delta>::default();
-        let mut rounds = Rounds::default();
+        let mut times = Times::new(&self.lines);
         for _ in 0..self.rounds {
-            let mut times = [Duration::ZERO; 2];
-            for line in &self.lines {
+            for (line, times) in self.lines.iter().zip(&mut times.0) {
                 states[0] = encoder.state(&line.piece_boards[0]);
                 touch(&line.piece_boards, |board| board.occupied() ^ board.by_code()[4] ^ board.by_code()[12]);
-                times[0] += timed(|| follow_by_hand(encoder, line, &mut states, &mut changes));
+                times[0].push(timed(|| follow_by_hand(encoder, line, &mut states, &mut changes)));
                 touch(&line.boards, |board| board.occupied().0 ^ board.black().0);
-                times[1] += timed(|| {
+                times[1].push(timed(|| {
                     for (ply, change) in line.changes.iter().enumerate() {
                         let [before, after] = [&line.boards[ply], &line.boards[ply + 1]];
                         set.encoder().diff_both(before, change, after, &mut deltas);
                         black_box(&deltas);
                     }
-                });
+                }));
             }
-            rounds.push(times, self.lines.iter().map(|line| line.changes.len()).sum());
         }
-        rounds
+        times
     }
 
-    fn encodings<E: HandEncoder>(&self, encoder: &E, set: &FeatureSet) -> Rounds {
+    fn encodings<E: HandEncoder>(&self, encoder: &E, set: &FeatureSet) -> Times {
         let mut active = Box::new(Lists::new());
         let mut lists = ByPerspective::<Vec<u32>>::default();
-        let mut rounds = Rounds::default();
+        let mut times = Times::new(&self.lines);
         for _ in 0..self.rounds {
-            let mut times = [Duration::ZERO; 2];
-            for line in &self.lines {
+            for (line, times) in self.lines.iter().zip(&mut times.0) {
                 touch(&line.piece_boards, |board| board.occupied() ^ board.by_code()[4] ^ board.by_code()[12]);
-                times[0] += timed(|| encode_by_hand(encoder, line, &mut active));
+                times[0].push(timed(|| encode_by_hand(encoder, line, &mut active)));
                 touch(&line.packed, |board| u64::from(board.count()));
-                times[1] += timed(|| {
+                times[1].push(timed(|| {
                     for board in &line.packed[1..] {
                         set.encoder().encode_packed(board, &mut lists);
                         black_box(&lists);
                     }
-                });
+                }));
             }
-            rounds.push(times, self.lines.iter().map(|line| line.changes.len()).sum());
         }
-        rounds
+        times
     }
 }
 
@@ -219,10 +221,10 @@ impl Visitor for Bench {
         }
         let set = FeatureSet::resolve(name).unwrap_or_else(|error| panic!("{error}"));
         if self.asks_for("delta", true) {
-            self.deltas(encoder, &set).print(name, "delta");
+            self.deltas(encoder, &set).print(name, "delta", self.positions());
         }
         if self.asks_for("encode", true) {
-            self.encodings(encoder, &set).print(name, "encode");
+            self.encodings(encoder, &set).print(name, "encode", self.positions());
         }
     }
 }
@@ -247,18 +249,20 @@ fn instructions() -> String {
 
 fn main() {
     let mut only = Vec::new();
-    // Without cargo's `--bench`, as under `cargo test --benches`, the benchmark is only tried.
-    let mut rounds = 1;
-    let mut positions = 200;
+    let mut is_bench = false;
+    let mut asked = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--bench" => [rounds, positions] = [31, POSITIONS],
-            "--rounds" => rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap(),
+            "--bench" => is_bench = true,
+            "--rounds" => asked = arguments.next().and_then(|rounds| rounds.parse().ok()),
             flag if flag.starts_with("--") => {}
             _ => only.push(argument),
         }
     }
+    // Without cargo's `--bench`, as under `cargo test --benches`, the benchmark is only tried.
+    let positions = if is_bench { POSITIONS } else { 200 };
+    let rounds = asked.unwrap_or(if is_bench { 31 } else { 1 });
     let lines = lines(positions);
     println!("instructions: {}; {rounds} rounds by turns; ns a position, both perspectives", instructions());
     println!("{:28}{:8}{:>8}{:>8}{:>10}{:>8}{:>8}", "set", "", "hand", "median", "fsbench", "median", "ratio");
