@@ -40,7 +40,8 @@ impl Interpreter<'_, '_, '_> {
                 self.store(*memory, self.value(*index), self.read(*value));
             }
             Instruction::Slide { slider, to, square, occupied } => {
-                self.write(*to, slide(*slider, self.read(*square), self.read(*occupied)));
+                let square = Square::new(self.read(*square) as u32);
+                self.write(*to, attacked(*slider, square, Bitboard(self.read(*occupied))).0);
             }
             Instruction::Select { to, condition, yes, no } => {
                 let chosen = if self.read(*condition) != 0 { yes } else { no };
@@ -161,11 +162,10 @@ impl Unary {
     }
 }
 
-fn slide(slider: Slider, square: u64, occupied: u64) -> u64 {
-    let square = Square::new(square as u32);
-    let attacked = match slider {
-        Slider::Bishop => attacks::bishop_attacks(square, Bitboard(occupied)),
-        Slider::Rook => attacks::rook_attacks(square, Bitboard(occupied)),
-    };
-    attacked.0
+/// What a slider attacks, without tables of ours.
+pub(super) fn attacked(slider: Slider, square: Square, occupied: Bitboard) -> Bitboard {
+    match slider {
+        Slider::Bishop => attacks::bishop_attacks(square, occupied),
+        Slider::Rook => attacks::rook_attacks(square, occupied),
+    }
 }

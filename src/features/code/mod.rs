@@ -6,10 +6,22 @@ mod builder;
 mod executable;
 mod form;
 mod interpreter;
+#[cfg(feature = "jit")]
+mod machine;
+#[cfg(not(feature = "jit"))]
+#[path = "no_machine.rs"]
+mod machine;
+#[cfg(feature = "jit")]
+mod magics;
+mod source;
 
 pub use builder::Builder;
-pub use executable::{Executable, Execution, Inputs};
+pub use executable::{Executable, Inputs, Obstacle};
 pub use form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
     Unary, Width,
 };
+pub use source::{Parameter, Perspectives, Source, SourceLanguage};
+
+#[cfg(test)]
+mod tests;
