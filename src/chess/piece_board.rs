@@ -1,5 +1,7 @@
 //! Boards that say both where the pieces of each code are and which code stands on each square.
 
+use std::mem::offset_of;
+
 use shakmaty::{Board, Color};
 
 use super::{BoardChange, PieceCode};
@@ -30,6 +32,12 @@ pub struct PieceBoard {
 impl PieceBoard {
     /// The code in the mailbox where no piece stands. It belongs to no piece.
     pub const EMPTY_SQUARE: u8 = 7;
+
+    /// Where code generated from definitions finds the fields.
+    pub(crate) const SQUARES_OFFSET: usize = offset_of!(PieceBoard, squares);
+    pub(crate) const BY_CODE_OFFSET: usize = offset_of!(PieceBoard, by_code);
+    pub(crate) const BY_COLOR_OFFSET: usize = offset_of!(PieceBoard, by_color);
+    pub(crate) const OCCUPIED_OFFSET: usize = offset_of!(PieceBoard, occupied);
 
     #[must_use]
     pub const fn empty() -> PieceBoard {

@@ -17,6 +17,7 @@ mod factor;
 mod identity;
 mod library;
 mod lifting;
+mod lower;
 mod reference;
 mod resolve;
 mod selection;

@@ -203,6 +203,46 @@ impl Program {
     pub const ACTIVE: u8 = 0;
     pub const ADDED: u8 = 0;
     pub const REMOVED: u8 = 1;
+
+    /// The number of instructions, those in bodies included.
+    #[must_use]
+    pub fn instructions(&self) -> usize {
+        fn count(body: &Body) -> usize {
+            let mut sum = body.len();
+            for instruction in body {
+                match instruction {
+                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => sum += count(body),
+                    Instruction::If { body, otherwise, .. } => sum += count(body) + count(otherwise),
+                    _ => {}
+                }
+            }
+            sum
+        }
+        count(&self.body)
+    }
+
+    /// By kind: whether every row of a list of White's comes with a row of Black's.
+    #[must_use]
+    pub fn paired(&self) -> Vec<bool> {
+        fn visit(body: &Body, paired: &mut [bool]) {
+            for instruction in body {
+                match instruction {
+                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => visit(body, paired),
+                    Instruction::If { body, otherwise, .. } => {
+                        visit(body, paired);
+                        visit(otherwise, paired);
+                    }
+                    Instruction::Emit { list, rows, .. } => {
+                        paired[usize::from(*list)] &= rows.iter().all(Option::is_some)
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut paired = vec![true; usize::from(self.lists)];
+        visit(&self.body, &mut paired);
+        paired
+    }
 }
 
 impl From<Register> for Operand {

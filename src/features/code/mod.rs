@@ -1,11 +1,27 @@
 //! The lowered form of a definition, in which its encoders and deltas are written before anything runs them: structured
-//! code over 64-bit registers ([`form`]), written down by a [`Builder`].
+//! code over 64-bit registers ([`form`]), written down by a [`Builder`]. An [`Executable`] runs it; the
+//! [`interpreter`] says what it means.
 
 mod builder;
+mod executable;
 mod form;
+mod interpreter;
+#[cfg(feature = "jit")]
+mod machine;
+#[cfg(not(feature = "jit"))]
+#[path = "no_machine.rs"]
+mod machine;
+#[cfg(feature = "jit")]
+mod magics;
+mod source;
 
 pub use builder::Builder;
+pub use executable::{Executable, Inputs, Obstacle};
 pub use form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
     Unary, Width,
 };
+pub use source::{Parameter, Perspectives, Source, SourceLanguage};
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ mod encode;
 #[cfg(test)]
 #[path = "../../../tests/generator/mod.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
-mod generator;
+pub mod generator;
 mod lowering;
 mod oriented_board;
 mod pair_group;
@@ -37,14 +37,14 @@ pub use avx512::Avx512Encoder;
 pub use context::ContextTable;
 pub use delta::{OrientedPair, RowChanges, Transition, dedup_from};
 pub use lowering::{lowered, merges};
-pub use oriented_board::{Placement, PlacementNeeds};
+pub use oriented_board::{Placement, PlacementNeeds, ray};
 pub use pair_group::PairGroup;
 pub use piece_table::{PieceList, RowBuffer};
+pub use tables::{NONE, TableTerm};
 
 use binding_plan::{BinderPlan, CountPlan, GuardPlan, SortedConditions};
 use piece_table::PieceTable;
 use row_classes::RowClasses;
-use tables::TableTerm;
 
 /// One block, ready to encode.
 #[derive(Debug)]
@@ -174,6 +174,11 @@ impl CompiledBlock {
         let by_counts = self.terms.iter().flat_map(|term| &term.counts).chain(guards).any(CountPlan::uses_attacks);
         let attacks = by_counts || self.binders.iter().any(BinderPlan::uses_attacks);
         PlacementNeeds { bitboards: self.form != BindingForm::Piece, attacks }
+    }
+
+    /// The product, multiplied out.
+    pub fn terms(&self) -> &[TableTerm] {
+        &self.terms
     }
 
     pub fn spec(&self) -> &BlockSpec {

@@ -3,7 +3,7 @@
 use super::{BinderSpec, Bucket, Entity, Property, SourceSpec};
 use crate::features::syntax::Comparison;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountSpec {
     pub max: u32,
     pub binders: Vec<BinderSpec>,
@@ -13,13 +13,13 @@ pub struct CountSpec {
 }
 
 /// A condition over counts; [`TermSpec::Count`] is a position in `counts`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardSpec {
     pub counts: Vec<CountSpec>,
     pub condition: ConditionSpec,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConditionSpec {
     Any(Vec<ConditionSpec>),
     All(Vec<ConditionSpec>),
@@ -27,7 +27,7 @@ pub enum ConditionSpec {
     Compare(TermSpec, Comparison, TermSpec),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TermSpec {
     Number(i64),
     Axis(Property, usize),

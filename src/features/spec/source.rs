@@ -15,7 +15,7 @@ pub enum VariableKind {
 }
 
 /// A variable behind `for`, and its source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinderSpec {
     pub slot: usize,
     /// The author's letter.

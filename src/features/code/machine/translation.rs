@@ -1,0 +1,375 @@
+//! From programs to Cranelift's intermediate form.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
+use cranelift_frontend::{FunctionBuilder, Variable};
+
+use super::{Call, MOST_PIECES};
+use crate::chess::PieceBoard;
+use crate::features::code::form::{
+    Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary, Width,
+};
+use crate::features::code::magics::{Magic, magics};
+
+/// The next row's address in the lists of a kind.
+#[derive(Copy, Clone)]
+struct List {
+    /// White's list, or that of the only perspective.
+    next: [Variable; 2],
+    /// Where both lists grow together, White's alone is followed, and this is the distance from it to Black's.
+    distance: Option<Value>,
+}
+
+pub(super) struct Translation<'a, 'b> {
+    builder: &'a mut FunctionBuilder<'b>,
+    program: &'a Program,
+    registers: Vec<Variable>,
+    boards: [Value; 2],
+    change: Value,
+    call: Value,
+    state_before: Value,
+    state_after: Value,
+    scratch: Value,
+    lists: Vec<List>,
+}
+
+/// Memory that is written during a call.
+const WRITTEN: MemFlagsData = MemFlagsData::trusted();
+const READ_ONLY: MemFlagsData = MemFlagsData::trusted().with_readonly();
+
+impl<'a, 'b> Translation<'a, 'b> {
+    pub(super) fn begin(builder: &'a mut FunctionBuilder<'b>, program: &'a Program) -> Translation<'a, 'b> {
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        builder.seal_block(entry);
+        let [before, after, change, call] = [0, 1, 2, 3].map(|number| builder.block_params(entry)[number]);
+        let mut field = |offset: usize| builder.ins().load(I64, WRITTEN, call, offset as i32);
+        let state_before = field(offset_of!(Call, state_before));
+        let state_after = field(offset_of!(Call, state_after));
+        let scratch = field(offset_of!(Call, scratch));
+        let registers = (0..program.registers).map(|_| builder.declare_var(I64)).collect();
+        let boards = [before, after];
+        let lists = Vec::new();
+        Translation { builder, program, registers, boards, change, call, state_before, state_after, scratch, lists }
+    }
+
+    pub(super) fn function(&mut self) {
+        self.refuse_crowded_boards();
+        for (kind, paired) in self.program.paired().into_iter().enumerate() {
+            let ends = [0, 1].map(|perspective| {
+                self.builder.ins().load(I64, WRITTEN, self.call, Self::list_offset(kind, perspective))
+            });
+            let next = ends.map(|end| {
+                let next = self.builder.declare_var(I64);
+                self.builder.def_var(next, end);
+                next
+            });
+            let distance = paired.then(|| self.builder.ins().isub(ends[1], ends[0]));
+            self.lists.push(List { next, distance });
+        }
+        self.body(&self.program.body);
+        for kind in 0..self.lists.len() {
+            let List { next: [white, black], distance } = self.lists[kind];
+            let white = self.builder.use_var(white);
+            let black = match distance {
+                Some(distance) => self.builder.ins().iadd(white, distance),
+                None => self.builder.use_var(black),
+            };
+            for (perspective, end) in [white, black].into_iter().enumerate() {
+                self.builder.ins().store(WRITTEN, end, self.call, Self::list_offset(kind, perspective));
+            }
+        }
+        let ran = self.builder.ins().iconst(I64, 1);
+        self.builder.ins().return_(&[ran]);
+    }
+
+    fn list_offset(kind: usize, perspective: usize) -> i32 {
+        (offset_of!(Call, lists) + (kind * 2 + perspective) * size_of::<*mut u32>()) as i32
+    }
+
+    fn refuse_crowded_boards(&mut self) {
+        let most = self.builder.ins().iconst(I64, MOST_PIECES);
+        let [before, after] = self.boards.map(|board| {
+            let occupied =
+                self.builder.ins().load(I64, READ_ONLY.with_can_move(), board, PieceBoard::OCCUPIED_OFFSET as i32);
+            self.builder.ins().popcnt(occupied)
+        });
+        // An encoder's program reads the board before only, and a change may add pieces.
+        let pieces = self.builder.ins().umax(before, after);
+        let crowded = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, pieces, most);
+        let [refuse, run] = [(); 2].map(|()| self.builder.create_block());
+        self.builder.set_cold_block(refuse);
+        self.builder.ins().brif(crowded, refuse, &[], run, &[]);
+        self.begin_block(refuse);
+        let zero = self.builder.ins().iconst(I64, 0);
+        self.builder.ins().return_(&[zero]);
+        self.begin_block(run);
+    }
+
+    fn begin_block(&mut self, block: Block) {
+        self.builder.seal_block(block);
+        self.builder.switch_to_block(block);
+    }
+
+    fn read(&mut self, register: Register) -> Value {
+        self.builder.use_var(self.registers[usize::from(register.0)])
+    }
+
+    fn write(&mut self, register: Register, value: Value) {
+        self.builder.def_var(self.registers[usize::from(register.0)], value);
+    }
+
+    fn value(&mut self, operand: Operand) -> Value {
+        match operand {
+            Operand::Register(register) => self.read(register),
+            Operand::Constant(value) => self.builder.ins().iconst(I64, value as i64),
+        }
+    }
+
+    fn body(&mut self, body: &Body) {
+        for instruction in body {
+            self.instruction(instruction);
+        }
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) {
+        match *instruction {
+            Instruction::Binary { operator, to, left, right } => {
+                let left = self.read(left);
+                let right = self.value(right);
+                let value = self.binary(operator, left, right);
+                self.write(to, value);
+            }
+            Instruction::Unary { operator, to, of } => {
+                let of = self.value(of);
+                let value = match operator {
+                    Unary::Move => of,
+                    Unary::Not => self.builder.ins().bnot(of),
+                    Unary::CountOnes => self.builder.ins().popcnt(of),
+                    Unary::TrailingZeros => self.builder.ins().ctz(of),
+                    Unary::LeadingZeros => self.builder.ins().clz(of),
+                };
+                self.write(to, value);
+            }
+            Instruction::Load { to, memory, index } => {
+                let value = self.load(memory, index);
+                self.write(to, value);
+            }
+            Instruction::Store { memory, index, value } => self.store(memory, index, value),
+            Instruction::Slide { slider, to, square, occupied } => {
+                let square = self.read(square);
+                let occupied = self.read(occupied);
+                let value = self.slide(slider, square, occupied);
+                self.write(to, value);
+            }
+            Instruction::Select { to, condition, yes, no } => {
+                let condition = self.read(condition);
+                let yes = self.value(yes);
+                let no = self.value(no);
+                let value = self.builder.ins().select(condition, yes, no);
+                self.write(to, value);
+            }
+            Instruction::ForBits { square, bits, ref body } => self.for_bits(square, bits, body),
+            Instruction::ForRange { number, count, ref body } => self.for_range(number, count, body),
+            Instruction::If { condition, ref body, ref otherwise } => self.if_(condition, body, otherwise),
+            Instruction::Emit { list, rows, condition } => self.emit(usize::from(list), rows, condition),
+        }
+    }
+
+    fn binary(&mut self, operator: Binary, left: Value, right: Value) -> Value {
+        let ins = self.builder.ins();
+        let condition = match operator {
+            Binary::And => return ins.band(left, right),
+            Binary::Or => return ins.bor(left, right),
+            Binary::Xor => return ins.bxor(left, right),
+            Binary::AndNot => return ins.band_not(left, right),
+            Binary::Add => return ins.iadd(left, right),
+            Binary::Subtract => return ins.isub(left, right),
+            Binary::Multiply => return ins.imul(left, right),
+            Binary::ShiftLeft => return ins.ishl(left, right),
+            Binary::ShiftRight => return ins.ushr(left, right),
+            Binary::Equal => IntCC::Equal,
+            Binary::NotEqual => IntCC::NotEqual,
+            Binary::Less => IntCC::UnsignedLessThan,
+            Binary::LessSigned => IntCC::SignedLessThan,
+        };
+        let holds = ins.icmp(condition, left, right);
+        self.builder.ins().uextend(I64, holds)
+    }
+
+    /// Where a memory begins: a pointer and an offset from it in bytes.
+    fn start(&mut self, memory: Memory) -> (Value, usize) {
+        match memory {
+            Memory::Board(time, field) => {
+                let board = match time {
+                    BoardTime::Before => self.boards[0],
+                    BoardTime::After => self.boards[1],
+                };
+                let offset = match field {
+                    BoardField::Squares => PieceBoard::SQUARES_OFFSET,
+                    BoardField::ByCode => PieceBoard::BY_CODE_OFFSET,
+                    BoardField::ByColor => PieceBoard::BY_COLOR_OFFSET,
+                    BoardField::Occupied => PieceBoard::OCCUPIED_OFFSET,
+                };
+                (board, offset)
+            }
+            Memory::Change => (self.change, 0),
+            Memory::Table(id) => {
+                let address = match &self.program.tables[usize::from(id.0)] {
+                    Table::Bytes(values) => values.as_ptr().expose_provenance(),
+                    Table::Words(values) => values.as_ptr().expose_provenance(),
+                    Table::Bitboards(values) => values.as_ptr().expose_provenance(),
+                };
+                (self.builder.ins().iconst(I64, address as i64), 0)
+            }
+            Memory::Scratch => (self.scratch, 0),
+            Memory::StateBefore => (self.state_before, 0),
+            Memory::StateAfter => (self.state_after, 0),
+        }
+    }
+
+    fn address(&mut self, memory: Memory, index: Operand) -> (Value, i32) {
+        let (start, offset) = self.start(memory);
+        let bytes = memory.width(self.program).bytes();
+        match index {
+            Operand::Constant(index) => (start, (offset + index as usize * bytes) as i32),
+            Operand::Register(index) => {
+                let index = self.read(index);
+                let distance = self.builder.ins().ishl_imm_u(index, i64::from(bytes.trailing_zeros()));
+                (self.builder.ins().iadd(start, distance), offset as i32)
+            }
+        }
+    }
+
+    fn load(&mut self, memory: Memory, index: Operand) -> Value {
+        let (pointer, offset) = self.address(memory, index);
+        let flags = match (memory, index) {
+            (Memory::Scratch, _) => WRITTEN,
+            // Inside of its memory wherever it is read, so it may be read earlier.
+            (_, Operand::Constant(_)) => READ_ONLY.with_can_move(),
+            _ => READ_ONLY,
+        };
+        let ins = self.builder.ins();
+        match memory.width(self.program) {
+            Width::One => ins.uload8(I64, flags, pointer, offset),
+            Width::Two => ins.uload16(I64, flags, pointer, offset),
+            Width::Four => ins.uload32(flags, pointer, offset),
+            Width::Eight => ins.load(I64, flags, pointer, offset),
+        }
+    }
+
+    fn store(&mut self, memory: Memory, index: Operand, value: Register) {
+        let (pointer, offset) = self.address(memory, index);
+        let value = self.read(value);
+        let ins = self.builder.ins();
+        match memory.width(self.program) {
+            Width::One => ins.istore8(WRITTEN, value, pointer, offset),
+            Width::Two => ins.istore16(WRITTEN, value, pointer, offset),
+            Width::Four => ins.istore32(WRITTEN, value, pointer, offset),
+            Width::Eight => ins.store(WRITTEN, value, pointer, offset),
+        };
+    }
+
+    fn slide(&mut self, slider: Slider, square: Value, occupied: Value) -> Value {
+        let start = magics(slider).as_ptr().expose_provenance();
+        let start = self.builder.ins().iconst(I64, start as i64);
+        let distance = self.builder.ins().ishl_imm_u(square, i64::from(Magic::BYTES.trailing_zeros()));
+        let magic = self.builder.ins().iadd(start, distance);
+        let mut field = |offset: usize| self.builder.ins().load(I64, READ_ONLY, magic, offset as i32);
+        let mask = field(Magic::MASK_OFFSET);
+        let factor = field(Magic::FACTOR_OFFSET);
+        let table = field(Magic::TABLE_OFFSET);
+        let shift = field(Magic::SHIFT_OFFSET);
+        let relevant = self.builder.ins().band(occupied, mask);
+        let product = self.builder.ins().imul(relevant, factor);
+        let index = self.builder.ins().ushr(product, shift);
+        let distance = self.builder.ins().ishl_imm_u(index, i64::from(size_of::<u64>().trailing_zeros()));
+        let element = self.builder.ins().iadd(table, distance);
+        self.builder.ins().load(I64, READ_ONLY, element, 0)
+    }
+
+    fn for_bits(&mut self, square: Register, bits: Register, body: &Body) {
+        let left = self.builder.declare_var(I64);
+        let all = self.read(bits);
+        self.builder.def_var(left, all);
+        let [head, exit] = [(); 2].map(|()| self.builder.create_block());
+        self.builder.ins().brif(all, head, &[], exit, &[]);
+        self.builder.switch_to_block(head);
+        let now = self.builder.use_var(left);
+        let lowest = self.builder.ins().ctz(now);
+        self.write(square, lowest);
+        let less = self.builder.ins().iadd_imm_s(now, -1);
+        let others = self.builder.ins().band(now, less);
+        self.builder.def_var(left, others);
+        self.body(body);
+        let others = self.builder.use_var(left);
+        self.builder.ins().brif(others, head, &[], exit, &[]);
+        self.builder.seal_block(head);
+        self.begin_block(exit);
+    }
+
+    fn for_range(&mut self, number: Register, count: Register, body: &Body) {
+        let zero = self.builder.ins().iconst(I64, 0);
+        self.write(number, zero);
+        let count = self.read(count);
+        let [head, exit] = [(); 2].map(|()| self.builder.create_block());
+        self.builder.ins().brif(count, head, &[], exit, &[]);
+        self.builder.switch_to_block(head);
+        self.body(body);
+        let now = self.read(number);
+        let next = self.builder.ins().iadd_imm_s(now, 1);
+        self.write(number, next);
+        let again = self.builder.ins().icmp(IntCC::UnsignedLessThan, next, count);
+        self.builder.ins().brif(again, head, &[], exit, &[]);
+        self.builder.seal_block(head);
+        self.begin_block(exit);
+    }
+
+    fn if_(&mut self, condition: Register, body: &Body, otherwise: &Body) {
+        let condition = self.read(condition);
+        let none: &[BlockArg] = &[];
+        let [then, exit] = [(); 2].map(|()| self.builder.create_block());
+        let other = if otherwise.is_empty() { exit } else { self.builder.create_block() };
+        self.builder.ins().brif(condition, then, none, other, none);
+        self.begin_block(then);
+        self.body(body);
+        self.builder.ins().jump(exit, none);
+        if !otherwise.is_empty() {
+            self.begin_block(other);
+            self.body(otherwise);
+            self.builder.ins().jump(exit, none);
+        }
+        self.begin_block(exit);
+    }
+
+    fn emit(&mut self, kind: usize, rows: [Option<Register>; 2], condition: Option<Register>) {
+        let condition = condition.map(|condition| self.read(condition));
+        let List { next, distance } = self.lists[kind];
+        for (perspective, row) in rows.into_iter().enumerate() {
+            let Some(row) = row else { continue };
+            let row = self.read(row);
+            let own = if distance.is_some() { next[0] } else { next[perspective] };
+            let end = self.builder.use_var(own);
+            let place = match distance {
+                Some(distance) if perspective == 1 => self.builder.ins().iadd(end, distance),
+                _ => end,
+            };
+            self.builder.ins().istore32(WRITTEN, row, place, 0);
+            // Both lists grow by Black's row, the second.
+            if distance.is_none() || perspective == 1 {
+                let end = match condition {
+                    Some(condition) => {
+                        let bytes = self.builder.ins().ishl_imm_u(condition, 2);
+                        self.builder.ins().iadd(end, bytes)
+                    }
+                    None => self.builder.ins().iadd_imm_s(end, size_of::<u32>() as i64),
+                };
+                self.builder.def_var(own, end);
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Walks through a program and writes its lines.
+
+use std::collections::HashMap;
+
+use super::liveness::{Registers, live_after, live_after_run, writes_within, written};
+use super::{Dialect, Parameter, Perspectives, Source};
+use crate::features::code::form::{
+    Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Table, Unary,
+};
+
+/// What a register stands for.
+#[derive(Clone, Debug)]
+enum Meaning {
+    Literal(u64),
+    /// A variable by its number in [`Writer::variables`], and how deep the body is that declared it.
+    Variable(usize, usize),
+}
+
+struct VariableText {
+    name: String,
+    is_changed: bool,
+}
+
+enum Line {
+    Text(String),
+    Declaration { depth: usize, variable: usize, value: String },
+}
+
+pub(super) struct Writer<'a> {
+    dialect: &'a dyn Dialect,
+    program: &'a Program,
+    name: &'a str,
+    perspectives: Perspectives,
+    lines: Vec<Line>,
+    variables: Vec<VariableText>,
+    numbers: HashMap<&'static str, usize>,
+    meanings: Vec<Option<Meaning>>,
+    depth: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(
+        dialect: &'a dyn Dialect,
+        program: &'a Program,
+        name: &'a str,
+        perspectives: Perspectives,
+    ) -> Writer<'a> {
+        Writer {
+            dialect,
+            program,
+            name,
+            perspectives,
+            lines: Vec::new(),
+            variables: Vec::new(),
+            numbers: HashMap::new(),
+            meanings: vec![None; usize::from(program.registers)],
+            depth: 0,
+        }
+    }
+
+    pub(super) fn source(mut self) -> Source {
+        let program = self.program;
+        self.body(&program.body, &Registers::none(program));
+        let mut tables = String::new();
+        for (number, table) in program.tables.iter().enumerate() {
+            tables += &self.dialect.table(&self.table_name(number), table);
+        }
+        let mut function = self.dialect.head(self.name, &Parameter::of(program, self.perspectives));
+        for line in &self.lines {
+            match line {
+                Line::Text(text) => function += text,
+                Line::Declaration { depth, variable, value } => {
+                    let VariableText { name, is_changed } = &self.variables[*variable];
+                    function += &"    ".repeat(depth + 1);
+                    function += &self.dialect.declare(name, value, *is_changed);
+                }
+            }
+            function.push('\n');
+        }
+        function += "}\n";
+        Source { tables, function }
+    }
+
+    fn table_name(&self, number: usize) -> String {
+        format!("{}_{number}", self.name.to_uppercase())
+    }
+
+    fn line(&mut self, text: &str) {
+        self.lines.push(Line::Text(format!("{}{text}", "    ".repeat(self.depth + 1))));
+    }
+
+    fn fresh(&mut self, base: &'static str) -> usize {
+        let number = self.numbers.entry(base).or_default();
+        *number += 1;
+        let name = if *number == 1 { base.to_owned() } else { format!("{base}_{number}") };
+        self.variables.push(VariableText { name, is_changed: false });
+        self.variables.len() - 1
+    }
+
+    fn read(&self, register: Register) -> String {
+        match &self.meanings[usize::from(register.0)] {
+            Some(Meaning::Literal(value)) => self.dialect.literal(*value),
+            Some(Meaning::Variable(variable, _)) => self.variables[*variable].name.clone(),
+            None => self.dialect.literal(0),
+        }
+    }
+
+    fn resolved(&self, operand: Operand) -> Operand {
+        if let Operand::Register(register) = operand
+            && let Some(Meaning::Literal(value)) = self.meanings[usize::from(register.0)]
+        {
+            return Operand::Constant(value);
+        }
+        operand
+    }
+
+    fn value(&self, operand: Operand) -> String {
+        match operand {
+            Operand::Register(register) => self.read(register),
+            Operand::Constant(value) => self.dialect.literal(value),
+        }
+    }
+
+    fn declare(&mut self, register: Register, base: &'static str, value: String) {
+        let variable = self.fresh(base);
+        self.lines.push(Line::Declaration { depth: self.depth, variable, value });
+        self.meanings[usize::from(register.0)] = Some(Meaning::Variable(variable, self.depth));
+    }
+
+    /// Writes a body. `escaping`: what is read after it.
+    fn body(&mut self, body: &Body, escaping: &Registers) {
+        let outer = self.meanings.clone();
+        let live = live_after(body, escaping);
+        for (at, instruction) in body.iter().enumerate() {
+            match written(instruction) {
+                // Nothing reads it.
+                Some(to) if !live[at].contains(to) => {}
+                Some(to) => {
+                    let value = self.expression(instruction);
+                    self.write(to, instruction, value, &body[at + 1..], escaping);
+                }
+                None => self.statement(instruction, &live[at]),
+            }
+        }
+        self.meanings = outer;
+    }
+
+    fn write(
+        &mut self,
+        to: Register,
+        instruction: &Instruction,
+        value: String,
+        rest: &[Instruction],
+        escaping: &Registers,
+    ) {
+        let known = &self.meanings[usize::from(to.0)];
+        if let Some(Meaning::Variable(variable, depth)) = known
+            && *depth < self.depth
+            && escaping.contains(to)
+        {
+            self.variables[*variable].is_changed = true;
+            let text = self.dialect.assign(&self.variables[*variable].name, &value);
+            self.line(&text);
+            return;
+        }
+        if let Instruction::Unary { operator: Unary::Move, of, .. } = instruction
+            && let Operand::Constant(value) = self.resolved(*of)
+        {
+            let next = rest.iter().position(|other| written(other) == Some(to)).unwrap_or(rest.len());
+            if !escaping.contains(to) && !rest[..next].iter().any(|other| writes_within(other, to)) {
+                self.meanings[usize::from(to.0)] = Some(Meaning::Literal(value));
+                return;
+            }
+        }
+        self.declare(to, base_name(instruction, self.program), value);
+    }
+
+    fn expression(&mut self, instruction: &Instruction) -> String {
+        match instruction {
+            Instruction::Binary { operator, left, right, .. } => {
+                let right = self.resolved(*right);
+                self.dialect.binary(*operator, &self.read(*left), right, &self.value(right))
+            }
+            Instruction::Unary { operator, of, .. } => self.dialect.unary(*operator, &self.value(*of)),
+            Instruction::Load { memory, index, .. } => {
+                if let Memory::Board(time, BoardField::Occupied) = memory {
+                    return self.dialect.field(board_name(*time), "occupied");
+                }
+                let width = memory.width(self.program).bytes();
+                self.dialect.element(&self.array(*memory), &self.value(*index), width)
+            }
+            Instruction::Slide { slider, square, occupied, .. } => {
+                self.dialect.slide(*slider, &self.read(*square), &self.read(*occupied))
+            }
+            Instruction::Select { condition, yes, no, .. } => {
+                self.dialect.select(&self.read(*condition), &self.value(*yes), &self.value(*no))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn array(&self, memory: Memory) -> String {
+        match memory {
+            Memory::Board(time, field) => {
+                let field = match field {
+                    BoardField::Squares => "squares",
+                    BoardField::ByCode => "by_code",
+                    BoardField::ByColor => "by_color",
+                    BoardField::Occupied => "occupied",
+                };
+                self.dialect.field(board_name(time), field)
+            }
+            Memory::Change => Parameter::Change.name().to_owned(),
+            Memory::Table(id) => self.table_name(usize::from(id.0)),
+            Memory::Scratch => Parameter::Scratch.name().to_owned(),
+            Memory::StateBefore => Parameter::StateBefore.name().to_owned(),
+            Memory::StateAfter => Parameter::StateAfter.name().to_owned(),
+        }
+    }
+
+    /// `live`: what is read after it.
+    fn statement(&mut self, instruction: &Instruction, live: &Registers) {
+        self.declare_results(instruction, live);
+        match instruction {
+            Instruction::Store { memory, index, value } => {
+                let width = memory.width(self.program).bytes();
+                let text = self.dialect.store(&self.array(*memory), &self.value(*index), &self.read(*value), width);
+                self.line(&text);
+            }
+            Instruction::ForBits { square, bits, body } => {
+                let bits = self.read(*bits);
+                let left = self.fresh("left");
+                let variable = self.fresh("square");
+                let [left, name] = [left, variable].map(|variable| self.variables[variable].name.clone());
+                let [head, first] = self.dialect.for_bits(&left, &bits, &name);
+                self.line(&head);
+                self.depth += 1;
+                self.line(&first);
+                self.depth -= 1;
+                self.loop_body(*square, variable, body, live);
+            }
+            Instruction::ForRange { number, count, body } => {
+                let count = self.read(*count);
+                let variable = self.fresh("number");
+                let head = self.dialect.for_range(&self.variables[variable].name, &count);
+                self.line(&head);
+                self.loop_body(*number, variable, body, live);
+            }
+            Instruction::If { condition, body, otherwise } => {
+                let head = self.dialect.if_(&self.read(*condition));
+                self.line(&head);
+                self.inner(body, live);
+                if !otherwise.is_empty() {
+                    let head = self.dialect.otherwise();
+                    self.line(&head);
+                    self.inner(otherwise, live);
+                }
+                self.line("}");
+            }
+            Instruction::Emit { list, rows, condition } => {
+                let condition = condition.map(|condition| self.read(condition));
+                let rows = rows.map(|row| row.map(|row| self.read(row)));
+                self.emit(*list, rows, condition.as_deref());
+            }
+            _ => {}
+        }
+    }
+
+    fn emit(&mut self, kind: u8, rows: [Option<String>; 2], condition: Option<&str>) {
+        let own = Parameter::list(self.program, kind, None).name();
+        if self.perspectives == Perspectives::Both {
+            for (pov, row) in rows.iter().enumerate() {
+                if let Some(row) = row {
+                    let text = self.dialect.push(Parameter::list(self.program, kind, Some(pov)).name(), row, condition);
+                    self.line(&text);
+                }
+            }
+            return;
+        }
+        match rows {
+            [Some(white), Some(black)] => {
+                let row = self.dialect.by_perspective(&[white, black]);
+                let text = self.dialect.push(own, &row, condition);
+                self.line(&text);
+            }
+            [white, black] => {
+                let pov = usize::from(white.is_none());
+                let Some(row) = white.or(black) else { return };
+                let text = [self.dialect.if_perspective(pov), self.dialect.push(own, &row, condition), "}".to_owned()];
+                self.line(&text[0]);
+                self.depth += 1;
+                self.line(&text[1]);
+                self.depth -= 1;
+                self.line(&text[2]);
+            }
+        }
+    }
+
+    fn loop_body(&mut self, counter: Register, variable: usize, body: &Body, live: &Registers) {
+        let outer = self.meanings[usize::from(counter.0)].clone();
+        self.meanings[usize::from(counter.0)] = Some(Meaning::Variable(variable, self.depth + 1));
+        self.inner(body, &live_after_run(body, live));
+        self.meanings[usize::from(counter.0)] = outer;
+        self.line("}");
+    }
+
+    fn inner(&mut self, body: &Body, escaping: &Registers) {
+        self.depth += 1;
+        self.body(body, escaping);
+        self.depth -= 1;
+    }
+
+    /// Declares what is read after an instruction and written first in its bodies.
+    fn declare_results(&mut self, instruction: &Instruction, live: &Registers) {
+        for register in live.iter().collect::<Vec<_>>() {
+            if !writes_within(instruction, register) {
+                continue;
+            }
+            if self.meanings[usize::from(register.0)].is_none() {
+                self.declare(register, "value", self.dialect.literal(0));
+            }
+        }
+    }
+}
+
+const fn board_name(time: BoardTime) -> &'static str {
+    match time {
+        BoardTime::Before => Parameter::Before.name(),
+        BoardTime::After => Parameter::After.name(),
+    }
+}
+
+/// What the value of an instruction is called.
+fn base_name(instruction: &Instruction, program: &Program) -> &'static str {
+    match instruction {
+        Instruction::Binary { operator, .. } => match operator {
+            Binary::Equal | Binary::NotEqual | Binary::Less | Binary::LessSigned => "holds",
+            Binary::And | Binary::Or | Binary::Xor | Binary::AndNot => "bits",
+            Binary::ShiftLeft | Binary::ShiftRight => "shifted",
+            Binary::Add | Binary::Subtract | Binary::Multiply => "sum",
+        },
+        Instruction::Unary { operator, .. } => match operator {
+            Unary::Move => "value",
+            Unary::Not => "others",
+            Unary::CountOnes => "count",
+            Unary::TrailingZeros => "lowest",
+            Unary::LeadingZeros => "zeros",
+        },
+        Instruction::Load { memory, .. } => match memory {
+            Memory::Board(_, BoardField::Squares) => "piece",
+            Memory::Board(_, BoardField::ByCode | BoardField::ByColor) => "pieces",
+            Memory::Board(_, BoardField::Occupied) => "occupied",
+            Memory::Change => "change_state",
+            Memory::Table(id) => match program.tables[usize::from(id.0)] {
+                Table::Bytes(_) => "entry",
+                Table::Words(_) => "row",
+                Table::Bitboards(_) => "mask",
+            },
+            Memory::Scratch => "byte",
+            Memory::StateBefore | Memory::StateAfter => "kept",
+        },
+        Instruction::Slide { .. } => "attacked",
+        Instruction::Select { .. } => "chosen",
+        _ => "value",
+    }
+}

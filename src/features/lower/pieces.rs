@@ -1,0 +1,244 @@
+//! Deltas of blocks of one variable of pieces: the rows of the pieces that come and go.
+
+use crate::chess::BoardChange;
+use crate::features::code::{Binary, BoardTime, Builder, Memory, Program, Register};
+use crate::features::spec::{BinderSpec, ConditionSpec, Multiplicity, SourceSpec};
+
+use super::allowed::AllowedSquares;
+use super::classes::{Classes, are_distinct};
+use super::conditions::Conditions;
+use super::context::Context;
+use super::rows::{Bound, Rows, is_complete};
+use super::values::Values;
+
+/// The terms of a block of pieces, with what their deltas need.
+struct PieceBlock<'a, 'b> {
+    context: &'b Context<'a>,
+    slot: usize,
+    conditions: Vec<&'a ConditionSpec>,
+    values: Values,
+    terms: Vec<PieceTerm>,
+}
+
+struct PieceTerm {
+    number: usize,
+    sharing: Sharing,
+    /// Whether some piece on some square has no entry, so that the entry also says whether there is a piece.
+    is_partial: bool,
+}
+
+/// How pieces of one row are told apart.
+enum Sharing {
+    /// Every piece on every square has a row of its own.
+    Distinct,
+    /// A row counts once: it changes if no piece of its class is on the other board.
+    Once(Classes),
+    /// A row counts for each piece.
+    Each,
+}
+
+/// The pieces that may have a row before a piece does.
+#[derive(Copy, Clone)]
+enum Others {
+    /// All of a board.
+    Any(BoardTime),
+    /// Those on lower squares of a board.
+    Lower(BoardTime),
+}
+
+/// A row of a changed piece.
+type Found = (Rows, Conditions);
+
+/// Whether a block's delta is one of these.
+pub fn derives(context: &Context<'_>) -> bool {
+    let spec = context.spec;
+    let [BinderSpec { source: SourceSpec::Pieces, slot, .. }] = spec.binders[..] else { return false };
+    let has_counts = context.block.terms().iter().any(|term| !term.counts.is_empty()) || !spec.guards.is_empty();
+    let terms = context.block.terms();
+    let is_distinct = terms.iter().all(|term| are_distinct(&term.tables[slot]));
+    let of_one_king = |condition: &&ConditionSpec| condition.slots().len() == 2;
+    let is_tested = spec.multiplicity == Multiplicity::Bag || context.joint_conditions().iter().all(of_one_king);
+    !has_counts && (is_distinct || is_tested) && terms.len() <= super::MOST_TERMS
+}
+
+/// Writes the deltas of blocks for which [`derives`] holds.
+pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
+    let mut blocks = Vec::new();
+    for context in contexts {
+        blocks.push(PieceBlock::of(builder, context));
+    }
+    let terms: usize = blocks.iter().map(|block| block.terms.len()).sum();
+    if terms == 0 {
+        return;
+    }
+    // By list, position in the list and term.
+    let mut found: [[Vec<Found>; 2]; 2] = Default::default();
+    for (list, other) in [(Program::REMOVED, BoardTime::After), (Program::ADDED, BoardTime::Before)] {
+        for position in 0..2 {
+            let at = 2 * u64::from(list == Program::ADDED) + position as u64;
+            let state = builder.load(Memory::Change, at);
+            let exists = builder.not_equal(state, u64::from(BoardChange::NO_PIECE));
+            for block in &mut blocks {
+                block.bind(builder, state);
+                for term in &block.terms {
+                    let number = found[usize::from(list)][position].len();
+                    let row = block.row(builder, term, state, Some(exists), Others::Any(other));
+                    let previous = (position == 1).then(|| found[usize::from(list)][0][number]);
+                    let row = term.emit(builder, list, row, previous);
+                    found[usize::from(list)][position].push(row);
+                }
+            }
+        }
+    }
+    let sharings = blocks.iter().flat_map(|block| &block.terms).map(|term| &term.sharing);
+    for (number, sharing) in sharings.enumerate() {
+        if matches!(sharing, Sharing::Each) {
+            emit_differing(builder, &found, number);
+        }
+    }
+}
+
+/// Writes the encoders of such blocks: no row that counts once is emitted twice.
+pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
+    let mut blocks = Vec::new();
+    for context in contexts {
+        blocks.push(PieceBlock::of(builder, context));
+    }
+    if blocks.iter().all(|block| block.terms.is_empty()) {
+        return;
+    }
+    let time = BoardTime::Before;
+    let occupied = builder.occupied(time);
+    builder.for_bits(occupied, |builder, square| {
+        let code = builder.code_on(time, square);
+        let code = builder.shift_left(code, 6);
+        let state = builder.or(code, square);
+        for block in &mut blocks {
+            block.bind(builder, state);
+            for term in &block.terms {
+                let (rows, conditions) = block.row(builder, term, state, None, Others::Lower(time));
+                rows.emit(builder, Program::ACTIVE, conditions);
+            }
+        }
+    });
+}
+
+impl<'a, 'b> PieceBlock<'a, 'b> {
+    fn of(builder: &mut Builder, context: &'b Context<'a>) -> PieceBlock<'a, 'b> {
+        let slot = context.spec.binders[0].slot;
+        let conditions = context.joint_conditions();
+        let mut values = Values::default();
+        values.bind_kings(builder, context, &conditions);
+        let mut terms = Vec::new();
+        for (number, term) in context.block.terms().iter().enumerate() {
+            let table = &term.tables[slot];
+            let sharing = match context.spec.multiplicity {
+                _ if are_distinct(table) => Sharing::Distinct,
+                Multiplicity::Bag => Sharing::Each,
+                Multiplicity::Set => {
+                    let allowed = AllowedSquares::of(builder, context, slot, &conditions);
+                    Sharing::Once(Classes::of(builder, context, &|_, _| table, &|_, _| !0, allowed))
+                }
+            };
+            let is_partial = !is_complete(table, context.spec.variables[slot]);
+            terms.push(PieceTerm { number, sharing, is_partial });
+        }
+        PieceBlock { context, slot, conditions, values, terms }
+    }
+
+    fn bind(&mut self, builder: &mut Builder, state: Register) {
+        self.values.bind(builder, self.context, &Bound::both(self.slot, state), &self.conditions);
+    }
+
+    /// The row of a piece, and what must hold for it. `others`: for rows that count once, the board on which no other
+    /// piece may have it; on the piece's own board no lower one. `exists`: whether there is a piece, if that is not known.
+    fn row(
+        &self,
+        builder: &mut Builder,
+        term: &PieceTerm,
+        state: Register,
+        exists: Option<Register>,
+        others: Others,
+    ) -> Found {
+        let bound = Bound::both(self.slot, state);
+        let (rows, mut conditions) = self.context.rows(builder, term.number, &[bound], None);
+        if let (Some(exists), false) = (exists, term.is_partial) {
+            conditions = conditions.and(builder, Conditions::both(exists));
+        }
+        let hold = self.values.conditions(builder, &self.conditions, [true; 2], true);
+        conditions = conditions.and(builder, hold);
+        if let Sharing::Once(classes) = &term.sharing {
+            let mut absent = Conditions::ALWAYS;
+            for pov in 0..2 {
+                absent.0[pov] = if pov == 1 && classes.are_same() {
+                    absent.0[0]
+                } else {
+                    Some(match others {
+                        Others::Any(time) => {
+                            let others = classes.members(builder, time, state, pov);
+                            builder.equal(others, 0)
+                        }
+                        Others::Lower(time) => {
+                            let others = classes.members(builder, time, state, pov);
+                            let first = builder.lowest(others);
+                            let square = builder.and(state, 63);
+                            builder.equal(first, square)
+                        }
+                    })
+                };
+            }
+            conditions = conditions.and(builder, absent);
+        }
+        (rows, conditions)
+    }
+}
+
+impl PieceTerm {
+    /// Emits a row, unless the piece changed before it, if there is any, has emitted it.
+    fn emit(&self, builder: &mut Builder, list: u8, (rows, mut conditions): Found, previous: Option<Found>) -> Found {
+        match (&self.sharing, previous) {
+            (Sharing::Each, _) => return (rows, conditions),
+            (Sharing::Once(classes), Some((other, others_conditions))) => {
+                let equal = rows.equal(builder, other, classes.are_same());
+                let emitted = equal.and(builder, others_conditions);
+                conditions = conditions.and_not(builder, emitted);
+            }
+            _ => {}
+        }
+        rows.emit(builder, list, conditions);
+        (rows, conditions)
+    }
+}
+
+/// Emits a term's rows but for those that are added as often as they are removed.
+fn emit_differing(builder: &mut Builder, found: &[[Vec<Found>; 2]; 2], number: usize) {
+    let mut of = [Program::REMOVED, Program::ADDED].map(|list| {
+        [0, 1].map(|position| {
+            let (rows, conditions) = found[usize::from(list)][position][number];
+            (rows.each(builder), conditions)
+        })
+    });
+    for pov in 0..2 {
+        let [removed, added] = &mut of;
+        for (rows, conditions) in removed.iter_mut() {
+            for (others, other_conditions) in added.iter_mut() {
+                let (Some(row), Some(other)) = (rows[pov], others[pov]) else { continue };
+                let mut cancel = builder.equal(row, other);
+                for condition in [conditions.0[pov], other_conditions.0[pov]].into_iter().flatten() {
+                    cancel = builder.binary(Binary::And, cancel, condition);
+                }
+                for conditions in [&mut *conditions, &mut *other_conditions] {
+                    conditions.0[pov] = Some(match conditions.0[pov] {
+                        Some(condition) => builder.and_not(condition, cancel),
+                        None => builder.xor(cancel, 1),
+                    });
+                }
+            }
+        }
+    }
+    for (list, found) in [Program::REMOVED, Program::ADDED].into_iter().zip(of) {
+        for (rows, conditions) in found {
+            Rows::Each(rows).emit(builder, list, conditions);
+        }
+    }
+}
