@@ -1,6 +1,5 @@
 //! `fsbench match`: plays matches between networks and UCI engines.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +26,7 @@ use crate::play::{
 };
 use crate::record::{keep_first_json, read_checked_json, write_json};
 use crate::service::Shard;
+use crate::units::SortedMap;
 
 /// A heading of the help.
 const LIMITS: &str = "Limits of a move";
@@ -123,7 +123,7 @@ struct PlayerDocument {
     nps: f64,
     lost_on_time: u64,
     /// Games lost by forfeit, by reason.
-    forfeits: BTreeMap<EngineFault, u64>,
+    forfeits: SortedMap<EngineFault, u64>,
 }
 
 #[derive(Serialize, JsonSchema)]

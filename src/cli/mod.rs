@@ -293,9 +293,9 @@ mod tests {
     fn many_options_stand_below_headings() {
         fn check(command: &clap::Command, path: &str) {
             let path = format!("{path} {}", command.get_name());
-            let mut counts = std::collections::BTreeMap::new();
+            let mut counts = crate::units::SortedMap::new();
             for option in command.get_opts().filter(|option| !option.is_hide_set()) {
-                *counts.entry(option.get_help_heading().unwrap_or("Options").to_owned()).or_insert(0) += 1;
+                *counts.get_or_insert(option.get_help_heading().unwrap_or("Options").to_owned(), 0) += 1;
             }
             let total: usize = counts.values().sum();
             assert!(total <= 20 || counts.values().all(|count| *count <= 20), "{path}: {counts:?}");

@@ -1,7 +1,5 @@
 //! The list of an experiment's steps, for programs that decide where they run.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,6 +12,7 @@ use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Share};
 use super::spec::Experiment;
 use crate::record::{MatchKind, Results, machine};
+use crate::units::SortedMap;
 
 /// A step of an experiment, for programs that decide where it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -99,10 +98,10 @@ impl Runner<'_> {
                 alone: self.must_be_alone(step),
             });
         }
-        let mut known = BTreeMap::<&str, (u32, f64)>::new();
+        let mut known = SortedMap::<&str, (u32, f64)>::new();
         for &step in &self.plan.steps {
             if let Some((_, seconds)) = self.seconds.get(&self.key(step).to_string()) {
-                let (count, sum) = known.entry(step.kind()).or_default();
+                let (count, sum) = known.get_or_default(step.kind());
                 *count += 1;
                 *sum += seconds;
             }

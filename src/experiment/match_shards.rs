@@ -5,7 +5,7 @@
 //! that the pairs before it make superfluous counts as done.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -20,6 +20,7 @@ use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Stage};
 use crate::play::pairs_to_width;
 use crate::record::{CostRatio, MatchKind, MatchRecord, ShardRecord};
+use crate::units::SortedMap;
 
 /// Some pairs of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +65,11 @@ impl Plan {
 #[derive(Default)]
 pub(super) struct PlayedShards {
     /// Half points of each pair, by index into [`Plan::shards`].
-    half_points: BTreeMap<usize, Vec<u8>>,
+    half_points: SortedMap<usize, Vec<u8>>,
     /// Matches that need no more shards: indices into [`Plan::matches`].
     settled: BTreeSet<usize>,
     /// Hashes of trained networks, by run.
-    networks: RefCell<BTreeMap<usize, String>>,
+    networks: RefCell<SortedMap<usize, String>>,
 }
 
 impl PlayedShards {

@@ -1,7 +1,5 @@
 //! The facts of a definition: the document of `fsbench define`.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,6 +9,7 @@ use super::factor::{FactorCheck, Factors};
 use super::selection::index_ranges;
 use super::set::{Block, FeatureSet};
 use super::spec::FactorSpec;
+use crate::units::SortedMap;
 
 /// Sizes, contexts, dead features, losslessness and cost of a set.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -43,7 +42,7 @@ pub struct SetSummary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_indices: Option<Vec<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub witnesses: Option<BTreeMap<u32, String>>,
+    pub witnesses: Option<SortedMap<u32, String>>,
 }
 
 /// Active features per perspective. Mean and maximum are `None` if encoding takes too long.

@@ -1,7 +1,6 @@
 //! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples, in an envelope with its
 //! checksum ([`in_envelope`]).
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -17,6 +16,7 @@ use crate::data::{DataError, Fsd, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::output::checked::{content_of, in_envelope};
 use crate::output::{OutputFile, SealedFile};
 use crate::text::grouped;
+use crate::units::SortedMap;
 
 /// A file from which the samples come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,14 +70,14 @@ pub struct Manifest {
     pub sources: Vec<SourceFile>,
     pub games: u64,
     /// Games that engines were to play, and that one of them spoiled; beside `games`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub spoiled_games: BTreeMap<EngineFault, u32>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub spoiled_games: SortedMap<EngineFault, u32>,
     /// Positions from which a move was played.
     pub positions: u64,
     pub kept: u64,
-    pub dropped: BTreeMap<DropReason, u64>,
+    pub dropped: SortedMap<DropReason, u64>,
     /// Valid games that gave no samples.
-    pub dropped_games: BTreeMap<GameDropReason, u64>,
+    pub dropped_games: SortedMap<GameDropReason, u64>,
     /// blake3 of the samples, in hexadecimal.
     pub samples_hash: String,
 }

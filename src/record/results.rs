@@ -1,6 +1,5 @@
 //! A results folder: small JSON files with everything that a report needs. Checkpoints and data sets are elsewhere.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -11,7 +10,7 @@ use super::{
     ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, MatchResult, Method, RecordFileError, RunKey,
     RunRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
 };
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// The planned experiment: enough to say which part of it is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,10 +36,10 @@ pub struct Published {
     pub source: String,
     /// Validation loss by set: set = [mean, standard deviation of its runs]
     #[serde(default)]
-    pub loss: BTreeMap<String, [f64; 2]>,
+    pub loss: SortedMap<String, [f64; 2]>,
     /// Elo by set: set = [Elo, half of the 95% interval]
     #[serde(default)]
-    pub elo: BTreeMap<String, [f64; 2]>,
+    pub elo: SortedMap<String, [f64; 2]>,
 }
 
 /// A row of the comparison: one feature set trained by one method, once per seed.

@@ -244,7 +244,7 @@ mod tests {
         let published = Published {
             source: "a paper".into(),
             loss: loss.into_iter().map(|(set, loss)| (set.to_owned(), [loss, 0.0])).collect(),
-            elo: std::collections::BTreeMap::new(),
+            elo: crate::units::SortedMap::new(),
         };
         let training =
             |set: &str| Some(if set == "compact" { 0.02 } else { 0.01 } + if set == "piece" { 0.002 } else { 0.0 });

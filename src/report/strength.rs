@@ -1,6 +1,6 @@
 //! Playing strength: each set's Elo over its trained seeds, and the conditions of the matches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,6 +10,7 @@ use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchR
 use crate::statistics::pentanomial::Interval;
 use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, random_effects_mean, together};
 use crate::text::grouped;
+use crate::units::SortedMap;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -189,9 +190,9 @@ fn rules_sentence(conditions: &MatchConditions) -> String {
 
 /// The meaning of the intervals.
 fn seeds_sentence(matches: &[MatchResult]) -> String {
-    let mut by_row: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    let mut by_row: SortedMap<_, BTreeSet<u64>> = SortedMap::new();
     for MatchResult { key, .. } in matches {
-        by_row.entry((key.method.name(), &key.set)).or_default().insert(key.seed.0);
+        by_row.get_or_default((key.method.name(), &key.set)).insert(key.seed.0);
     }
     let counts = || by_row.values().map(BTreeSet::len);
     let fewest = counts().min().unwrap_or(0);

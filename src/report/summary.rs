@@ -1,7 +1,5 @@
 //! Summary of an experiment's records: one row per feature set and method, with intervals over the seeds.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +15,7 @@ use crate::record::{
     Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// All numbers of a report.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -305,11 +303,11 @@ fn set_differences(results: &Results, summary: &mut MethodSummary) {
     let planned: Vec<&PlannedRow> = results.study.rows.iter().filter(is_own).collect();
     let Some(first) = planned.first() else { return };
     let compared: Vec<usize> = (0..planned.len()).filter(|row| planned[*row].has_samples_of(first)).collect();
-    let losses = |row: &usize| -> BTreeMap<u64, f64> {
+    let losses = |row: &usize| -> SortedMap<u64, f64> {
         let runs = runs_of(results, &planned[*row].set, summary.method).into_iter();
         runs.map(|run| (run.key.seed.0, run.validation_loss)).collect()
     };
-    let losses: Vec<BTreeMap<u64, f64>> = compared.iter().map(losses).collect();
+    let losses: Vec<SortedMap<u64, f64>> = compared.iter().map(losses).collect();
     for (row, difference) in compared.into_iter().zip(differences_to_first(&losses)) {
         summary.rows[row].difference = difference;
     }
@@ -365,10 +363,10 @@ impl FastestStrategy {
 }
 
 fn curve(results: &Results, planned: &PlannedRow) -> Option<Curve> {
-    let mut epochs: BTreeMap<u32, (u64, Vec<f64>)> = BTreeMap::new();
+    let mut epochs: SortedMap<u32, (u64, Vec<f64>)> = SortedMap::new();
     for run in runs_of(results, &planned.set, planned.method) {
         for epoch in &run.epochs {
-            let (samples, losses) = epochs.entry(epoch.epoch).or_default();
+            let (samples, losses) = epochs.get_or_default(epoch.epoch);
             *samples = epoch.samples;
             losses.push(epoch.validation_loss);
         }

@@ -1,6 +1,5 @@
 //! `fsbench dataset build`: builds a `.fsd` file from games and samples.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -23,7 +22,7 @@ use crate::pipeline::label::{LabelSettings, Labelling};
 use crate::pipeline::manifest::SourceFile;
 use crate::pipeline::uci::SearchLimit;
 use crate::pipeline::{self, BuildJob, BuildOptions, Manifest, WeightedInput, journal_path};
-use crate::units::Shard;
+use crate::units::{Shard, SortedMap};
 
 /// Build a .fsd file from games and samples
 ///
@@ -271,9 +270,9 @@ pub struct Document<'a> {
     positions: u64,
     positions_read: u64,
     /// Positions that gave no sample, by reason.
-    dropped: &'a BTreeMap<DropReason, u64>,
+    dropped: &'a SortedMap<DropReason, u64>,
     /// Valid games that gave no samples, by reason.
-    dropped_games: &'a BTreeMap<GameDropReason, u64>,
+    dropped_games: &'a SortedMap<GameDropReason, u64>,
     /// Broken games.
     skipped_games: u64,
     /// Broken games of each source.

@@ -10,7 +10,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use super::listed_steps::ListedStep;
 use crate::record::RecordFileError;
+use crate::units::SortedMap;
 use commands::{Queue, QueuedState};
 use stages::{ArrayTask, JobArray};
 use submissions::{Submissions, SubmittedArray};
@@ -182,13 +183,13 @@ pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Re
 
 /// Steps that are in Slurm's queue, and what became of the others.
 struct Places {
-    live: BTreeMap<String, ArrayTask>,
+    live: SortedMap<String, ArrayTask>,
     running: BTreeSet<String>,
 }
 
 impl Places {
     fn of(steps: &[ListedStep], submissions: &Submissions, queue: &Queue) -> Places {
-        let mut live = BTreeMap::new();
+        let mut live = SortedMap::new();
         let mut running = BTreeSet::new();
         for step in steps.iter().filter(|step| !step.done) {
             let Some(place) = submissions.place_of(&step.key) else { continue };

@@ -16,9 +16,9 @@ use crate::train::{TrainOutcome, TrainSettings};
 
 /// Returns made-up records, and counts how often each is requested.
 pub struct FakeExecutor {
-    pub calls: BTreeMap<String, u32>,
+    pub calls: SortedMap<String, u32>,
     /// The folder of the run that each training begins with, without its key.
-    pub starts: BTreeMap<String, String>,
+    pub starts: SortedMap<String, String>,
     /// Fails after this many calls, like a process that is killed.
     pub calls_left: Option<u32>,
     /// The name of a call that fails.
@@ -38,8 +38,8 @@ pub struct FakeExecutor {
 impl Default for FakeExecutor {
     fn default() -> Self {
         FakeExecutor {
-            calls: BTreeMap::new(),
-            starts: BTreeMap::new(),
+            calls: SortedMap::new(),
+            starts: SortedMap::new(),
             calls_left: None,
             fails: None,
             any_set: false,
@@ -69,7 +69,7 @@ impl FakeExecutor {
                 }
             }
         }
-        *self.calls.entry(name).or_default() += 1;
+        *self.calls.get_or_default(name) += 1;
         Ok(())
     }
 }

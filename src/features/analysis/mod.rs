@@ -21,9 +21,8 @@ mod positions;
 mod sources;
 mod witness;
 
-use std::collections::BTreeMap;
-
 use crate::chess::Perspective;
+use crate::units::SortedMap;
 
 use super::set::{Block, FeatureSet};
 use budget::AnalysisSteps;
@@ -84,7 +83,7 @@ struct BlockAnalysis {
     offset: u32,
     size: u32,
     /// Under a selection: set index → element of the block's product.
-    elements: Option<BTreeMap<u32, u32>>,
+    elements: Option<SortedMap<u32, u32>>,
     /// `None` when the set is too large.
     statuses: Option<BlockStatuses>,
 }

@@ -1,7 +1,5 @@
 //! Counts over samples. All counts are integers, so parts can be merged in any order.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Board, Color, Position, Role};
@@ -12,6 +10,7 @@ use super::{DatasetStats, Duplicates, SCORE_CUT};
 use crate::chess::mobility;
 use crate::data::formats::SampleReader;
 use crate::data::{Eval, GameResult, Record, RecordError, ScoreUnit};
+use crate::units::SortedMap;
 
 /// Mobility of the pieces of a role, counted as `moves(P)` counts it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +66,7 @@ struct Histograms {
     plies: Histogram,
     scores: Histogram,
     legal_moves_by_ply: Vec<Histogram>,
-    results_by_score: BTreeMap<i32, ResultCounts>,
+    results_by_score: SortedMap<i32, ResultCounts>,
 }
 
 impl Default for SampleCounts {
@@ -190,7 +189,7 @@ impl Histograms {
         if let Some(score) = score {
             self.scores.add((f64::from(score) / 10.0).round() as i32 * 10, 1);
             if let Some(result) = result {
-                self.results_by_score.entry(score).or_default().add(result);
+                self.results_by_score.get_or_default(score).add(result);
             }
         }
     }
