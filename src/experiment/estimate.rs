@@ -13,10 +13,10 @@ use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Stage};
-use super::spec::Experiment;
+use super::spec::{ComparisonRow, Experiment};
 use crate::engine::{BackEnd, Strategy};
 use crate::play::{MatchOptions, MatchProgress};
-use crate::record::{EQUAL_SPEED, MatchKind, RunRecord};
+use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
@@ -34,6 +34,8 @@ pub struct RunEstimate {
     /// Of the runs' folders.
     pub disk_bytes: u64,
     pub rows: Vec<RowEstimate>,
+    /// Rows whose cost goes by the user's figures.
+    pub own_figures: Vec<RowFigures>,
     pub warnings: Vec<String>,
 }
 
@@ -55,6 +57,15 @@ pub struct RowEstimate {
     pub samples_per_second: f64,
     /// Per training.
     pub seconds: f64,
+}
+
+/// The user's own figures of a row's cost.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RowFigures {
+    pub set: String,
+    pub method: &'static str,
+    #[serde(flatten)]
+    pub own: OwnFigures,
 }
 
 /// Batches of a rehearsal's epoch.
@@ -215,6 +226,7 @@ impl Runner<'_> {
             settings: &settings,
             openings: self.openings.clone(),
             seed: measure.options.seed,
+            own: Default::default(),
             cost: None,
             folder: folder.join("match"),
         };
@@ -297,8 +309,16 @@ impl Runner<'_> {
             memory_bytes: peak_memory(),
             disk_bytes: rehearsals.iter().map(|own| own.disk_bytes * trainings(own)).sum(),
             rows: rehearsals.iter().map(row).collect(),
+            own_figures: self.own_figures(),
             warnings: self.warnings(rehearsals),
         }
+    }
+
+    fn own_figures(&self) -> Vec<RowFigures> {
+        let with_figures = self.experiment.rows.iter().filter(|row| !row.own.is_empty());
+        let figures =
+            |row: &ComparisonRow| RowFigures { set: row.label.clone(), method: row.method.name(), own: row.own };
+        with_figures.map(figures).collect()
     }
 
     fn warnings(&self, rehearsals: &[Rehearsal]) -> Vec<String> {

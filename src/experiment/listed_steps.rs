@@ -13,7 +13,7 @@ use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Share};
 use super::spec::Experiment;
-use crate::record::{MatchKind, Results, machine};
+use crate::record::{Results, machine};
 
 /// A step of an experiment, for programs that decide where it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -163,7 +163,7 @@ impl Runner<'_> {
             PlanStep::Speed(_) | PlanStep::EqualSpeed(_) | PlanStep::MatchCost(_) => true,
             // In shards, its cost is measured before.
             PlanStep::Match(index) => {
-                self.plan.matches[index].kind == MatchKind::EqualCost && self.plan.shards_of(index).next().is_none()
+                self.plan.matches[index].measures_cost() && self.plan.shards_of(index).next().is_none()
             }
             _ => false,
         }

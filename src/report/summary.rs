@@ -7,14 +7,16 @@ use serde::Serialize;
 
 use super::comparisons::Comparisons;
 use super::equal_speed::EqualSpeed;
+use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::strength::{Strength, match_conditions};
 use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
+use crate::features::EncoderKind;
 use crate::record::{
-    Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
-    Study, TimeBreakdown,
+    Environment, LayerActivity, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedEntry,
+    SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
 use crate::units::Seed;
@@ -130,6 +132,14 @@ pub struct SummaryRow {
     pub speed_noisy: bool,
     /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
     pub nanoseconds: Option<TimeBreakdown>,
+    /// How its features were found in that time; `None` where that was not recorded.
+    pub encoder: Option<EncoderKind>,
+    /// The user's own figures of its cost.
+    #[serde(skip_serializing_if = "OwnFigures::is_empty")]
+    pub own: OwnFigures,
+    /// Evaluations per second with the user's time of finding features; `None` without such a figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_by_figures: Option<f64>,
     /// Speed of the same networks with their neurons permuted for other positions.
     pub speed_arranged: Option<Estimate>,
     /// Speeds of the fastest strategy that updates accumulators, and of the strategy that recomputes them at every
@@ -150,7 +160,8 @@ impl MethodSummary {
         let pairs = self.comparisons.note.clone().filter(|_| !self.comparisons.pairs.is_empty());
         let published = self.published.as_ref().map(PublishedComparison::agreement);
         let equal_speed = self.equal_speed.as_ref().map(EqualSpeed::note);
-        equal_speed.into_iter().chain(pairs).chain(published).collect()
+        let own_figures = own_figures::note(&self.rows);
+        own_figures.into_iter().chain(equal_speed).chain(pairs).chain(published).collect()
     }
 }
 
@@ -245,6 +256,7 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         speeds.iter().filter_map(|record| record.ft_permuted.as_ref().map(|arranged| &arranged.entries[..])).collect();
     let as_trained: Vec<_> = speeds.iter().map(|record| &record.entries[..]).collect();
     let fastest = FastestStrategy::of(&as_trained, |_| true);
+    let nanoseconds = fastest.as_ref().and_then(|fastest| fastest.nanoseconds);
     let accuracy: Option<Vec<f64>> =
         runs.iter().map(|run| run.measured_epoch().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
@@ -278,7 +290,10 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         error_mean: Estimate::over(&errors.iter().map(|error| error.mean).collect::<Vec<_>>()),
         speed_spread: fastest.as_ref().map(|fastest| fastest.spread),
         speed_noisy: fastest.as_ref().is_some_and(|fastest| fastest.spread > SpeedEntry::NOISY_SHARE),
-        nanoseconds: fastest.as_ref().and_then(|fastest| fastest.nanoseconds),
+        nanoseconds,
+        encoder: speeds.first().and_then(|record| record.encoder),
+        own: planned.own,
+        speed_by_figures: planned.own.features_ns.and_then(|own| Some(1e9 / nanoseconds?.total_with_features(own))),
         back_end: fastest.as_ref().map(|fastest| fastest.way.back_end.clone()),
         speed: fastest.as_ref().map(|fastest| fastest.speed),
         speed_way: fastest.map(|fastest| fastest.way),
