@@ -58,7 +58,7 @@ pub struct Arguments {
     /// Nanoseconds a move in which your own engine finds the features of both perspectives, for --equal-cost: of the
     /// first and of the second player, - as measured, as in 30,- (they take the place of fsbench's own time)
     #[arg(help_heading = LIMITS, long, value_name = "NS,NS", requires = "equal_cost", conflicts_with = "node_cost",
-        value_parser = own_features)]
+        allow_hyphen_values = true, value_parser = own_features)]
     own_features_ns: Option<OwnFeatures>,
     /// A node's cost of the second player in your own engine against the first's, for --equal-cost, as 1.15: nothing is
     /// measured

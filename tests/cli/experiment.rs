@@ -255,13 +255,6 @@ fn an_experiment_plays_matches() {
     assert_eq!(cost["record"]["player"]["node_limit"].as_u64().unwrap(), (60.0 * ratio).round().max(1.0) as u64);
     assert_eq!(cost["record"]["reference_player"]["node_limit"], 60);
     assert_eq!(nodes["record"]["conditions"]["openings"]["count"], 2_000, "the openings that come with fsbench");
-    // By the user's cost of a node, the wider network searches half the nodes.
-    let own = format!("{EXPERIMENT}{matches}cost = {{ \"own, wider\" = 2.0 }}\n");
-    workspace.write("proj/figures.toml", &own);
-    let text = workspace.stdout(&["run", "proj/figures.toml", "--out", "figures"]);
-    assert!(text.contains("By your figures: a node costs, against the first set's, own, wider 2"), "{text}");
-    let played: Value = serde_json::from_slice(&std::fs::read(workspace.path("figures/match.json")).unwrap()).unwrap();
-    assert_eq!((&played[0], &played[1]["record"]["player"]["node_limit"]), (&records[0], &Value::from(30)));
 
     // The journals and games are in the work folder, with the run whose network played.
     let folder = Path::new(document["networks"][1]["folder"].as_str().unwrap()).join("matches");
@@ -292,6 +285,14 @@ fn an_experiment_plays_matches() {
     assert_eq!(again[0]["record"]["games"], nodes["record"]["games"]);
     assert_eq!(again[1], *cost, "what was measured and played stands");
     assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&begun), "its games were kept");
+
+    // By the user's cost of a node, the wider network searches half the nodes.
+    let own = format!("{EXPERIMENT}{matches}cost = {{ \"own, wider\" = 2.0 }}\n");
+    workspace.write("proj/figures.toml", &own);
+    let text = workspace.stdout(&["run", "proj/figures.toml", "--out", "figures"]);
+    assert!(text.contains("By your figures: a node costs, against the first set's, own, wider 2"), "{text}");
+    let played: Value = serde_json::from_slice(&std::fs::read(workspace.path("figures/match.json")).unwrap()).unwrap();
+    assert_eq!((&played[0], &played[1]["record"]["player"]["node_limit"]), (&again[0], &Value::from(30)));
 
     // A wanted precision: the first stage of fifty pairs is enough.
     let to_width = "[match]\nnodes = 10\nhalf_width = 1000.0\nhash = 1\n";
