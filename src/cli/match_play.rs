@@ -122,13 +122,18 @@ fn cost_of_node(text: &str) -> Result<f64, String> {
 /// A match and its results, also in `match.json`.
 #[derive(Serialize, JsonSchema)]
 pub struct MatchDocument {
+    /// The players, in the order given.
     players: Vec<PlayerDocument>,
+    /// The limit of a move, in words.
     limit: String,
+    /// The book.
     openings: OpeningsDocument,
+    /// Seed of the order of openings.
     seed: u64,
     /// Identifies the search with which networks played.
     search: &'static str,
     adjudication: Option<Adjudication>,
+    /// The cost of a node, with --equal-cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     equal_cost: Option<CostRatio>,
     /// The first pairing: its fields stand at the top of the document as well.
@@ -143,16 +148,20 @@ pub struct MatchDocument {
     /// Empty with two players.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ratings: Vec<Rating>,
+    /// How the games ended.
     terminations: Vec<TerminationDocument>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct PlayerDocument {
+    /// The player's name.
     name: String,
     identity: PlayerIdentity,
     /// Nodes per move, on average.
     nodes: f64,
+    /// Nodes per second, over all its moves.
     nps: f64,
+    /// Games that it lost on time.
     lost_on_time: u64,
     /// Games lost by forfeit, by reason.
     forfeits: BTreeMap<EngineFault, u64>,
@@ -160,34 +169,46 @@ struct PlayerDocument {
 
 #[derive(Serialize, JsonSchema)]
 struct OpeningsDocument {
+    /// The book's file.
     path: PathBuf,
+    /// Openings in it.
     count: u64,
+    /// Their BLAKE3 hash, in hexadecimal.
     blake3: String,
 }
 
 /// The results of two players' games, seen from the first.
 #[derive(Clone, Serialize, JsonSchema)]
 struct PairingDocument {
+    /// Number of the first player, from 0.
     first: usize,
+    /// Number of the second player, from 0.
     second: usize,
     pairs: Pairs,
+    /// Games by outcome.
     games: GamesDocument,
+    /// Points per game of the first player, from 0 to 1.
     score: f64,
     elo: Interval,
     nelo: Interval,
+    /// Likelihood that the first player is the stronger one.
     los: f64,
 }
 
 #[derive(Copy, Clone, Serialize, JsonSchema)]
 struct GamesDocument {
+    /// Won by the first player.
     wins: u64,
+    /// Lost by the first player.
     losses: u64,
+    /// Without a winner.
     draws: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct TerminationDocument {
     termination: Termination,
+    /// Games that ended so.
     games: u64,
 }
 

@@ -23,10 +23,13 @@ use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 /// The cost of the steps that an experiment has not done yet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunEstimate {
+    /// Steps of the experiment.
     pub steps: usize,
     /// Steps whose results are not stored yet.
     pub to_do: usize,
+    /// The steps to do, by stage.
     pub stages: Vec<StageEstimate>,
+    /// Time of the steps to do.
     pub seconds: f64,
     /// The largest resident memory of this process in the rehearsals; `None` where the system does not tell. The
     /// process that serves samples takes some more.
@@ -36,24 +39,32 @@ pub struct RunEstimate {
     pub rows: Vec<RowEstimate>,
     /// Rows whose cost goes by the user's figures.
     pub own_figures: Vec<RowFigures>,
+    /// What is likely to make the experiment say little.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StageEstimate {
+    /// The stage.
     pub stage: &'static str,
+    /// Its steps to do.
     pub steps: usize,
+    /// Their time.
     pub seconds: f64,
 }
 
 /// A row whose training was rehearsed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RowEstimate {
+    /// The row's label.
     pub set: String,
+    /// The row's method.
     pub method: &'static str,
+    /// Trainable weights and biases.
     pub parameters: u64,
     /// About as many are in the training split; an epoch may have fewer.
     pub training_samples: u64,
+    /// Rate of the rehearsed training.
     pub samples_per_second: f64,
     /// Per training.
     pub seconds: f64,
@@ -62,7 +73,9 @@ pub struct RowEstimate {
 /// The user's own figures of a row's cost.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RowFigures {
+    /// The row's label.
     pub set: String,
+    /// The row's method.
     pub method: &'static str,
     #[serde(flatten)]
     pub own: OwnFigures,

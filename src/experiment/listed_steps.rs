@@ -23,9 +23,11 @@ pub struct ListedStep {
     /// `updates`, `train`, `validation`, `activity`, `error`, `speed`, `equal speed`, `match cost`, `match shard` or
     /// `match`.
     pub kind: &'static str,
+    /// The step in words.
     pub name: String,
     /// Keys of the steps that must be done before.
     pub needs: Vec<String>,
+    /// Whether its result is stored.
     pub done: bool,
     /// The mean time of the finished steps of this kind; `None` before the first.
     pub estimated_seconds: Option<f64>,

@@ -71,8 +71,11 @@ pub struct WidthSpeed {
 /// 95% interval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedRatio {
+    /// The median.
     pub ratio: f64,
+    /// Lower bound of its 95% interval.
     pub low: f64,
+    /// Upper bound of its 95% interval.
     pub high: f64,
 }
 

@@ -219,9 +219,11 @@ pub struct Adjudication {
     /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
     /// last score is at or above it.
     pub resign_score: u16,
+    /// Scores in a row that make a player resign.
     pub resign_moves: u16,
     /// A draw after `draw_moves` scores in a row of each side within ± this.
     pub draw_score: u16,
+    /// Scores in a row of each side that make a draw.
     pub draw_moves: u16,
     /// First move number (counted from the start of the game) at which a draw can be adjudicated.
     pub draw_from_move: u16,

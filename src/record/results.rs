@@ -16,7 +16,9 @@ use crate::units::Seed;
 /// The planned experiment: enough to say which part of it is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
+    /// The experiment's name.
     pub name: String,
+    /// What the experiment says of itself.
     pub about: String,
     /// The data files, as the experiment names them.
     pub data: String,
@@ -49,6 +51,7 @@ pub struct PlannedRow {
     /// The row's label; without a label, the set as written.
     pub set: String,
     pub method: Method,
+    /// Seeds of its trainings.
     pub seeds: Vec<Seed>,
     /// The set as written, if the label differs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

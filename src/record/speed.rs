@@ -14,6 +14,7 @@ pub struct SpeedEntry {
     pub strategy: String,
     /// `scalar`, `avx2`, …
     pub back_end: String,
+    /// Mean over the repetitions.
     pub evaluations_per_second: f64,
     /// Half-width of the 95% interval over the repetitions, in evaluations per second.
     pub interval: f64,
@@ -78,7 +79,9 @@ impl TimeBreakdown {
 /// An evaluation strategy on a back end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedSetup {
+    /// How accumulators follow the moves.
     pub strategy: String,
+    /// Instruction set of the network's arithmetic.
     pub back_end: String,
 }
 
@@ -97,6 +100,7 @@ pub struct SpeedRecord {
     /// The first 16 hexadecimal digits of the BLAKE3 hash of the network's numbers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// Positions that were evaluated.
     pub positions: u64,
     /// Every strategy on every back end, with the network as it is in its file.
     pub entries: Vec<SpeedEntry>,

@@ -10,6 +10,7 @@ use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, RowAtEqu
 pub struct EqualSpeed {
     /// How far from 1 a ratio may be to count as equal, as a share.
     pub tolerance: f64,
+    /// The reference's width.
     pub reference_l1: usize,
     /// Whether speeds go by the user's own figures.
     pub is_by_figures: bool,
@@ -20,7 +21,9 @@ pub struct EqualSpeed {
 /// A set at its width of equal speed. Speeds are relative to the reference's.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EqualSpeedRow {
+    /// The set.
     pub set: String,
+    /// Its width of equal speed.
     pub l1: usize,
     /// When the width was found, with the neurons of the row's own network; `None` if it was chosen by the speed of the
     /// network trained at another width, and not timed before.

@@ -68,6 +68,7 @@ pub struct Curve {
 /// An epoch's mean over the seeds.
 #[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
 pub struct CurvePoint {
+    /// The epoch, from 1.
     pub epoch: u32,
     /// Samples seen since the run began.
     pub samples: u64,
@@ -77,6 +78,7 @@ pub struct CurvePoint {
 /// One feature set trained by one method. Values that were not measured are `None`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryRow {
+    /// The row's label.
     pub set: String,
     /// `set` without the swept settings, which are the comparison's.
     #[serde(skip)]
@@ -85,22 +87,31 @@ pub struct SummaryRow {
     /// several have both measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_front: Option<bool>,
+    /// Finished trainings.
     pub seeds_done: usize,
+    /// Planned trainings.
     pub seeds_planned: usize,
     /// The facts of the set's definition.
     pub about: Option<String>,
+    /// Width of the accumulator.
     pub l1: Option<u64>,
     /// `None` before the first training is done.
     pub training_data: Option<TrainingData>,
+    /// Inputs per perspective.
     pub features: Option<u32>,
+    /// Trainable weights and biases.
     pub parameters: Option<u64>,
     /// Active features per perspective.
     pub active_mean: Option<f64>,
+    /// Most features active at once.
     pub active_max: Option<u64>,
+    /// Share of features that are active.
     pub density: Option<f64>,
     /// Rows of the feature transformer per move, mean of both perspectives.
     pub rows_update: Option<f64>,
+    /// Rows of a refresh.
     pub rows_refresh: Option<f64>,
+    /// Rows per move with a refresh cache.
     pub rows_cache: Option<f64>,
     /// Share of moves with a refresh, mean of both perspectives.
     pub refreshes: Option<f64>,
@@ -120,6 +131,7 @@ pub struct SummaryRow {
     pub l1_never: Option<Estimate>,
     /// Share of positions whose WDL by float and by integer network differ by at most `tolerance`.
     pub within_tolerance: Option<Estimate>,
+    /// The difference of WDL up to which a position counts as agreeing.
     pub tolerance: Option<f64>,
     pub error_mean: Option<Estimate>,
     /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy.
