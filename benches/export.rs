@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use fsbench::chess::{Board, BoardChange, ByPerspective, Color, Perspective, Role};
+use fsbench::chess::{Board, BoardChange, ByPerspective, Color, Perspective, PieceBoard, Role};
 use fsbench::data::games;
 use fsbench::export::{Export, Language};
 use fsbench::features::{Delta, FeatureSet};
@@ -57,6 +57,8 @@ fn own_times(set: &FeatureSet, moves: &[PlayedMove]) -> [f64; 2] {
     let mut active = Vec::new();
     let mut deltas = ByPerspective::<Delta>::default();
     let mut best = [f64::MAX; 2];
+    let boards: Vec<[PieceBoard; 2]> =
+        moves.iter().map(|played| [&played.before, &played.after].map(PieceBoard::of)).collect();
     for _ in 0..ROUNDS {
         let start = Instant::now();
         for played in moves {
@@ -66,7 +68,7 @@ fn own_times(set: &FeatureSet, moves: &[PlayedMove]) -> [f64; 2] {
             }
         }
         let middle = Instant::now();
-        for PlayedMove { before, change, after } in moves {
+        for (PlayedMove { change, .. }, [before, after]) in moves.iter().zip(&boards) {
             set.encoder().diff_both(before, change, after, &mut deltas);
             black_box(&deltas);
         }

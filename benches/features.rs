@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
+use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective, PieceBoard};
 use fsbench::data::games;
 use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use limits::{Limit, bench_wall};
@@ -143,21 +143,23 @@ fn append(criterion: &mut Criterion) {
 
 fn delta(criterion: &mut Criterion) {
     let played_moves = played_moves();
+    let boards: Vec<[PieceBoard; 2]> =
+        played_moves.iter().map(|played| [&played.before, &played.after].map(PieceBoard::of)).collect();
     let mut group = criterion.benchmark_group("delta");
     group.throughput(Throughput::Elements(played_moves.len() as u64));
     for (name, set) in sets() {
         let mut delta = ByPerspective::<Delta>::default();
         let mut indices = 0;
-        for played in &played_moves {
-            set.encoder().diff_both(&played.before, &played.change, &played.after, &mut delta);
+        for (played, [before, after]) in played_moves.iter().zip(&boards) {
+            set.encoder().diff_both(before, &played.change, after, &mut delta);
             let changed = Perspective::ALL.map(|pov| delta[pov].added.len() + delta[pov].removed.len());
             indices += changed.iter().sum::<usize>();
         }
         let bytes = size_of::<PackedBoard>() * played_moves.len() + size_of::<u32>() * indices;
         let limit = Limit::copying(bytes as f64, played_moves.len());
         bench_wall(&mut group, name, played_moves.len(), &limit, || {
-            for played in &played_moves {
-                set.encoder().diff_both(&played.before, &played.change, &played.after, &mut delta);
+            for (played, [before, after]) in played_moves.iter().zip(&boards) {
+                set.encoder().diff_both(before, &played.change, after, &mut delta);
                 black_box(&delta);
             }
         });

@@ -7,7 +7,7 @@ mod common;
 use std::collections::HashMap;
 
 use common::without;
-use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
+use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard};
 use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -187,7 +187,7 @@ fn differences_between_boards_of_one_context() {
                 let contexts = blocks.iter().map(|block| set.encoder().context(*block, now, pov)).collect();
                 let Some(before) = known.insert((number, pov.index(), contexts), now.clone()) else { continue };
                 compared[number] += 1;
-                set.encoder().diff_boards(&blocks, &before, now, pov, &mut delta);
+                set.encoder().diff_boards(&PieceBoard::of(&before), &PieceBoard::of(now), pov, &mut delta);
                 delta.added.sort_unstable();
                 delta.removed.sort_unstable();
                 let [before, now] = [&before, now].map(|board| set.reference(board, pov));

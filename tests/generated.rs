@@ -8,7 +8,9 @@ mod generator;
 use std::collections::BTreeMap;
 
 use common::without;
-use fsbench::chess::{BlackOrientation, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
+use fsbench::chess::{
+    BlackOrientation, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard,
+};
 use fsbench::data::games;
 use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::units::Seed;
@@ -117,19 +119,21 @@ impl<'a> LineChecker<'a> {
         *self.tally.kinds.entry(kind).or_default() += 1;
         let old = self.last.take().unwrap();
         let new = self.encodings(after);
-        set.encoder().diff_both(before, change, after, &mut self.deltas);
-        set.encoder().diff_or_refresh(before, change, after, &mut self.updates);
+        let placed = [before, after].map(PieceBoard::of);
+        set.encoder().diff_both(&placed[0], change, &placed[1], &mut self.deltas);
+        set.encoder().diff_or_refresh(&placed[0], change, &placed[1], &mut self.updates);
         for pov in Perspective::ALL {
             for delta in [&mut self.deltas[pov], &mut self.updates[pov]] {
                 delta.added.sort_unstable();
                 delta.removed.sort_unstable();
             }
         }
-        let is_second = |block: usize| block % 2 == 1;
-        let in_parts = set.encoder().parts(is_second).map(|parts| {
-            let mut listed = ByPerspective::<[Delta; 2]>::default();
-            set.encoder().diff_in_parts([before, after], change, &parts, &Perspective::ALL, &mut listed, |_| {});
-            listed
+        let numbers = 0..set.blocks().len();
+        let (second, first): (Vec<usize>, Vec<usize>) = numbers.partition(|block| block % 2 == 1);
+        let parts = [first, second].map(|blocks| {
+            let mut listed = ByPerspective::default();
+            set.encoder().part(&blocks).diff_both(&placed[0], change, &placed[1], &mut listed);
+            (blocks, listed)
         });
         for pov in Perspective::ALL {
             let context = || format!("{pov:?} {mv:?} {before:?}\n{}", set.definition());
@@ -144,26 +148,18 @@ impl<'a> LineChecker<'a> {
                 &self.delta
             };
             assert_eq!(self.updates[pov], *expected, "updates {}", context());
-            if let Some(parts) = in_parts.as_ref().map(|parts| &parts[pov]) {
-                let refreshes =
-                    |part: bool| (0..set.blocks().len()).any(|block| is_second(block) == part && changed(block));
-                assert_eq!([parts[0].refresh, parts[1].refresh], [false, true].map(refreshes), "{}", context());
-                let both = |of: fn(&Delta) -> &Vec<u32>| {
-                    let mut all: Vec<u32> = parts.iter().flat_map(of).copied().collect();
-                    all.sort_unstable();
-                    all
-                };
-                let added = both(|part| &part.added);
-                let removed = both(|part| &part.removed);
-                if self.delta.refresh {
-                    assert!(added.iter().all(|feature| self.delta.added.contains(feature)), "{}", context());
-                    assert!(removed.iter().all(|feature| self.delta.removed.contains(feature)), "{}", context());
-                } else {
-                    assert_eq!((&added, &removed), (&self.delta.added, &self.delta.removed), "{}", context());
-                }
+            for (blocks, listed) in &parts {
+                assert_eq!(listed[pov].refresh, blocks.iter().copied().any(changed), "{}", context());
             }
+            let both = |of: fn(&Delta) -> &Vec<u32>| {
+                let mut all: Vec<u32> = parts.iter().flat_map(|(_, listed)| of(&listed[pov])).copied().collect();
+                all.sort_unstable();
+                all
+            };
+            assert_eq!(both(|part| &part.added), self.delta.added, "{}", context());
+            assert_eq!(both(|part| &part.removed), self.delta.removed, "{}", context());
             assert_eq!(self.delta, self.deltas[pov]);
-            assert_eq!(self.delta.refresh, set.encoder().refreshes(before, change, after, pov));
+            assert_eq!(self.delta.refresh, set.encoder().refreshes(&placed[0], &placed[1], pov));
             self.tally.refreshes += u64::from(self.delta.refresh);
             self.tally.changes += u64::from(!self.delta.added.is_empty());
         }

@@ -256,9 +256,13 @@ impl Encoder {
         }
     }
 
-    /// Bytes of the encoder's tables.
+    /// Bytes of the tables with which boards are encoded and moves followed.
     pub fn table_bytes(&self) -> usize {
-        self.own_blocks().map(Block::table_bytes).sum()
+        let changed = self.changed();
+        let mut programs: Vec<&Executable> = self.active().programs.iter().map(|(program, _)| program).collect();
+        programs.push(&changed.derived);
+        programs.extend(changed.compared.iter().flat_map(|rows| &rows.programs).map(|(program, _)| program));
+        programs.into_iter().map(|program| program.program().table_bytes()).sum()
     }
 
     /// Clears `out` and writes the active features of a board to it as `pov` sees them. A board without both kings has
@@ -407,8 +411,8 @@ impl Encoder {
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
-        let changes = Perspective::ALL
-            .map(|pov| self.own_blocks().filter(|block| changes_context(block, kings, pov)).count());
+        let changes =
+            Perspective::ALL.map(|pov| self.own_blocks().filter(|block| changes_context(block, kings, pov)).count());
         if changes.contains(&0) {
             self.changed().append(before, change, after, out);
         }

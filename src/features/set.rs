@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::chess::{Board, Perspective};
 
-use super::compiled::{CompiledBlock, Placement, RowChanges, Transition, dedup_from, lowered, merges};
+use super::compiled::{CompiledBlock, lowered, merges};
 use super::definition::{self, Definition};
 use super::encoder::Encoder;
+use super::encoder_kind::EncoderKind;
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, ExplainedFeature};
 use super::identity::Identity;
@@ -78,12 +79,6 @@ impl Block {
         &self.spec
     }
 
-    /// Bytes of the compiled block's tables.
-    pub(super) fn table_bytes(&self) -> usize {
-        let renumbering = self.compiled.spec().renumbering.as_ref().map_or(0, |table| table.len());
-        self.compiled.table_bytes() + renumbering * size_of::<u32>()
-    }
-
     /// Whether the compiled block's rows are turned into features by a table.
     pub(super) fn is_renumbered(&self) -> bool {
         self.compiled.spec().renumbering.is_some()
@@ -122,46 +117,9 @@ impl Block {
         self.compiled.contexts().id(own, enemy)
     }
 
-    /// Appends the active features of a placement.
-    pub(super) fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
-        let from = out.len();
-        self.compiled.encode(placement, pov, self.first_element(), out);
-        self.select(out, from);
-        if self.merges && self.spec.multiplicity == Multiplicity::Set {
-            out[from..].sort_unstable();
-            dedup_from(out, from);
-        }
-    }
-
-    /// The change between two boards by encoding both, for blocks that merge rows; false for others.
-    pub(super) fn diff_merged(&self, mv: &Transition<'_>, changes: [&mut Vec<u32>; 2]) -> bool {
-        if !self.merges {
-            return false;
-        }
-        let [removed, added] = changes;
-        let from = [removed.len(), added.len()];
-        for (board, out) in mv.boards().into_iter().zip([&mut *removed, &mut *added]) {
-            self.append(&Placement::of(board, self.compiled.needs()), mv.perspective(), out);
-        }
-        RowChanges { removed, added, offset: 0 }.cancel(from);
-        true
-    }
-
     /// The number of the compiled block's first row: 0 where a table gives indices later.
     pub(super) fn first_element(&self) -> u32 {
         if self.is_renumbered() { 0 } else { self.offset }
-    }
-
-    /// Turns the compiled block's rows in `rows[from..]` into indices by its table, if it has one.
-    pub(super) fn select(&self, rows: &mut Vec<u32>, from: usize) {
-        let Some(renumbering) = &self.compiled.spec().renumbering else { return };
-        let mut end = from;
-        for at in from..rows.len() {
-            let index = renumbering[rows[at] as usize];
-            rows[end] = index.wrapping_add(self.spec().offset);
-            end += usize::from(index != DROPPED);
-        }
-        rows.truncate(end);
     }
 }
 
@@ -254,6 +212,11 @@ impl FeatureSet {
     #[inline]
     pub fn encoder(&self) -> &Arc<Encoder> {
         &self.encoder
+    }
+
+    /// How the features that a move adds and removes are found.
+    pub fn encoder_kind(&self) -> EncoderKind {
+        if self.encoder.obstacle().is_some() { EncoderKind::Interpreter } else { EncoderKind::MachineCode }
     }
 
     /// A TOML definition that needs no other file.

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use fsbench::chess::{Board, BoardChange, Chess, Perspective};
+use fsbench::chess::{Board, BoardChange, Chess, Perspective, PieceBoard};
 use fsbench::features::analysis::{Analysis, Budget, Lossless};
 use fsbench::features::{Factors, FeatureSet, LANGUAGE_REFERENCE};
 use shakmaty::fen::Fen;
@@ -141,7 +141,8 @@ fn refreshed(set: &FeatureSet, board: &str, mv: &str) -> String {
     let mv = mv.parse::<UciMove>().unwrap().to_move(&before).unwrap();
     let change = BoardChange::of(mv, before.turn());
     let after = change.applied_to(before.board());
-    let refreshes = |pov| set.encoder().refreshes(before.board(), &change, &after, pov);
+    let [before, after] = [before.board(), &after].map(PieceBoard::of);
+    let refreshes = |pov| set.encoder().refreshes(&before, &after, pov);
     match (refreshes(Perspective::White), refreshes(Perspective::Black)) {
         (false, false) => "no refresh".to_owned(),
         (true, false) => "refresh for white".to_owned(),

@@ -200,6 +200,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// Bytes of the tables.
+    pub fn table_bytes(&self) -> usize {
+        self.tables.iter().map(|table| table.len() * table.width().bytes()).sum()
+    }
+
     pub const ACTIVE: u8 = 0;
     pub const ADDED: u8 = 0;
     pub const REMOVED: u8 = 1;

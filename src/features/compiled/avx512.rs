@@ -150,7 +150,7 @@ impl<'b> NarrowBlock<'b> {
         let table = block.piece_table.as_ref()?;
         let sums = table.sums.as_ref()?;
         let own_kings = table.own_kings.as_deref()?;
-        let is_narrow = u64::from(offset) + u64::from(block.size) <= 1 << 16;
+        let is_narrow = u64::from(offset) + u64::from(block.spec.product.size) <= 1 << 16;
         (is_narrow && sums.complete).then_some(NarrowBlock { tables: &sums.oriented, own_kings, offset })
     }
 }

@@ -19,7 +19,7 @@ use crate::features::spec::{
 use crate::features::syntax::Direction;
 
 use super::CompiledBlock;
-use super::encode::Kings;
+use super::kings::Kings;
 use super::tables::{NONE, states};
 use diagram::{
     Assignments, BoundVariable, CountAssignments, DEAD, Diagrams, GuardAssignments, KingPlacement, TermAssignments,

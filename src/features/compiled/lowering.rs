@@ -11,8 +11,8 @@ use crate::features::spec::{
 use crate::features::syntax::SyntaxError;
 
 use super::CompiledBlock;
-use super::encode::Kings;
-use super::oriented_board::{Binding, squares};
+use super::binding::{Binding, squares};
+use super::kings::Kings;
 use super::tables::{NONE, TableTerm};
 
 /// Most elements of a lowered product: the table has as many entries.

@@ -1,113 +1,59 @@
 //! Compiled blocks. An index is a sum of one part per variable, so a block becomes one small table per variable and
-//! term of its product; bindings are found on bitboards.
+//! term of its product.
 //!
-//! [`lowering`] replaces axes of two variables, [`tables`] multiplies products out, [`binding_plan`] turns binders and
-//! conditions into bitboards, [`encode`] finds active features, [`delta`] the change that a move makes, [`context`] the
-//! need for a refresh. [`piece_table`], [`pair_group`] and [`avx512`] are faster strategies for simple blocks. Each is
-//! tested against [`super::reference`] (`tests.rs`).
+//! [`lowering`] replaces axes of two variables, [`tables`] multiplies products out, [`binding_plan`] turns conditions
+//! into bitboards, [`kings`] has what the kings decide, [`context`] the need for a refresh. [`super::lower`] writes
+//! encoders from all this; [`piece_table`] and [`avx512`] encode batches of boards for simple blocks.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod binding;
 mod binding_plan;
 mod context;
-mod delta;
-mod encode;
 #[cfg(test)]
 #[path = "../../../tests/generator/mod.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
 pub mod generator;
+mod kings;
 mod lowering;
-mod oriented_board;
-mod pair_group;
 mod piece_table;
-mod row_classes;
 mod tables;
-#[cfg(test)]
-mod tests;
 
 use std::sync::OnceLock;
 
-use crate::chess::Orientation;
+use crate::chess::{Mirror, Orientation, Perspective, Square};
 
-use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec, VariableKind};
+use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec};
 use super::syntax::SyntaxError;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512Encoder;
+pub use binding::ray;
 pub use context::ContextTable;
-pub use delta::{OrientedPair, RowChanges, Transition, dedup_from};
 pub use lowering::{lowered, merges};
-pub use oriented_board::{Placement, PlacementNeeds, ray};
-pub use pair_group::PairGroup;
 pub use piece_table::{PieceList, RowBuffer};
 pub use tables::{NONE, TableTerm};
 
-use binding_plan::{BinderPlan, CountPlan, GuardPlan, SortedConditions};
+use binding_plan::{BinderPlan, SortedConditions};
 use piece_table::PieceTable;
-use row_classes::RowClasses;
 
-/// One block, ready to encode.
+/// One block, ready to be lowered.
 #[derive(Debug)]
 pub struct CompiledBlock {
     orientation: Orientation,
     multiplicity: Multiplicity,
-    size: u32,
     /// Number of variables, including the kings and the variables of counts.
     variables: usize,
     binders: Vec<BinderPlan>,
     terms: Vec<TableTerm>,
     /// Conditions over the kings alone.
     king_conditions: Vec<ConditionSpec>,
-    /// Conditions with counts in them.
-    guards: Vec<GuardPlan>,
-    form: BindingForm,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
     piece_table: Option<PieceTable>,
-    /// Whether every row of a pair depends on the first piece's code and the second square alone, so that the search
-    /// finds it once.
-    square_independent: bool,
     /// Computed on first use; encoding does without.
     contexts: OnceLock<ContextTable>,
     spec: BlockSpec,
-}
-
-/// The form of a block's bindings, which decides how it is encoded and how it follows a move.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum BindingForm {
-    /// `P in pieces`, no counts.
-    Piece,
-    /// Two variables, the second bound from the first or from all pieces; or one bound from a king. No counts.
-    Pair,
-    /// No variables, but counts whose variables are bound as in `Piece` and `Pair`.
-    Counts,
-    /// `P in pieces` with counts, each of which has a [`binding_plan::CountDependency`] on P.
-    Counted,
-    Other,
-}
-
-impl BindingForm {
-    fn of(spec: &BlockSpec, terms: &[TableTerm]) -> BindingForm {
-        let counts = || terms.iter().flat_map(|term| &term.counts);
-        let has_counts = counts().next().is_some();
-        let all_depend_on = |slot: usize| counts().all(|count| count.dependency(slot).is_some());
-        match &spec.binders[..] {
-            _ if !spec.guards.is_empty() => BindingForm::Other,
-            [] if has_counts && counts().all(CountPlan::is_local) => BindingForm::Counts,
-            [BinderSpec { source: SourceSpec::Pieces, slot, .. }] if has_counts && all_depend_on(*slot) => {
-                BindingForm::Counted
-            }
-            _ if has_counts => BindingForm::Other,
-            [BinderSpec { source: SourceSpec::Pieces, .. }] => BindingForm::Piece,
-            [_] => BindingForm::Pair,
-            [BinderSpec { source: SourceSpec::Pieces, slot, .. }, second]
-                if second.source.of().is_none_or(|of| of == *slot) =>
-            {
-                BindingForm::Pair
-            }
-            _ => BindingForm::Other,
-        }
-    }
 }
 
 /// Most terms that a block's product may expand to when its sums are multiplied out.
@@ -125,55 +71,20 @@ impl CompiledBlock {
         let mut block = CompiledBlock {
             orientation: spec.orientation,
             multiplicity: spec.multiplicity,
-            size: spec.product.size,
             variables: spec.variables.len(),
             binders: conditions.plan(&spec.binders, &spec.variables),
-            form: BindingForm::of(spec, &expansion.terms),
-            guards: GuardPlan::all(&spec.guards, spec),
             terms: expansion.terms,
             king_conditions: conditions.outer,
             injective: expansion.injective,
             piece_table: None,
-            square_independent: false,
             contexts: OnceLock::new(),
             spec: spec.clone(),
         };
         if block.king_conditions.is_empty() {
             block.terms.iter_mut().for_each(TableTerm::find_king_independent_base);
         }
-        if block.shares_rows() && matches!(block.form, BindingForm::Piece | BindingForm::Pair) {
-            for term in &mut block.terms {
-                term.classes = term.tables.iter().map(|table| RowClasses::of(table)).collect();
-            }
-        }
         block.piece_table = block.build_piece_table();
-        block.find_square_independence();
         Ok(block)
-    }
-
-    /// Finds out whether pairs that differ only in the square of their first piece share their row, and no others do.
-    fn find_square_independence(&mut self) {
-        let [first, second] = &self.binders[..] else { return };
-        let to_bare_square = second.kind == VariableKind::Square && second.source_from(first).is_some();
-        let unconditional = first.is_unconditional() && second.is_unconditional();
-        if !(self.form == BindingForm::Pair && self.shares_rows() && to_bare_square && unconditional) {
-            return;
-        }
-        for term in &mut self.terms {
-            term.find_entry_by_code(first.slot);
-        }
-        let distinct = |term: &TableTerm| {
-            term.separable && term.entry_by_code.is_some() && term.distinguishes(first.slot, second.slot)
-        };
-        self.square_independent = self.terms.iter().all(distinct);
-    }
-
-    /// The parts of a placement that encoding needs.
-    pub fn needs(&self) -> PlacementNeeds {
-        let guards = self.guards.iter().flat_map(GuardPlan::counts);
-        let by_counts = self.terms.iter().flat_map(|term| &term.counts).chain(guards).any(CountPlan::uses_attacks);
-        let attacks = by_counts || self.binders.iter().any(BinderPlan::uses_attacks);
-        PlacementNeeds { bitboards: self.form != BindingForm::Piece, attacks }
     }
 
     /// The product, multiplied out.
@@ -189,6 +100,12 @@ impl CompiledBlock {
         self.contexts.get_or_init(|| ContextTable::of(&self.spec, self))
     }
 
+    /// The context for squares of own and enemy king, not oriented.
+    pub fn context(&self, [own, enemy]: [u32; 2], pov: Perspective) -> u32 {
+        let mask = Orientation { mirror: Mirror::None, ..self.orientation }.mask(Square::new(own), pov);
+        self.contexts().id(own ^ mask, enemy ^ mask)
+    }
+
     /// Upper bound on the active features of a legal position.
     pub fn max_active(&self, size: u32) -> usize {
         // A side has at most nine queens, two rooks, two bishops, two knights and its king (shakmaty's strict
@@ -197,8 +114,8 @@ impl CompiledBlock {
         const PIECES: usize = 32;
         let mut bound = self.terms.len();
         let mut after_pieces = false;
-        for binder in &self.binders {
-            let (factor, is_pieces) = match binder.source {
+        for BinderSpec { source, .. } in &self.spec.binders {
+            let (factor, is_pieces) = match source {
                 SourceSpec::Pieces => (PIECES, true),
                 SourceSpec::Next(..) => (1, false),
                 SourceSpec::Targets(_) => (8, false),
@@ -212,14 +129,5 @@ impl CompiledBlock {
             Multiplicity::Set => bound.min(size as usize),
             Multiplicity::Bag => bound,
         }
-    }
-
-    /// Bytes of the tables.
-    pub fn table_bytes(&self) -> usize {
-        let terms: usize = self.terms.iter().map(TableTerm::entries).sum();
-        let piece_table = self.piece_table.as_ref().map_or(0, |table| 5 * table.entries.len());
-        let guards: usize = self.guards.iter().flat_map(GuardPlan::counts).map(CountPlan::entries).sum();
-        let binders = binding_plan::entries(&self.binders);
-        (terms + guards + piece_table + binders + self.contexts().entries()) * size_of::<u32>()
     }
 }

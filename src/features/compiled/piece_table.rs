@@ -3,12 +3,12 @@
 //! the CPU predicts well.
 
 use crate::chess::{Mirror, PackedBoard, Perspective};
-use crate::features::spec::ENEMY_KING;
+use crate::features::spec::{BinderSpec, ENEMY_KING, SourceSpec};
 
+use super::CompiledBlock;
 #[cfg(target_arch = "x86_64")]
 use super::avx512::SumTables;
 use super::tables::NONE;
-use super::{BindingForm, CompiledBlock};
 
 /// Most pieces on a board.
 const MAX_PIECES: usize = 32;
@@ -177,7 +177,7 @@ impl CompiledBlock {
     /// The block's piece table, if its shape allows one.
     pub(super) fn build_piece_table(&self) -> Option<PieceTable> {
         let ([binder], [term]) = (&self.binders[..], &self.terms[..]) else { return None };
-        if self.form != BindingForm::Piece || self.shares_rows() || !binder.is_unconditional() {
+        if !self.binds_one_piece() || self.shares_rows() || !binder.is_unconditional() {
             return None;
         }
         let table = &term.tables[binder.slot];
@@ -192,6 +192,12 @@ impl CompiledBlock {
             small: self.injective && entries.iter().all(|entry| *entry == NONE || *entry < 1024),
             entries,
         })
+    }
+
+    /// Whether a piece is the block's only variable, and there are no counts.
+    fn binds_one_piece(&self) -> bool {
+        let [BinderSpec { source: SourceSpec::Pieces, .. }] = self.spec.binders[..] else { return false };
+        self.spec.counts().is_empty()
     }
 
     /// Whether the block is a piece table.

@@ -5,9 +5,6 @@ use crate::features::spec::{
     VariableKind,
 };
 
-use super::binding_plan::CountPlan;
-use super::row_classes::RowClasses;
-
 /// No row: a value lies outside a domain, or a condition fails.
 pub const NONE: u32 = u32::MAX;
 
@@ -25,13 +22,16 @@ pub struct TableTerm {
     pub masks: Vec<Mask>,
     /// By slot: whether all six roles of both colours have an entry on every square.
     pub complete: Vec<bool>,
-    /// Code and entry of the first bound variable, where its square makes no difference and rows count once.
-    pub entry_by_code: Option<Vec<(usize, u32)>>,
-    /// By slot: the states that share an entry. Only where [`super::CompiledBlock::shares_rows`].
-    pub classes: Vec<RowClasses>,
     /// Whether a row determines each variable's entry: there is no difference of two bound variables.
     pub separable: bool,
-    pub counts: Vec<CountPlan>,
+    pub counts: Vec<TermCount>,
+}
+
+/// A count among a term's factors.
+#[derive(Debug)]
+pub struct TermCount {
+    pub spec: CountSpec,
+    pub stride: u32,
 }
 
 /// Non-empty bitboards by code of the oriented board; bare squares have code 0.
@@ -40,37 +40,11 @@ pub type Mask = Vec<(usize, u64)>;
 impl TableTerm {
     pub fn entries(&self) -> usize {
         self.tables.iter().map(Vec::len).sum::<usize>()
-            + self.classes.iter().map(RowClasses::entries).sum::<usize>()
-            + self.counts.iter().map(CountPlan::entries).sum::<usize>()
     }
 
     /// Whether some variable has no entry at all, so that the term has no rows.
     fn is_dead(&self) -> bool {
         self.tables.iter().any(|table| !table.is_empty() && table.iter().all(|entry| *entry == NONE))
-    }
-
-    /// Fills in [`TableTerm::entry_by_code`] for the variable in `slot`, if its square makes no difference.
-    pub fn find_entry_by_code(&mut self, slot: usize) {
-        let table = &self.tables[slot];
-        let entry = |(code, allowed): &(usize, u64)| {
-            let entry = table[code << 6 | allowed.trailing_zeros() as usize];
-            let same =
-                (0..64).filter(|square| allowed >> square & 1 != 0).all(|square| table[code << 6 | square] == entry);
-            same.then_some((*code, entry))
-        };
-        self.entry_by_code = self.masks[slot].iter().map(entry).collect();
-    }
-
-    /// Whether every code of the first variable has an entry of its own, and so has every square of the second.
-    pub fn distinguishes(&self, first: usize, second: usize) -> bool {
-        let all_differ = |mut entries: Vec<u32>| {
-            entries.sort_unstable();
-            entries.windows(2).all(|pair| pair[0] != pair[1] || pair[0] == NONE)
-        };
-        let codes = self.masks[first]
-            .iter()
-            .map(|(code, squares)| self.tables[first][code << 6 | squares.trailing_zeros() as usize]);
-        all_differ(codes.collect()) && all_differ(self.tables[second].clone())
     }
 
     /// Moves each table's least entry into the base, so that tables can be compared.
@@ -272,10 +246,8 @@ fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], draft: &TermDraft)
         tables,
         masks: Vec::new(),
         complete: Vec::new(),
-        entry_by_code: None,
-        classes: Vec::new(),
         separable: !differences.iter().any(mixes),
-        counts: draft.counts.iter().map(|(stride, count)| CountPlan::of(*stride, count, spec)).collect(),
+        counts: draft.counts.iter().map(|(stride, count)| TermCount { spec: count.clone(), stride: *stride }).collect(),
     }
 }
 

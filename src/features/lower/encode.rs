@@ -67,12 +67,7 @@ struct AllowedStates {
 
 impl AllowedStates {
     /// The states that any of the perspectives allows for any orientation. `is_allowed` says so for an oriented state.
-    fn of(
-        context: &Context<'_>,
-        slot: usize,
-        povs: [bool; 2],
-        is_allowed: &dyn Fn(usize) -> bool,
-    ) -> AllowedStates {
+    fn of(context: &Context<'_>, slot: usize, povs: [bool; 2], is_allowed: &dyn Fn(usize) -> bool) -> AllowedStates {
         let kind = context.spec.variables[slot];
         let states = if kind == VariableKind::Square { 64 } else { 1024 };
         let oriented: Vec<bool> = (0..states).map(is_allowed).collect();
@@ -164,18 +159,11 @@ pub fn encode(builder: &mut Builder, context: &Context<'_>) {
         all_conditions.extend(count.condition.iter().flat_map(ConditionSpec::conjuncts));
         all_conditions.extend(count.guards.iter().map(|guard| &guard.condition));
     }
-    let binders: Vec<&BinderSpec> =
-        spec.binders.iter().chain(counts.iter().flat_map(|count| &count.binders)).collect();
+    let binders: Vec<&BinderSpec> = spec.binders.iter().chain(counts.iter().flat_map(|count| &count.binders)).collect();
     let passes: &[[bool; 2]] =
         if are_joint(context, &binders) { &[[true; 2]] } else { &[[true, false], [false, true]] };
     for povs in passes {
-        let nest = Nest {
-            context,
-            board,
-            povs: *povs,
-            all_conditions: all_conditions.clone(),
-            counts: counts.clone(),
-        };
+        let nest = Nest { context, board, povs: *povs, all_conditions: all_conditions.clone(), counts: counts.clone() };
         builder.scope(|builder| nest.encode(builder));
     }
 }
@@ -203,22 +191,27 @@ impl<'a> Nest<'a, '_> {
                 let terms = builder.constant(terms.len() as u64);
                 builder.for_range(terms, |builder, number| {
                     let counted = self.counted_in_any(builder, number, scope);
-                    let rows = self.context.rows_of_any(builder, number, &scope.bound, counted, self.povs);
-                    self.emit(builder, rows, binding.conditions);
+                    let rows = self.context.rows_of_any(
+                        builder,
+                        number,
+                        &scope.bound,
+                        counted,
+                        (self.povs, binding.conditions),
+                    );
+                    self.emit(builder, rows);
                 });
                 return;
             }
             for (number, term) in terms.iter().enumerate() {
                 let counted = self.counted(builder, term, scope);
-                let rows = self.context.rows(builder, number, &scope.bound, counted);
-                self.emit(builder, rows, binding.conditions);
+                let rows = self.context.rows(builder, number, &scope.bound, counted, binding.conditions);
+                self.emit(builder, rows);
             }
         });
     }
 
-    fn emit(&self, builder: &mut Builder, (rows, hold): (Rows, Conditions), conditions: Conditions) {
-        let conditions = hold.and(builder, conditions);
-        rows.emit(builder, Program::ACTIVE, conditions);
+    fn emit(&self, builder: &mut Builder, (rows, conditions): (Rows, Conditions)) {
+        rows.only(builder, self.povs).emit(builder, Program::ACTIVE, conditions);
     }
 
     /// The counts' part of a term's rows.
@@ -419,7 +412,14 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The state that a source starts from, and the codes that it may have.
-    fn origin(&self, builder: &mut Builder, level: &Level<'a>, of: usize, pov: usize, scope: &Scope) -> (Register, u16) {
+    fn origin(
+        &self,
+        builder: &mut Builder,
+        level: &Level<'a>,
+        of: usize,
+        pov: usize,
+        scope: &Scope,
+    ) -> (Register, u16) {
         if of <= ENEMY_KING {
             let color = if of == OWN_KING { pov } else { 1 - pov };
             let code = 5 | color << 3;
@@ -427,7 +427,8 @@ impl<'a> Nest<'a, '_> {
             return (builder.or(square, (code << 6) as u64), 1 << code);
         }
         let state = scope.bound.iter().find(|variable| variable.slot == of).and_then(|variable| variable.states[pov]);
-        let codes = level.binders.iter().position(|binder| binder.slot == of).map_or(!0, |at| level.allowed[at].codes());
+        let codes =
+            level.binders.iter().position(|binder| binder.slot == of).map_or(!0, |at| level.allowed[at].codes());
         (state.unwrap_or_else(|| builder.constant(0)), codes)
     }
 
@@ -442,7 +443,8 @@ impl<'a> Nest<'a, '_> {
         for binder in &count.binders {
             let own = own(binder);
             let of_binder = AllowedStates::of(self.context, binder.slot, self.povs, &|state| {
-                let entity = Entity { square: state as u32 & 63, role: state as u32 >> 6 & 7, color: state as u32 >> 9 };
+                let entity =
+                    Entity { square: state as u32 & 63, role: state as u32 >> 6 & 7, color: state as u32 >> 9 };
                 entity.role <= 5 && own.iter().all(|condition| condition.holds(&|_| entity))
             });
             if of_binder.is_exact {
@@ -450,7 +452,14 @@ impl<'a> Nest<'a, '_> {
             }
             allowed.push(of_binder);
         }
-        let level = Level { binders: &count.binders, conditions, guards: &count.guards, allowed, counts: Vec::new(), is_counted: true };
+        let level = Level {
+            binders: &count.binders,
+            conditions,
+            guards: &count.guards,
+            allowed,
+            counts: Vec::new(),
+            is_counted: true,
+        };
         let numbers = [0, 1].map(|_| builder.constant(0));
         let mut inner = scope.clone();
         self.enter(builder, &level, &mut inner, &mut |builder, _, binding| {

@@ -171,9 +171,8 @@ fn is_distinct(context: &Context<'_>, neighbours: Neighbours) -> bool {
 
 /// Whether a block's delta may list a row as removed and as added.
 pub fn may_cancel(context: &Context<'_>) -> bool {
-    Neighbours::of(context).is_some_and(|neighbours| {
-        context.spec.multiplicity == Multiplicity::Bag && !is_distinct(context, neighbours)
-    })
+    Neighbours::of(context)
+        .is_some_and(|neighbours| context.spec.multiplicity == Multiplicity::Bag && !is_distinct(context, neighbours))
 }
 
 /// Most rows that a block's delta adds or removes.
@@ -372,8 +371,7 @@ impl<'a, 'b> NextBlock<'a, 'b> {
         let hold = self.values.conditions(builder, &self.conditions, povs, is_same);
         let hold = hold.and(builder, Conditions::both(exists));
         for term in &self.terms {
-            let (rows, conditions) = self.context.rows(builder, term.number, &bound, None);
-            let mut conditions = conditions.and(builder, hold);
+            let (rows, mut conditions) = self.context.rows(builder, term.number, &bound, None, hold);
             if let Some(classes) = &term.sharing {
                 let mut changes = Conditions::ALWAYS;
                 for pov in (0..2).filter(|pov| povs[*pov]) {
@@ -403,10 +401,7 @@ impl<'a, 'b> NextBlock<'a, 'b> {
                 if is_upwards[0] {
                     condition = builder.xor(condition, 1);
                 }
-                [
-                    builder.select(condition, pair.lower, pair.upper),
-                    builder.select(condition, pair.upper, pair.lower),
-                ]
+                [builder.select(condition, pair.lower, pair.upper), builder.select(condition, pair.upper, pair.lower)]
             }
             _ if is_upwards[0] => [pair.lower, pair.upper],
             _ => [pair.upper, pair.lower],

@@ -51,14 +51,18 @@ fn pairs(context: &Context<'_>, turn: usize) -> Option<PairRows> {
     if !is_plain || context.block.terms().len() > super::MOST_TERMS {
         return None;
     }
-    let entity = |state: usize| Entity { square: state as u32 & 63, role: state as u32 >> 6 & 7, color: state as u32 >> 9 };
+    let entity =
+        |state: usize| Entity { square: state as u32 & 63, role: state as u32 >> 6 & 7, color: state as u32 >> 9 };
     let mut pairs = Vec::new();
     let mut used = Vec::new();
     for (number, term) in context.block.terms().iter().enumerate() {
         let base = context.constant_base(number)?;
         let present = |slot: usize| {
             let table = &term.tables[slot];
-            (0..table.len()).filter(|state| table[*state] != NONE).map(|state| (state, table[state])).collect::<Vec<_>>()
+            (0..table.len())
+                .filter(|state| table[*state] != NONE)
+                .map(|state| (state, table[state]))
+                .collect::<Vec<_>>()
         };
         let seconds = present(second);
         for (state, entry) in present(first) {
@@ -135,7 +139,14 @@ impl Partners {
     }
 
     /// Emits the rows of a piece with its partners on a board, but for the piece `except`.
-    fn emit(&self, builder: &mut Builder, (list, time): (u8, BoardTime), pov: usize, state: Register, except: Option<Register>) {
+    fn emit(
+        &self,
+        builder: &mut Builder,
+        (list, time): (u8, BoardTime),
+        pov: usize,
+        state: Register,
+        except: Option<Register>,
+    ) {
         let index = match self.turn {
             None => state,
             Some(turn) => {

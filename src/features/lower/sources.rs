@@ -49,7 +49,8 @@ pub fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, c
         if (codes | codes >> 8) & 0b11_1111 & !roles != 0 {
             // 1 for its pieces, 0 for others.
             let code = builder.shift_right(state, 6);
-            let of_code = (0..16).map(|code| if code & 7 < 6 && roles >> (code & 7) & 1 != 0 { !0 } else { 0 }).collect();
+            let of_code =
+                (0..16).map(|code| if code & 7 < 6 && roles >> (code & 7) & 1 != 0 { !0 } else { 0 }).collect();
             let memory = builder.bitboards(of_code);
             let mask = builder.load(memory, code);
             squares = builder.and(squares, mask);

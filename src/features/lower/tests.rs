@@ -193,8 +193,7 @@ fn deltas_of_generated_sets() {
 fn check_encoders(set: &FeatureSet, games: u64) {
     let blocks: Vec<&Block> = set.blocks().iter().collect();
     let programs: Vec<EncoderProgram> = encoders(&blocks);
-    let executables: Vec<Executable> =
-        programs.iter().map(|of| Executable::interpreted(of.program.clone())).collect();
+    let executables: Vec<Executable> = programs.iter().map(|of| Executable::interpreted(of.program.clone())).collect();
     for game in 0..games {
         let mut rng = Seed(42).stream("lowered encoders", game);
         for (position, _) in random_game(&mut rng, 60) {
@@ -215,7 +214,13 @@ fn check_encoding(set: &FeatureSet, programs: &[EncoderProgram], executables: &[
         let [white, black] = &mut lists;
         executable.run(Inputs::of(&placed), [[white, black]]);
         for (all, mut rows) in active.iter_mut().zip(lists) {
-            assert!(rows.len() <= of.program.capacity as usize);
+            assert!(
+                rows.len() <= of.program.capacity as usize,
+                "{} {} {}",
+                rows.len(),
+                of.program.capacity,
+                set.definition()
+            );
             if of.repeats {
                 rows.sort_unstable();
                 rows.dedup();

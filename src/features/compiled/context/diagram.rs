@@ -12,8 +12,8 @@ use std::ops::Range;
 use shakmaty::attacks;
 
 use crate::chess::Square;
-use crate::features::compiled::encode::Kings;
-use crate::features::compiled::oriented_board::ray;
+use crate::features::compiled::binding::ray;
+use crate::features::compiled::kings::Kings;
 use crate::features::compiled::tables::NONE;
 use crate::features::spec::{DROPPED, Entity, OWN_KING, SourceSpec};
 
