@@ -19,6 +19,7 @@ pub mod generator;
 mod lowering;
 mod oriented_board;
 mod pair_group;
+mod pair_tables;
 mod piece_table;
 mod row_classes;
 mod tables;
@@ -39,6 +40,7 @@ pub use delta::{OrientedPair, RowChanges, Transition, dedup_from};
 pub use lowering::{lowered, merges};
 pub use oriented_board::{Placement, PlacementNeeds, ray};
 pub use pair_group::PairGroup;
+pub use pair_tables::PairBlock;
 pub use piece_table::{PieceList, RowBuffer};
 pub use tables::{NONE, TableTerm};
 
