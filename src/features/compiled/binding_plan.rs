@@ -145,6 +145,10 @@ impl BinderPlan {
         self.pairs.iter().any(|pair| is_such(pair.earlier))
     }
 
+    pub fn has_residual(&self) -> bool {
+        !self.residual.is_empty()
+    }
+
     /// Whether source and mask alone determine the candidates.
     pub fn is_unconditional(&self) -> bool {
         self.pairs.is_empty() && self.residual.is_empty()

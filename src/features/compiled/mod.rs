@@ -16,6 +16,7 @@ mod context;
 pub mod generator;
 mod kings;
 mod lowering;
+mod pair_tables;
 mod piece_table;
 mod tables;
 
@@ -31,6 +32,7 @@ pub use avx512::Avx512Encoder;
 pub use binding::ray;
 pub use context::ContextTable;
 pub use lowering::{lowered, merges};
+pub use pair_tables::PairBlock;
 pub use piece_table::{PieceList, RowBuffer};
 pub use tables::{NONE, TableTerm};
 

@@ -6,8 +6,9 @@
 //! where that is possible.
 //!
 //! A delta is derived from the change of the board: [`pieces`] for blocks of one variable of pieces, [`next`] for pieces
-//! with the next one in a direction, [`pairs`] for selected pairs of pieces. Blocks without such
-//! a derivation are encoded before and after the move and compared, by the caller.
+//! with the next one in a direction, [`pairs`] for selected pairs of pieces, [`reach`] for pieces with what they attack
+//! or move to, and for counts. Blocks without such a derivation are encoded before and after the move and compared, by
+//! the caller.
 
 mod allowed;
 mod classes;
@@ -17,6 +18,7 @@ mod encode;
 mod next;
 mod pairs;
 mod pieces;
+mod reach;
 mod rows;
 mod sources;
 #[cfg(test)]
@@ -37,6 +39,8 @@ pub struct DeltaProgram {
     /// The rows that a change adds and removes. The boards before and after have one king a side, and each block's
     /// context is the same on both for every perspective that is looked at.
     pub program: Program,
+    /// Writes the state that belongs to the board before, where there is any: for the first board of a game.
+    pub start: Option<Program>,
     /// Blocks whose change is found by encoding both boards: their rows are compared.
     pub compared: Vec<usize>,
     /// Whether a row of a bag may be listed as removed and as added, once more each than it is.
@@ -152,6 +156,7 @@ pub fn delta(blocks: &[&Block]) -> DeltaProgram {
     let mut pieces = Vec::new();
     let mut neighbours = Vec::new();
     let mut pairs = Vec::new();
+    let mut others = Vec::new();
     let mut capacity = 0;
     let mut may_cancel = false;
     for (number, (block, context)) in blocks.iter().zip(&contexts).enumerate() {
@@ -168,7 +173,7 @@ pub fn delta(blocks: &[&Block]) -> DeltaProgram {
             capacity += pairs::CAPACITY;
             pairs.push(context);
         } else {
-            compared.push(number);
+            others.push((number, context));
         }
     }
     pieces::delta(&mut builder, &pieces);
@@ -176,5 +181,10 @@ pub fn delta(blocks: &[&Block]) -> DeltaProgram {
     for context in pairs {
         pairs::delta(&mut builder, context);
     }
-    DeltaProgram { program: builder.finish(2, capacity as u32), compared, may_cancel }
+    let reached = reach::delta(&mut builder, &others);
+    capacity += reached.capacity as usize;
+    compared.extend(others.iter().map(|(number, _)| *number).filter(|number| !reached.written.contains(number)));
+    compared.sort_unstable();
+    let start = reached.start();
+    DeltaProgram { program: builder.finish(2, capacity as u32), start, compared, may_cancel }
 }

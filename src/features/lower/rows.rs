@@ -227,7 +227,7 @@ impl Context<'_> {
         }
     }
 
-    fn renumbered(
+    pub(super) fn renumbered(
         &self,
         builder: &mut Builder,
         renumbering: &[u32],
@@ -257,7 +257,7 @@ impl Context<'_> {
     }
 
     /// A variable's entries of a table by oriented state, and whether there are any.
-    fn entries(&self, builder: &mut Builder, table: &[u32], variable: &Bound) -> (Rows, Conditions) {
+    pub(super) fn entries(&self, builder: &mut Builder, table: &[u32], variable: &Bound) -> (Rows, Conditions) {
         let kind = self.spec.variables[variable.slot];
         let orientation = self.orientation_of(builder, kind);
         let none = u64::from(NONE);

@@ -29,6 +29,7 @@ fn active(block: &Block, board: &Board, pov: Perspective) -> Vec<u32> {
 struct Follower<'a> {
     set: &'a FeatureSet,
     program: Executable,
+    start: Option<Executable>,
     compared: Vec<usize>,
     may_cancel: bool,
 }
@@ -36,8 +37,19 @@ struct Follower<'a> {
 impl<'a> Follower<'a> {
     fn of(set: &'a FeatureSet) -> Follower<'a> {
         let blocks: Vec<&Block> = set.blocks().iter().collect();
-        let DeltaProgram { program, compared, may_cancel } = delta(&blocks);
-        Follower { set, program: Executable::interpreted(program), compared, may_cancel }
+        let DeltaProgram { program, start, compared, may_cancel } = delta(&blocks);
+        let start = start.map(Executable::interpreted);
+        Follower { set, program: Executable::interpreted(program), start, compared, may_cancel }
+    }
+
+    /// The state that belongs to a board.
+    fn state(&self, board: &PieceBoard) -> Vec<u64> {
+        let mut state = vec![0; self.program.program().state as usize];
+        if let Some(start) = &self.start {
+            let none = vec![0; state.len()];
+            start.run::<0>(Inputs { state_before: &none, state_after: &mut state, ..Inputs::of(board) }, []);
+        }
+        state
     }
 
     /// Compares the delta with the reference, for the blocks that it follows and whose contexts stay.
@@ -45,8 +57,8 @@ impl<'a> Follower<'a> {
         let mut lists: [[Vec<u32>; 2]; 2] = Default::default();
         let [added, removed] = &mut lists;
         let boards = [before, after].map(PieceBoard::of);
-        let state = vec![0; self.program.program().state as usize];
-        let mut state_after = state.clone();
+        let state = self.state(&boards[0]);
+        let mut state_after = vec![0; state.len()];
         let inputs = Inputs {
             before: &boards[0],
             after: &boards[1],
@@ -57,6 +69,7 @@ impl<'a> Follower<'a> {
         let [added_white, added_black] = added;
         let [removed_white, removed_black] = removed;
         self.program.run(inputs, [[added_white, added_black], [removed_white, removed_black]]);
+        assert_eq!(state_after, self.state(&boards[1]), "{}", self.set.definition());
         for pov in Perspective::ALL {
             let [added, removed] = [0, 1].map(|list: usize| lists[list][pov.index()].clone());
             let capacity = self.program.program().capacity as usize;
@@ -93,7 +106,7 @@ impl<'a> Follower<'a> {
 }
 
 /// Follows moves, moves back, pairs of moves and null moves of random games.
-fn check_delta(set: &FeatureSet, games: u64) {
+pub(super) fn check_delta(set: &FeatureSet, games: u64) {
     let follower = Follower::of(set);
     for game in 0..games {
         let mut rng = Seed(40).stream("lowered deltas", game);
@@ -121,7 +134,7 @@ fn set_of(features: &str, keys: &str) -> FeatureSet {
 }
 
 /// Asserts that a delta leaves no block to the caller, and that it is right under several orientations.
-fn check_followed(features: &str) {
+pub(super) fn check_followed(features: &str) {
     for keys in [
         "",
         "multiplicity = \"bag\"\n",
