@@ -139,12 +139,14 @@ fn known_lines_score_as_evaluators_do_move_by_move() {
             })
             .collect();
         for back_end in BackEnd::available() {
-            let mut evaluator = LineEvaluator::new(set, model, back_end).unwrap();
-            let mut found = Vec::new();
-            for part in line.chunks(37) {
-                evaluator.evaluate(part.iter().copied(), |raw| found.push(raw.sum()));
+            for constructor in [LineEvaluator::new, LineEvaluator::batched] {
+                let mut evaluator = constructor(set, model, back_end).unwrap();
+                let mut found = Vec::new();
+                for part in line.chunks(37) {
+                    evaluator.evaluate(part.iter().copied(), |raw| found.push(raw.sum()));
+                }
+                assert_eq!(found, expected, "{} on {}", set.name(), back_end.name());
             }
-            assert_eq!(found, expected, "{} on {}", set.name(), back_end.name());
         }
     });
 }

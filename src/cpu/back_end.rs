@@ -30,6 +30,16 @@ impl BackEnd {
         BackEnd::available().pop().unwrap_or(BackEnd::Scalar(Scalar))
     }
 
+    /// Number of vector registers.
+    #[must_use]
+    pub const fn registers(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            BackEnd::Avx512(_) => 32,
+            _ => 16,
+        }
+    }
+
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

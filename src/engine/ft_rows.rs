@@ -12,6 +12,10 @@ pub(super) struct FtRows {
 }
 
 impl FtRows {
+    pub(super) fn bytes(&self) -> usize {
+        self.narrow.len() + self.wide.len() * size_of::<i16>()
+    }
+
     pub(super) fn new(net: &QuantNet, layout: RowLayout, buckets: usize) -> FtRows {
         let l1 = net.shape.l1;
         let fit =

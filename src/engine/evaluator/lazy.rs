@@ -20,7 +20,7 @@ impl Evaluator<'_> {
 
     /// Computes the present accumulator of a perspective, unless it is computed already.
     pub(super) fn ensure_computed(&mut self, pov: Perspective) {
-        if !self.strategy.lazy() || self.plies[self.top].computed[pov] == Computed::All {
+        if self.plies[self.top].computed[pov] == Computed::All {
             return;
         }
         // Search back for the last computed ply. Before a change of context its sum over the stable blocks is enough.
@@ -51,8 +51,7 @@ impl Evaluator<'_> {
         let (earlier, rest) = self.plies.split_at_mut(self.top);
         let (Some(before), Some(ply)) = (earlier.last(), rest.first_mut()) else { return false };
         let is_next = |pov| before.computed[pov] == Computed::All && ply.computed[pov] == Computed::Nothing;
-        let (Some(change), true) = (ply.change, self.strategy.lazy() && Perspective::ALL.into_iter().all(is_next))
-        else {
+        let (Some(change), true) = (ply.change, Perspective::ALL.into_iter().all(is_next)) else {
             return false;
         };
         let model = self.model;
@@ -80,6 +79,7 @@ impl Evaluator<'_> {
             }
         } else {
             encoder.diff_both(&before.board, &change, &ply.board, &mut self.deltas);
+            model.prefetch_deltas(&self.deltas);
             for pov in Perspective::ALL {
                 let delta = &self.deltas[pov];
                 let from = &before.accumulators[pov];

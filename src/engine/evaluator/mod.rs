@@ -203,7 +203,7 @@ impl<'a> Evaluator<'a> {
 
     /// A perspective's accumulator in the layout of the kernels: neurons padded with zeros, then PSQT sums.
     pub fn accumulator(&mut self, pov: Perspective) -> &[i16] {
-        if !self.steps_forward() {
+        if self.strategy.lazy() && !self.steps_forward() {
             self.ensure_computed(pov);
         }
         if self.partial.is_none() {
@@ -246,7 +246,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn forward(&mut self, bucket: usize, turn: Color, observer: impl Observer) -> RawScore {
-        if !self.steps_forward() {
+        if self.strategy.lazy() && !self.steps_forward() {
             Perspective::ALL.into_iter().for_each(|pov| self.ensure_computed(pov));
         }
         let stm = Perspective::of(turn);
@@ -285,6 +285,7 @@ impl<'a> Evaluator<'a> {
             return self.update_parts_in_place(change);
         }
         self.set.encoder().diff_or_refresh(&self.before, change, board, &mut self.deltas);
+        self.model.prefetch_deltas(&self.deltas);
         for pov in Perspective::ALL {
             let delta = &self.deltas[pov];
             let added = delta.added.len();

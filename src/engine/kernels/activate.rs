@@ -15,18 +15,21 @@ pub fn accumulator<V: Vector>(
     output: &mut [u8],
     masks: &mut [u16],
 ) {
-    match accumulator.second {
-        None => activations::<V, false>(proof, model, [accumulator.first; 2], output, masks),
-        Some(second) => activations::<V, true>(proof, model, [accumulator.first, second], output, masks),
+    let first = accumulator.first;
+    match (accumulator.second, model.shape.activation.multiplies()) {
+        (None, false) => activations::<V, false, false>(proof, model, [first; 2], output, masks),
+        (None, true) => activations::<V, false, true>(proof, model, [first; 2], output, masks),
+        (Some(second), false) => activations::<V, true, false>(proof, model, [first, second], output, masks),
+        (Some(second), true) => activations::<V, true, true>(proof, model, [first, second], output, masks),
     }
 }
 
 /// The activations of an accumulator, or of the sum of two if it is split.
 #[inline(always)]
-fn activations<V: Vector, const IS_SPLIT: bool>(
+fn activations<V: Vector, const IS_SPLIT: bool, const MULTIPLIES: bool>(
     proof: V::Proof,
     model: &Model,
-    sums: [&[i16]; 2],
+    [first, second]: [&[i16]; 2],
     output: &mut [u8],
     masks: &mut [u16],
 ) {
@@ -38,18 +41,17 @@ fn activations<V: Vector, const IS_SPLIT: bool>(
         Activation::Pairwise => width,
         _ => 0,
     };
-    let first = [&sums[0][..width], &sums[1][..width]];
-    let second = [&sums[0][start..][..width], &sums[1][start..][..width]];
-    let multiplies = model.shape.activation.multiplies();
-    for ((at, output), mask) in (0..width).step_by(V::BYTES).zip(output.chunks_exact_mut(V::BYTES)).zip(masks) {
-        let low = load::<V, IS_SPLIT>(proof, first, at);
-        let high = load::<V, IS_SPLIT>(proof, first, at + V::WORDS);
-        let bytes = if multiplies {
-            let low_factor = load::<V, IS_SPLIT>(proof, second, at);
-            let high_factor = load::<V, IS_SPLIT>(proof, second, at + V::WORDS);
-            products([low, high], [low_factor, high_factor], clip, shift)
+    // A vector of bytes comes from two vectors of i16.
+    let values = first[..width].chunks_exact(V::BYTES).zip(second[..width].chunks_exact(V::BYTES));
+    let factors = [&first[start..][..width], &second[start..][..width]];
+    let factors = factors[0].chunks_exact(V::BYTES).zip(factors[1].chunks_exact(V::BYTES));
+    let outputs = output.chunks_exact_mut(V::BYTES).zip(masks);
+    for ((values, factors), (output, mask)) in values.zip(factors).zip(outputs) {
+        let values = load_two::<V, IS_SPLIT>(proof, values);
+        let bytes = if MULTIPLIES {
+            products(values, load_two::<V, IS_SPLIT>(proof, factors), clip, shift)
         } else {
-            low.pack(high).min8(clip8)
+            values[0].pack(values[1]).min8(clip8)
         };
         bytes.store(output);
         *mask = bytes.nonzero32() as u16;
@@ -63,11 +65,15 @@ pub fn products<V: Vector>([low, high]: [V; 2], [low_factor, high_factor]: [V; 2
     low.pack(high.clip16(clip).product16(high_factor.clip16(clip), shift))
 }
 
-/// A vector of an accumulator.
+/// Two vectors of an accumulator.
 #[inline(always)]
-fn load<V: Vector, const IS_SPLIT: bool>(proof: V::Proof, [first, second]: [&[i16]; 2], at: usize) -> V {
-    let sum = V::load(proof, &first[at..]);
-    if IS_SPLIT { sum.add16(V::load(proof, &second[at..])) } else { sum }
+fn load_two<V: Vector, const IS_SPLIT: bool>(proof: V::Proof, (first, second): (&[i16], &[i16])) -> [V; 2] {
+    let mut sums = [V::load(proof, first), V::load(proof, &first[V::WORDS..])];
+    if IS_SPLIT {
+        sums[0] = sums[0].add16(V::load(proof, second));
+        sums[1] = sums[1].add16(V::load(proof, &second[V::WORDS..]));
+    }
+    sums
 }
 
 /// Sums per iteration. Sums and outputs are padded to whole blocks.

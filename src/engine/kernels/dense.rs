@@ -35,7 +35,15 @@ pub fn first_layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: First
                 return TiledProduct { tiles, biases: &layer.biases, input, backwards }.run::<V>(proof, sums);
             }
             let (groups, _) = bytes.as_chunks::<4>();
-            GroupedProduct { groups, nnz: Some(&nnz), weights, biases: &layer.biases, sums }.run::<V>(proof);
+            let product = GroupedProduct { groups, nnz: Some(&nnz), weights, biases: &layer.biases, sums };
+            if V::JOINS_PRODUCTS {
+                match layer.joined_groups {
+                    4 => return product.run_joined::<V, 4>(proof),
+                    2 => return product.run_joined::<V, 2>(proof),
+                    _ => {}
+                }
+            }
+            product.run::<V>(proof);
         }
     }
 }
@@ -141,6 +149,47 @@ impl GroupedProduct<'_> {
         while at + V::DOUBLES <= outputs {
             self.outputs::<V, 1, 4>(proof, at);
             at += V::DOUBLES;
+        }
+    }
+
+    /// [`GroupedProduct::run`] over non-zero groups whose products may be added as i16, J groups at a time.
+    #[inline(always)]
+    fn run_joined<V: Vector, const J: usize>(mut self, proof: V::Proof) {
+        // Widths known beforehand need no multiplication to find a group's weights.
+        match self.biases.len() {
+            16 => self.joined_outputs::<V, 2, J>(proof, 0, 4 * 16),
+            32 => self.joined_outputs::<V, 4, J>(proof, 0, 4 * 32),
+            // Outputs are padded to pairs of vectors.
+            outputs => {
+                for at in (0..outputs).step_by(2 * V::DOUBLES) {
+                    self.joined_outputs::<V, 2, J>(proof, at, 4 * outputs);
+                }
+            }
+        }
+    }
+
+    /// N vectors of outputs from `at`.
+    #[inline(always)]
+    fn joined_outputs<V: Vector, const N: usize, const J: usize>(&mut self, proof: V::Proof, at: usize, stride: usize) {
+        let Some(nnz) = self.nnz else { return };
+        let mut sums = [V::zero(proof); N];
+        for n in 0..N {
+            sums[n] = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
+        }
+        let weights = GroupWeights { rows: self.weights, stride, at: 4 * at };
+        for chunk in nnz.iter::<V, N, J>(proof, self.groups, weights) {
+            for n in 0..N {
+                let mut x = [V::zero(proof); J];
+                let mut w = x;
+                for j in 0..J {
+                    x[j] = chunk[j].0;
+                    w[j] = chunk[j].1[n];
+                }
+                sums[n] = sums[n].dot4_all(x, w);
+            }
+        }
+        for n in 0..N {
+            sums[n].store(&mut self.sums[at + n * V::DOUBLES..]);
         }
     }
 

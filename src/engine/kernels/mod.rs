@@ -77,11 +77,15 @@ impl<O: Observer> VectorKernel for Forward<'_, O> {
             _ => self.layers::<V>(proof),
         };
         let psqt = if model.shape.psqt {
-            let [stm, nstm] = [0, 1].map(|side| {
+            let mut sides = [0; 2];
+            for side in 0..2 {
                 let AccumulatorSums { first, second } = self.accumulators[side];
-                let second = second.map_or(0, |second| model.psqt(second, self.bucket));
-                model.psqt(first, self.bucket).wrapping_add(second)
-            });
+                sides[side] = model.psqt(first, self.bucket);
+                if let Some(second) = second {
+                    sides[side] = sides[side].wrapping_add(model.psqt(second, self.bucket));
+                }
+            }
+            let [stm, nstm] = sides;
             stm.wrapping_sub(nstm) / 2
         } else {
             0

@@ -6,6 +6,8 @@ use crate::engine::simd::{Vector, VectorKernel};
 /// accumulator; positions in it are positions in the accumulator.
 pub trait Rows: Copy {
     type Row: Row;
+    /// Whether adding a row needs no register beside the sums.
+    const ADDS_FROM_MEMORY: bool = false;
     fn row(self, feature: u32) -> Self::Row;
 }
 
@@ -30,6 +32,7 @@ pub struct WideRows<'a> {
 
 impl<'a> Rows for WideRows<'a> {
     type Row = &'a [i16];
+    const ADDS_FROM_MEMORY: bool = true;
 
     #[inline(always)]
     fn row(self, feature: u32) -> &'a [i16] {
@@ -256,7 +259,7 @@ impl<R: Rows> AccumulatorUpdate<'_, R> {
     #[inline(always)]
     fn tiled<V: Vector>(mut self, proof: V::Proof) {
         let mut at = 0;
-        if V::REGISTERS >= 32 {
+        if V::REGISTERS >= 32 || R::ADDS_FROM_MEMORY {
             while at + 16 * V::WORDS <= self.words {
                 self.tile::<V, 16>(proof, at);
                 at += 16 * V::WORDS;

@@ -26,6 +26,7 @@ unsafe impl Vector for Ymm {
     type Proof = Avx2;
     const BYTES: usize = 32;
     const REGISTERS: usize = 16;
+    const JOINS_PRODUCTS: bool = true;
 
     #[inline(always)]
     fn zero(_: Avx2) -> Ymm {
@@ -133,6 +134,18 @@ unsafe impl Vector for Ymm {
         // SAFETY: as above.
         Ymm(unsafe {
             let pairs = _mm256_maddubs_epi16(x.0, w.0);
+            _mm256_add_epi32(self.0, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+        })
+    }
+
+    #[inline(always)]
+    fn dot4_all<const C: usize>(self, x: [Ymm; C], w: [Ymm; C]) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe {
+            let mut pairs = _mm256_setzero_si256();
+            for c in 0..C {
+                pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(x[c].0, w[c].0));
+            }
             _mm256_add_epi32(self.0, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
         })
     }

@@ -120,17 +120,24 @@ static BIT_INDICES: [[u16; 8]; 256] = {
 };
 
 /// [`super::Vector::nnz`] of masks of eight bits.
+///
+/// # Panics
+/// When there is no room for eight indices per mask, and eight more.
 #[inline(always)]
 pub fn of_bytes(masks: &[u16], to: &mut [u16]) -> usize {
+    assert!(to.len() >= 8 * masks.len() + 8);
+    let mut first = [0u16; 8];
     let mut count = 0;
-    for (position, mask) in masks.iter().enumerate() {
+    for mask in masks {
         let mask = mask & 0xff;
         // A local copy, so that all eight are moved at once.
         let mut indices = BIT_INDICES[usize::from(mask)];
-        for index in &mut indices {
-            *index = index.wrapping_add(8 * position as u16);
+        for n in 0..8 {
+            indices[n] = indices[n].wrapping_add(first[n]);
+            first[n] = first[n].wrapping_add(8);
         }
-        to[count..][..8].copy_from_slice(&indices);
+        // SAFETY: each mask before this one gave at most eight indices.
+        unsafe { to.get_unchecked_mut(count..count + 8) }.copy_from_slice(&indices);
         count += mask.count_ones() as usize;
     }
     count

@@ -61,6 +61,33 @@ impl VectorKernel for Apply {
     }
 }
 
+/// [`Vector::dot4_all`] of four times 64 bytes, added to 7.
+struct Dot4All {
+    x: [[u8; 64]; 4],
+    w: [[i8; 64]; 4],
+}
+
+impl VectorKernel for Dot4All {
+    type Output = [i32; 16];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> [i32; 16] {
+        let mut out = [0; 16];
+        let mut at = 0;
+        while at < 16 {
+            let mut x = [V::zero(proof); 4];
+            let mut w = x;
+            for n in 0..4 {
+                x[n] = V::load(proof, &self.x[n][4 * at..]);
+                w[n] = V::load(proof, &self.w[n][4 * at..]);
+            }
+            V::splat32(proof, 7).dot4_all(x, w).store(&mut out[at..]);
+            at += V::DOUBLES;
+        }
+        out
+    }
+}
+
 struct Pack([i16; 64]);
 
 impl VectorKernel for Pack {
@@ -300,6 +327,16 @@ proptest! {
         let bytes: [u8; 64] = bytemuck::cast(operands.a);
         let activations = Operands { a: bytemuck::cast(bytes.map(|byte| byte & 127)), ..operands };
         apply(Operation::Dot4, dot4(&activations), activations);
+    }
+
+    #[test]
+    fn joined_products(values in prop::collection::vec((0u8..128, -32i8..=32), 256)) {
+        // 4 · 2 · 127 · 32 fits i16.
+        let x = std::array::from_fn(|n| std::array::from_fn(|at| values[64 * n + at].0));
+        let w = std::array::from_fn(|n| std::array::from_fn(|at| values[64 * n + at].1));
+        let product = |at: usize| (0..4).map(|n: usize| i32::from(x[n][at]) * i32::from(w[n][at])).sum::<i32>();
+        let expected: [i32; 16] = std::array::from_fn(|at| 7 + (4 * at..4 * at + 4).map(product).sum::<i32>());
+        check(|| Dot4All { x, w }, &expected);
     }
 
     #[test]
