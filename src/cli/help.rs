@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 use super::print::StdoutError;
 use super::{Failure, print_text};
 use crate::features::LANGUAGE_REFERENCE;
-use crate::features::syntax::nearest;
+use crate::features::nearest;
 
 /// Print a topic, or the help of a command
 #[derive(Debug, clap::Args)]

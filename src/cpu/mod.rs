@@ -1,11 +1,13 @@
-//! The CPU: its name, its instruction sets, and hints to it.
+//! The CPU: its name, its instruction sets, hints to it, and tasks on all its cores.
 #![allow(unsafe_code, reason = "prefetching takes a pointer")]
 
 mod back_end;
+mod tasks;
 
 #[cfg(target_arch = "x86_64")]
 pub use back_end::{Avx2, Avx512};
 pub use back_end::{BackEnd, Scalar};
+pub use tasks::{map_tasks, run_both};
 
 /// Bytes that a CPU moves between memory and its cache at once.
 pub const CACHE_LINE: usize = 64;

@@ -254,7 +254,7 @@ impl Drop for OwnFile {
 /// The holder that a file names; `None` without the file. A file that names no holder counts as held by nobody.
 fn read(path: &Path) -> io::Result<Option<Holder>> {
     match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes).unwrap_or_else(|_| Holder {
+        Ok(bytes) => Ok(Some(serde_json::from_str(&String::from_utf8_lossy(&bytes)).unwrap_or_else(|_| Holder {
             host: String::new(),
             pid: 0,
             system: String::new(),

@@ -46,3 +46,4 @@ pub use selection::index_ranges;
 pub use set::{Block, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};
 pub use summary::{ActiveSummary, AxisSummary, BlockSummary, SetSummary, formula};
+pub use syntax::nearest;

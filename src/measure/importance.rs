@@ -6,12 +6,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::MeasureError;
 use super::loss::LossOptions;
 use super::tally::{LossTally, Mean};
 use crate::chess::{Board, Color, Perspective};
+use crate::cpu::map_tasks;
 use crate::data::formats::{SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{GameResult, Record, ScoreUnit};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
@@ -287,7 +286,9 @@ impl Samples {
         let model = Model::new(net);
         let evaluator = Evaluator::new(set, &model, Strategy::EagerCached, BackEnd::best())?;
         let centipawns = 100.0 / f64::from(net.scheme.pawn_value);
-        let of_chunk = |samples: &[PositionWithTarget]| -> Vec<f64> {
+        let chunks: Vec<&[PositionWithTarget]> = self.positions.chunks(CHUNK).collect();
+        let of_chunk = |chunk: usize| -> Vec<f64> {
+            let samples = chunks[chunk];
             let mut evaluator = evaluator.clone();
             let loss = |sample: &PositionWithTarget| {
                 evaluator.set(&sample.board);
@@ -295,7 +296,7 @@ impl Samples {
             };
             samples.iter().map(loss).collect()
         };
-        Ok(self.positions.par_chunks(CHUNK).map(of_chunk).collect::<Vec<_>>().concat())
+        Ok(map_tasks(chunks.len(), &of_chunk).concat())
     }
 
     /// The rise of the mean loss from one network to another.
@@ -312,7 +313,9 @@ impl Samples {
     /// active.
     fn removal_effects(&self, set: &FeatureSet, net: &QuantNet) -> Vec<f64> {
         let centipawns = 100.0 / f64::from(net.scheme.pawn_value);
-        let of_chunk = |samples: &[PositionWithTarget]| -> Vec<(u32, f64)> {
+        let chunks: Vec<&[PositionWithTarget]> = self.positions.chunks(CHUNK / 4).collect();
+        let of_chunk = |chunk: usize| -> Vec<(u32, f64)> {
+            let samples = chunks[chunk];
             let mut effects: HashMap<u32, f64> = HashMap::new();
             let mut active = [Vec::new(), Vec::new()];
             let mut without = Vec::new();
@@ -337,7 +340,7 @@ impl Samples {
             effects.into_iter().collect()
         };
         let mut effects = vec![-1.0; set.num_features() as usize];
-        for (row, effect) in self.positions.par_chunks(CHUNK / 4).map(of_chunk).collect::<Vec<_>>().concat() {
+        for (row, effect) in map_tasks(chunks.len(), &of_chunk).concat() {
             effects[row as usize] = f64::max(effects[row as usize], effect);
         }
         effects

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::MeasureError;
 use super::tally::{LossTally, Mean};
 use crate::chess::{Board, BoardChange, Color, Perspective};
+use crate::cpu::map_tasks;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
 use crate::engine::{BackEnd, LineEvaluator, LinePosition, LineStep, Model};
@@ -100,11 +99,11 @@ pub fn loss(
     let mut games = NumberSet::default();
     while let Some(mut block) = reader.next_block()? {
         block.truncate(usize::try_from(options.limit.unwrap_or(u64::MAX) - read).unwrap_or(usize::MAX));
-        let chunks = block.par_chunks(CHUNK).enumerate();
+        let chunks: Vec<&[Record]> = block.chunks(CHUNK).collect();
         let first = |chunk: usize| read + (chunk * CHUNK) as u64;
-        let compute = |(chunk, records)| sample_losses.compute(&scorers, first(chunk), records);
+        let compute = |chunk: usize| sample_losses.compute(&scorers, first(chunk), chunks[chunk]);
         // Sums are added in file order, so that they do not depend on the number of threads.
-        for chunk in chunks.map(compute).collect::<Vec<_>>() {
+        for chunk in map_tasks(chunks.len(), &compute) {
             for sample in chunk? {
                 let Some(SampleLoss { cluster, classes, losses }) = sample else {
                     without_target += 1;

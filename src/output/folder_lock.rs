@@ -69,7 +69,7 @@ impl FolderLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let holder = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+                    let holder = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok());
                     return Err(LockError::Held { folder: folder.into(), holder });
                 }
                 Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}

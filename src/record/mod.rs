@@ -36,8 +36,6 @@ pub use measures::{
 pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
 pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
-pub use run::{EpochRecord, RunKey, RunRecord};
-
-pub(crate) use run::to_file_name_char;
+pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
 pub use speed::{FtPermutedSpeed, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

@@ -32,7 +32,8 @@ impl RunKey {
 }
 
 /// Replaces characters that some file systems do not accept.
-pub(crate) fn to_file_name_char(c: char) -> char {
+#[must_use]
+pub fn to_file_name_char(c: char) -> char {
     if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
@@ -15,6 +15,7 @@ use super::{
     Eval, EvalOptions, EvalUnit, EvalView, GameHeader, GameVisitor, ParsedGames, PgnNotes, PgnParser, SkipReason,
     SkippedGame, WholeNumbers,
 };
+use crate::cpu::{map_tasks, run_both};
 use crate::data::input::{Input, InputPath};
 use crate::data::{DataError, GameResult};
 use crate::units::{Ply, SortedMap};
@@ -191,17 +192,20 @@ impl<V: GameVisitor> GameReader<V> {
         }
         let GameReader { visitor, splitter, .. } = self;
         let rules = self.options.rules(self.whole_numbers.unwrap_or(WholeNumbers::Pawns));
-        let (next, mut parsed) =
-            rayon::join(|| splitter.next_texts(), || parse_texts(&*visitor, &texts, || PgnParser::new(rules)));
+        let mut next = None;
+        let mut parsed = Vec::new();
+        run_both(&mut || next = Some(splitter.next_texts()), &mut || {
+            parsed = parse_texts(&*visitor, &texts, &|| PgnParser::new(rules));
+        });
         if self.whole_numbers.is_none() {
             self.whole_numbers = self.decide_whole_numbers(&parsed)?;
             if let Some(decided) = self.whole_numbers.filter(|decided| *decided != WholeNumbers::Pawns) {
                 let rules = self.options.rules(decided);
-                parsed = parse_texts(&self.visitor, &texts, || PgnParser::new(rules));
+                parsed = parse_texts(&self.visitor, &texts, &|| PgnParser::new(rules));
             }
         }
         self.splitter.recycle(texts);
-        self.next_texts = Some(next);
+        self.next_texts = next;
         let mut games = Vec::with_capacity(parsed.iter().map(|parsed| parsed.games.len()).sum());
         for task in parsed {
             self.notes.add(task.notes);
@@ -271,18 +275,22 @@ impl<V: GameVisitor> GameReader<V> {
 fn parse_texts<V: GameVisitor>(
     visitor: &V,
     texts: &GameTexts,
-    parser: impl Fn() -> PgnParser + Sync + Send,
+    parser: &(dyn Fn() -> PgnParser + Sync),
 ) -> Vec<ParsedGames<V::Output>> {
-    let parse_task = |parser: &mut PgnParser, task: usize| {
+    // A parser remembers whether its fast reader fails, so it is handed on from task to task.
+    let idle: Mutex<Vec<PgnParser>> = Mutex::new(Vec::new());
+    let idle_parsers = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+    map_tasks(texts.len().div_ceil(TASK_GAMES), &|task| {
+        let found = idle_parsers().pop();
+        let mut parser = found.unwrap_or_else(parser);
         let mut parsed = ParsedGames::with_capacity(TASK_GAMES);
         let mut reader = None;
         for game in task * TASK_GAMES..texts.len().min((task + 1) * TASK_GAMES) {
             parser.parse(visitor, texts.text(game), &mut reader, &mut parsed);
         }
+        idle_parsers().push(parser);
         parsed
-    };
-    let tasks = texts.len().div_ceil(TASK_GAMES);
-    (0..tasks).into_par_iter().map_init(parser, parse_task).collect()
+    })
 }
 
 /// Reads games for the notes on their scores alone.

@@ -152,7 +152,7 @@ impl ShardReader {
         frames.expect(FrameKind::Header)?;
         // In another version, the rest of the header may mean something else.
         let [version, fsbench] = ["version", "fsbench"].map(|name| {
-            let header: serde_json::Value = serde_json::from_slice(&frames.payload).unwrap_or_default();
+            let header: serde_json::Value = frames.json().unwrap_or_default();
             header[name].as_str().map_or_else(|| header[name].to_string(), str::to_owned)
         });
         if version != ShardHeader::VERSION.to_string() || fsbench != env!("CARGO_PKG_VERSION") {
@@ -251,7 +251,9 @@ impl Frames {
     }
 
     fn json<T: DeserializeOwned>(&self) -> Result<T, ShardError> {
-        serde_json::from_slice(&self.payload).map_err(|error| self.damaged(&error.to_string()))
+        // From text, as everywhere, so that a type's reader is compiled once.
+        let text = std::str::from_utf8(&self.payload).map_err(|error| self.damaged(&error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| self.damaged(&error.to_string()))
     }
 
     fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), ShardError> {

@@ -8,12 +8,12 @@ mod logistic;
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu::map_tasks;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin};
-use crate::data::{DataError, EvalOptions, PgnNotes, Record, ScoreUnit};
+use crate::data::{DataError, EvalOptions, PgnNotes, ScoreUnit};
 use counts::SampleCounts;
 use distinct_count::DistinctCounter;
 
@@ -92,7 +92,8 @@ pub fn dataset_stats(
     let mut read = 0;
     while let Some(block) = reader.next_block()? {
         let threshold = distinct.threshold();
-        let count = |(number, records): (usize, &[Record])| {
+        let count = |number: usize| -> Result<(SampleCounts, Vec<_>), DataError> {
+            let records = &block[number * TASK_SAMPLES..block.len().min((number + 1) * TASK_SAMPLES)];
             let first = read + (number * TASK_SAMPLES) as u64;
             let mut counts = SampleCounts::default();
             let mut keys = Vec::with_capacity(records.len());
@@ -103,8 +104,8 @@ pub fn dataset_stats(
             }
             Ok((counts, keys))
         };
-        let tasks: Vec<_> = block.par_chunks(TASK_SAMPLES).enumerate().map(count).collect::<Result<_, DataError>>()?;
-        for (task_counts, keys) in tasks {
+        for task in map_tasks(block.len().div_ceil(TASK_SAMPLES), &count) {
+            let (task_counts, keys) = task?;
             counts.merge(&task_counts);
             distinct.extend(keys);
         }
