@@ -14,7 +14,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective, PieceBoard};
 use fsbench::data::games;
-use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
+use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use limits::{Limit, bench_wall};
 use shakmaty::Position;
 
@@ -141,6 +141,26 @@ fn append(criterion: &mut Criterion) {
     }
 }
 
+/// Finds the changes of moves one after the other.
+fn follow(
+    set: &FeatureSet,
+    moves: &[PlayedMove],
+    boards: &[[PieceBoard; 2]],
+    delta: &mut ByPerspective<Delta>,
+    mut each: impl FnMut(&ByPerspective<Delta>),
+) {
+    let mut states = <[DeltaState; 2]>::default();
+    for (at, (played, [before, after])) in moves.iter().zip(boards).enumerate() {
+        if at == 0 || boards[at - 1][1] != *before {
+            states[0].clear();
+        }
+        let [old, new] = &mut states;
+        set.encoder().diff_both([before, after], &played.change, [old, new], delta);
+        states.swap(0, 1);
+        each(delta);
+    }
+}
+
 fn delta(criterion: &mut Criterion) {
     let played_moves = played_moves();
     let boards: Vec<[PieceBoard; 2]> =
@@ -150,18 +170,15 @@ fn delta(criterion: &mut Criterion) {
     for (name, set) in sets() {
         let mut delta = ByPerspective::<Delta>::default();
         let mut indices = 0;
-        for (played, [before, after]) in played_moves.iter().zip(&boards) {
-            set.encoder().diff_both(before, &played.change, after, &mut delta);
-            let changed = Perspective::ALL.map(|pov| delta[pov].added.len() + delta[pov].removed.len());
-            indices += changed.iter().sum::<usize>();
-        }
+        follow(&set, &played_moves, &boards, &mut delta, |delta| {
+            indices += Perspective::ALL.map(|pov| delta[pov].added.len() + delta[pov].removed.len()).iter().sum::<usize>();
+        });
         let bytes = size_of::<PackedBoard>() * played_moves.len() + size_of::<u32>() * indices;
         let limit = Limit::copying(bytes as f64, played_moves.len());
         bench_wall(&mut group, name, played_moves.len(), &limit, || {
-            for (played, [before, after]) in played_moves.iter().zip(&boards) {
-                set.encoder().diff_both(before, &played.change, after, &mut delta);
-                black_box(&delta);
-            }
+            follow(&set, &played_moves, &boards, &mut delta, |delta| {
+                black_box(delta);
+            });
         });
     }
 }

@@ -12,7 +12,7 @@ use fsbench::chess::{
     BlackOrientation, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard,
 };
 use fsbench::data::games;
-use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer};
+use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::units::Seed;
 use generator::{Generated, Limits};
 use rand::RngExt;
@@ -59,6 +59,8 @@ struct LineChecker<'a> {
     delta: Delta,
     deltas: ByPerspective<Delta>,
     updates: ByPerspective<Delta>,
+    /// What the encoder keeps of the last position.
+    state: DeltaState,
     active: Vec<u32>,
     packed: ByPerspective<Vec<u32>>,
     tally: Tally,
@@ -72,6 +74,7 @@ impl<'a> LineChecker<'a> {
             delta: Delta::default(),
             deltas: ByPerspective::default(),
             updates: ByPerspective::default(),
+            state: DeltaState::default(),
             active: Vec::new(),
             packed: ByPerspective::default(),
             tally: Tally::default(),
@@ -80,6 +83,7 @@ impl<'a> LineChecker<'a> {
 
     fn start(&mut self, board: &Board) {
         self.last = Some(self.encodings(board));
+        self.state.clear();
     }
 
     /// The reference encodings, after a check that the encoder gives the same.
@@ -120,8 +124,11 @@ impl<'a> LineChecker<'a> {
         let old = self.last.take().unwrap();
         let new = self.encodings(after);
         let placed = [before, after].map(PieceBoard::of);
-        set.encoder().diff_both(&placed[0], change, &placed[1], &mut self.deltas);
-        set.encoder().diff_or_refresh(&placed[0], change, &placed[1], &mut self.updates);
+        let [mut next, mut unused] = <[DeltaState; 2]>::default();
+        set.encoder().diff_both(placed.each_ref(), change, [&mut self.state, &mut next], &mut self.deltas);
+        let states = [&mut self.state, &mut unused];
+        set.encoder().diff_or_refresh(placed.each_ref(), change, states, &mut self.updates);
+        self.state = next;
         for pov in Perspective::ALL {
             for delta in [&mut self.deltas[pov], &mut self.updates[pov]] {
                 delta.added.sort_unstable();
@@ -132,7 +139,8 @@ impl<'a> LineChecker<'a> {
         let (second, first): (Vec<usize>, Vec<usize>) = numbers.partition(|block| block % 2 == 1);
         let parts = [first, second].map(|blocks| {
             let mut listed = ByPerspective::default();
-            set.encoder().part(&blocks).diff_both(&placed[0], change, &placed[1], &mut listed);
+            let [mut old, mut new] = <[DeltaState; 2]>::default();
+            set.encoder().part(&blocks).diff_both(placed.each_ref(), change, [&mut old, &mut new], &mut listed);
             (blocks, listed)
         });
         for pov in Perspective::ALL {

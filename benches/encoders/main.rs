@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, PieceBoard};
 use fsbench::data::games;
-use fsbench::features::{Delta, FeatureSet};
+use fsbench::features::{Delta, DeltaState, FeatureSet};
 use hand::{Changes, HandEncoder, Lists, Played, Visitor};
 use shakmaty::Position;
 
@@ -173,6 +173,7 @@ impl Bench {
         let longest = self.lines.iter().map(|line| line.boards.len()).max().unwrap_or_default();
         let mut states = vec![E::State::default(); longest];
         let mut changes = Changes::new();
+        let mut kept = vec![DeltaState::default(); longest];
         let mut deltas = ByPerspective::<Delta>::default();
         let mut times = Times::new(&self.lines);
         for _ in 0..self.rounds {
@@ -182,9 +183,11 @@ impl Bench {
                 times[0].push(timed(|| follow_by_hand(encoder, line, &mut states, &mut changes)));
                 touch(&line.piece_boards, |board| board.occupied() ^ board.by_code()[4] ^ board.by_code()[12]);
                 times[1].push(timed(|| {
+                    kept.iter_mut().for_each(DeltaState::clear);
                     for (ply, change) in line.changes.iter().enumerate() {
-                        let [before, after] = [&line.piece_boards[ply], &line.piece_boards[ply + 1]];
-                        set.encoder().diff_both(before, change, after, &mut deltas);
+                        let boards = [&line.piece_boards[ply], &line.piece_boards[ply + 1]];
+                        let (old, new) = kept.split_at_mut(ply + 1);
+                        set.encoder().diff_both(boards, change, [&mut old[ply], &mut new[0]], &mut deltas);
                         black_box(&deltas);
                     }
                 }));

@@ -11,7 +11,7 @@ use super::simd::VectorKernel;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
-use crate::features::{Delta, FeatureSet};
+use crate::features::{Delta, DeltaState, FeatureSet};
 use crate::net::{Activation, RawScore, WeightType};
 
 /// A position of a line.
@@ -172,6 +172,8 @@ struct Batched<'a> {
     cache: RefreshCache,
     /// The boards of the last two positions, the last one first.
     boards: [PieceBoard; 2],
+    /// Their states, as an [`Evaluator`]'s.
+    states: [[DeltaState; 2]; 2],
     /// The sums of rows of the last position computed. With partial refresh: over the stable blocks, and over the
     /// others.
     accumulators: ByPerspective<[AlignedVec<i16>; 2]>,
@@ -201,6 +203,7 @@ impl<'a> Batched<'a> {
             back_end,
             cache: RefreshCache::new(set, partial.as_ref()),
             boards: [const { PieceBoard::empty() }; 2],
+            states: Default::default(),
             accumulators: ByPerspective::new_with(|_| [empty(), others.clone()]),
             partial,
             added: AddedPositions::default(),
@@ -223,12 +226,15 @@ impl<'a> Batched<'a> {
         match step {
             LineStep::Start(board) => {
                 self.boards[0] = PieceBoard::of(board);
+                self.states[0].iter_mut().for_each(DeltaState::clear);
                 Perspective::ALL.into_iter().for_each(|pov| self.refresh(pov));
             }
             LineStep::Move(change) => {
                 let [now, before] = &mut self.boards;
                 before.clone_from(now);
                 now.apply(change);
+                self.states.swap(0, 1);
+                self.states[0].iter_mut().for_each(DeltaState::clear);
                 self.follow(change);
             }
         }
@@ -242,7 +248,9 @@ impl<'a> Batched<'a> {
         let [after, before] = &self.boards;
         let prefetch = |features: &[u32]| model.prefetch(features);
         let Some(partial) = &self.partial else {
-            self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
+            let [[after_state, _], [before_state, _]] = &mut self.states;
+            let states = [before_state, after_state];
+            self.set.encoder().diff_or_refresh([before, after], change, states, &mut self.deltas);
             model.prefetch_deltas(&self.deltas);
             for pov in Perspective::ALL {
                 let delta = &self.deltas[pov];
@@ -257,7 +265,9 @@ impl<'a> Batched<'a> {
             }
             return;
         };
-        partial.diff([before, after], change, &mut self.parts, prefetch);
+        let [after_states, before_states] = &mut self.states;
+        let states = [before_states, after_states];
+        partial.diff([before, after], change, states, &mut self.parts, prefetch);
         for pov in Perspective::ALL {
             let [stable, dependent] = self.parts.each_ref().map(|part| &part[pov]);
             if stable.refresh {

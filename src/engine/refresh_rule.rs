@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::chess::{BoardChange, ByPerspective, Perspective, PieceBoard};
-use crate::features::{Block, Delta, Encoder, FeatureSet};
+use crate::features::{Block, Delta, DeltaState, Encoder, FeatureSet};
 
 /// Whether recomputing the `active` rows costs no more than updating the `changed` ones. A delta that lists no row at a
 /// refresh leaves no choice: the contexts of all blocks changed.
@@ -45,18 +45,20 @@ impl PartialRefresh {
         &self.parts[1]
     }
 
-    /// The change of both parts (stable, king-dependent) between two boards. A part whose context changes may list
+    /// The change of both parts (stable, king-dependent) between two boards, whose states are given by part. A part whose context changes may list
     /// anything. `found` is told of changed features as soon as they are known, so that their rows can be loaded while
     /// others are looked for.
     pub fn diff(
         &self,
-        [before, after]: [&PieceBoard; 2],
+        boards: [&PieceBoard; 2],
         change: &BoardChange,
+        [before, after]: [&mut [DeltaState; 2]; 2],
         out: &mut [ByPerspective<Delta>; 2],
         found: impl Fn(&[u32]),
     ) {
-        for (part, out) in self.parts.iter().zip(out) {
-            part.diff_or_refresh(before, change, after, out);
+        let states = before.iter_mut().zip(after);
+        for ((part, out), (before, after)) in self.parts.iter().zip(out).zip(states) {
+            part.diff_or_refresh(boards, change, [before, after], out);
             for pov in Perspective::ALL {
                 found(&out[pov].removed);
                 found(&out[pov].added);

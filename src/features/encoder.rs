@@ -101,10 +101,27 @@ struct ActiveRows {
     programs: Vec<(Executable, bool)>,
 }
 
+/// What an encoder keeps of a board from move to move: for some sets, the squares that pieces reach or their numbers.
+/// Empty at first; a delta fills in what it can use of it again.
+#[derive(Clone, Debug, Default)]
+pub struct DeltaState {
+    values: Vec<u64>,
+    is_known: bool,
+}
+
+impl DeltaState {
+    /// To be called when the state comes to belong to another board.
+    pub fn clear(&mut self) {
+        self.is_known = false;
+    }
+}
+
 /// Finds the rows that differ between two boards.
 #[derive(Debug)]
 struct ChangedRows {
     derived: Executable,
+    /// Finds the state of a board, where `derived` has one.
+    start: Option<Executable>,
     /// Whether `derived` may list a row as removed and as added.
     may_cancel: bool,
     /// The blocks without a derived change: both boards are encoded and compared.
@@ -141,9 +158,19 @@ impl ChangedRows {
         before: &PieceBoard,
         change: &BoardChange,
         after: &PieceBoard,
+        [state_before, state_after]: [&mut DeltaState; 2],
         ByPerspective { white, black }: &mut ByPerspective<Delta>,
     ) {
-        let inputs = Inputs { before, after, change, state_before: &[], state_after: &mut [] };
+        if let Some(start) = &self.start {
+            self.prepare(start, before, [&mut *state_before, &mut *state_after]);
+        }
+        let inputs = Inputs {
+            before,
+            after,
+            change,
+            state_before: &state_before.values,
+            state_after: &mut state_after.values,
+        };
         let added = [&mut white.added, &mut black.added];
         let removed = [&mut white.removed, &mut black.removed];
         self.derived.run(inputs, [added, removed]);
@@ -159,6 +186,32 @@ impl ChangedRows {
                 cancel_from(&mut delta.removed, &mut delta.added, from);
             }
         }
+    }
+}
+
+impl ChangedRows {
+    /// Lets the state before be known and makes room for the state after.
+    #[inline]
+    fn prepare(&self, start: &Executable, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
+        let length = self.derived.program().state as usize;
+        for state in [&mut *state_before, &mut *state_after] {
+            if state.values.len() != length {
+                state.values = vec![0; length];
+                state.is_known = false;
+            }
+        }
+        if !state_before.is_known {
+            let inputs = Inputs {
+                before,
+                after: before,
+                change: &BoardChange::EMPTY,
+                state_before: &state_after.values,
+                state_after: &mut state_before.values,
+            };
+            start.run(inputs, []);
+            state_before.is_known = true;
+        }
+        state_after.is_known = true;
     }
 }
 
@@ -247,10 +300,11 @@ impl Encoder {
     #[cold]
     fn compile_changes(&self, lowered: fn(&[&Block]) -> lower::DeltaProgram) -> ChangedRows {
         let blocks: Vec<&Block> = self.own_blocks().collect();
-        let lower::DeltaProgram { program, compared, may_cancel } = lowered(&blocks);
+        let lower::DeltaProgram { program, start, compared, may_cancel } = lowered(&blocks);
         let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
         ChangedRows {
             derived: Executable::compile(program),
+            start: start.map(Executable::compile),
             may_cancel,
             compared: (!compared.is_empty()).then(|| ActiveRows::of(&compared)),
         }
@@ -352,21 +406,23 @@ impl Encoder {
     pub fn diff(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
         let mut both = ByPerspective::default();
         std::mem::swap(&mut both[pov], out);
-        self.diff_both(&PieceBoard::of(before), change, &PieceBoard::of(after), &mut both);
+        let [mut old, mut new] = <[DeltaState; 2]>::default();
+        self.diff_both([&PieceBoard::of(before), &PieceBoard::of(after)], change, [&mut old, &mut new], &mut both);
         std::mem::swap(&mut both[pov], out);
         out.removed.sort_unstable();
         out.added.sort_unstable();
     }
 
-    /// [`Encoder::diff`] for both perspectives, in no order.
+    /// [`Encoder::diff`] for both perspectives, in no order. `boards` and `states`: before and after the move.
+    #[inline]
     pub fn diff_both(
         &self,
-        before: &PieceBoard,
+        boards: [&PieceBoard; 2],
         change: &BoardChange,
-        after: &PieceBoard,
+        states: [&mut DeltaState; 2],
         out: &mut ByPerspective<Delta>,
     ) {
-        self.follow(before, change, after, true, out);
+        self.follow(boards, change, states, true, out);
     }
 
     /// [`Encoder::diff_both`] for callers that recompute a perspective on a refresh: the lists stay empty where the
@@ -374,21 +430,21 @@ impl Encoder {
     #[inline]
     pub fn diff_or_refresh(
         &self,
-        before: &PieceBoard,
+        boards: [&PieceBoard; 2],
         change: &BoardChange,
-        after: &PieceBoard,
+        states: [&mut DeltaState; 2],
         out: &mut ByPerspective<Delta>,
     ) {
-        self.follow(before, change, after, false, out);
+        self.follow(boards, change, states, false, out);
     }
 
     /// `is_exact`: lists the change also where all contexts change.
     #[inline(always)]
     fn follow(
         &self,
-        before: &PieceBoard,
+        [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
-        after: &PieceBoard,
+        states: [&mut DeltaState; 2],
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
@@ -396,9 +452,9 @@ impl Encoder {
         out.black.clear();
         let kings = KingMove::between(before, after);
         if kings.before == kings.after {
-            self.changed().append(before, change, after, out);
+            self.changed().append(before, change, after, states, out);
         } else {
-            self.follow_king([before, after], change, kings, is_exact, out);
+            self.follow_king([before, after], change, states, (kings, is_exact), out);
         }
     }
 
@@ -407,14 +463,14 @@ impl Encoder {
         &self,
         [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
-        kings: KingMove,
-        is_exact: bool,
+        states: [&mut DeltaState; 2],
+        (kings, is_exact): (KingMove, bool),
         out: &mut ByPerspective<Delta>,
     ) {
         let changes =
             Perspective::ALL.map(|pov| self.own_blocks().filter(|block| changes_context(block, kings, pov)).count());
         if changes.contains(&0) {
-            self.changed().append(before, change, after, out);
+            self.changed().append(before, change, after, states, out);
         }
         for (pov, changes) in Perspective::ALL.into_iter().zip(changes) {
             if changes == 0 {
@@ -436,7 +492,8 @@ impl Encoder {
         let mut both = ByPerspective::default();
         std::mem::swap(&mut both[pov], out);
         both[pov].clear();
-        self.differing().append(before, &BoardChange::EMPTY, after, &mut both);
+        let [mut old, mut new] = <[DeltaState; 2]>::default();
+        self.differing().append(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
         std::mem::swap(&mut both[pov], out);
     }
 

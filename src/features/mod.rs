@@ -34,7 +34,7 @@ pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
 pub use compiled::RowBuffer;
 pub use definition::expression_with_files;
-pub use encoder::{Delta, EncodeScratch, Encoder};
+pub use encoder::{Delta, DeltaState, EncodeScratch, Encoder};
 pub use encoder_kind::EncoderKind;
 pub use error::{Diagnostic, FeatureError};
 pub use explain::{AxisValue, ExplainedFeature, FeatureText, Place};

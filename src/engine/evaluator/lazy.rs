@@ -3,6 +3,7 @@
 
 use super::{Computed, Evaluator, PlyState};
 use crate::chess::{BoardChange, ByPerspective, Perspective};
+use crate::features::DeltaState;
 
 impl Evaluator<'_> {
     pub(super) fn push_ply(&mut self, change: &BoardChange) {
@@ -14,6 +15,7 @@ impl Evaluator<'_> {
         let ply = &mut rest[0];
         ply.board.clone_from(&earlier[self.top - 1].board);
         ply.board.apply(change);
+        ply.states.iter_mut().for_each(DeltaState::clear);
         ply.change = Some(*change);
         ply.computed = ByPerspective::default();
     }
@@ -49,7 +51,7 @@ impl Evaluator<'_> {
     /// context changes: the changed features of both perspectives are found at once. Returns whether it did.
     pub(super) fn steps_forward(&mut self) -> bool {
         let (earlier, rest) = self.plies.split_at_mut(self.top);
-        let (Some(before), Some(ply)) = (earlier.last(), rest.first_mut()) else { return false };
+        let (Some(before), Some(ply)) = (earlier.last_mut(), rest.first_mut()) else { return false };
         let is_next = |pov| before.computed[pov] == Computed::All && ply.computed[pov] == Computed::Nothing;
         let (Some(change), true) = (ply.change, Perspective::ALL.into_iter().all(is_next)) else {
             return false;
@@ -63,7 +65,8 @@ impl Evaluator<'_> {
         }
         if let Some(partial) = &self.partial {
             let prefetch = |features: &[u32]| model.prefetch(features);
-            partial.diff([&before.board, &ply.board], &change, &mut self.parts, prefetch);
+            let states = [&mut before.states, &mut ply.states];
+            partial.diff([&before.board, &ply.board], &change, states, &mut self.parts, prefetch);
             // In the order in which their rows were asked for.
             for pov in Perspective::ALL {
                 let delta = &self.parts[1][pov];
@@ -78,7 +81,8 @@ impl Evaluator<'_> {
                 self.rows += delta.rows();
             }
         } else {
-            encoder.diff_both(&before.board, &change, &ply.board, &mut self.deltas);
+            let states = [&mut before.states[0], &mut ply.states[0]];
+            encoder.diff_both([&before.board, &ply.board], &change, states, &mut self.deltas);
             model.prefetch_deltas(&self.deltas);
             for pov in Perspective::ALL {
                 let delta = &self.deltas[pov];
@@ -97,13 +101,14 @@ impl Evaluator<'_> {
         self.updates += (self.top - first) as u64;
         for at in first + 1..=self.top {
             let (earlier, rest) = self.plies.split_at_mut(at);
-            let before = &earlier[at - 1];
+            let before = &mut earlier[at - 1];
             let ply = &mut rest[0];
             let Some(change) = &ply.change else { continue };
             let model = self.model;
             let delta = if let Some(partial) = &self.partial {
                 let prefetch = |features: &[u32]| model.prefetch(features);
-                partial.diff([&before.board, &ply.board], change, &mut self.parts, prefetch);
+                let states = [&mut before.states, &mut ply.states];
+                partial.diff([&before.board, &ply.board], change, states, &mut self.parts, prefetch);
                 let [stable, dependent] = self.parts.each_ref().map(|part| &part[pov]);
                 let from = &before.stable[pov];
                 let to = &mut ply.stable[pov];
@@ -111,7 +116,8 @@ impl Evaluator<'_> {
                 self.rows += stable.rows();
                 dependent
             } else {
-                self.set.encoder().diff_both(&before.board, change, &ply.board, &mut self.deltas);
+                let states = [&mut before.states[0], &mut ply.states[0]];
+                self.set.encoder().diff_both([&before.board, &ply.board], change, states, &mut self.deltas);
                 &self.deltas[pov]
             };
             if context.is_some_and(|context| at < context) {

@@ -16,7 +16,7 @@ use crate::engine::model::{Model, Scratch};
 use crate::engine::refresh_cache::{RefreshCache, RefreshRequest};
 use crate::engine::refresh_rule::{PartialRefresh, recomputes};
 use crate::engine::strategy::Strategy;
-use crate::features::{Delta, FeatureSet};
+use crate::features::{Delta, DeltaState, FeatureSet};
 use crate::net::{RawScore, WeightType};
 
 #[derive(Debug, Error)]
@@ -29,6 +29,8 @@ pub enum EngineError {
 #[derive(Clone)]
 struct PlyState {
     board: PieceBoard,
+    /// Of the set's encoder; with partial refresh, of the stable blocks' and of the others'.
+    states: [DeltaState; 2],
     /// The move that led here; `None` at the start of the line.
     change: Option<BoardChange>,
     accumulators: ByPerspective<AlignedVec<i16>>,
@@ -80,8 +82,8 @@ pub struct Evaluator<'a> {
     /// Lazy strategies: the line so far. Others: the present position alone. Plies above `top` are spare buffers.
     plies: Vec<PlyState>,
     top: usize,
-    /// Other strategies: the board before the last move.
-    before: PieceBoard,
+    /// Other strategies: the board before the last move, with its states.
+    before: (PieceBoard, [DeltaState; 2]),
     /// Number of active features that a refresh would recompute; not kept by lazy strategies.
     active_counts: ByPerspective<usize>,
     partial: Option<PartialRefresh>,
@@ -124,7 +126,7 @@ impl<'a> Evaluator<'a> {
             parts: Default::default(),
             whole: ByPerspective::new_with(|_| AlignedVec::zeroed(0)),
             top: 0,
-            before: PieceBoard::empty(),
+            before: (PieceBoard::empty(), Default::default()),
             active_counts: ByPerspective::default(),
             scratch: model.scratch(),
             active: Vec::with_capacity(set.max_active()),
@@ -140,6 +142,7 @@ impl<'a> Evaluator<'a> {
         let ply = &mut self.plies[0];
         ply.change = None;
         ply.board = PieceBoard::of(board);
+        ply.states.iter_mut().for_each(DeltaState::clear);
         ply.computed = ByPerspective::default();
         if !self.strategy.lazy() {
             self.updates += 2;
@@ -278,13 +281,17 @@ impl<'a> Evaluator<'a> {
 
     /// Updates both accumulators in place.
     fn update_in_place(&mut self, change: &BoardChange) {
-        let PlyState { board, .. } = &mut self.plies[0];
-        self.before.clone_from(board);
+        let PlyState { board, states, .. } = &mut self.plies[0];
+        self.before.0.clone_from(board);
+        std::mem::swap(&mut self.before.1, states);
+        states.iter_mut().for_each(DeltaState::clear);
         board.apply(change);
         if self.partial.is_some() {
             return self.update_parts_in_place(change);
         }
-        self.set.encoder().diff_or_refresh(&self.before, change, board, &mut self.deltas);
+        let (before, [before_state, _]) = &mut self.before;
+        let states = [before_state, &mut states[0]];
+        self.set.encoder().diff_or_refresh([before, board], change, states, &mut self.deltas);
         self.model.prefetch_deltas(&self.deltas);
         for pov in Perspective::ALL {
             let delta = &self.deltas[pov];
@@ -307,7 +314,9 @@ impl<'a> Evaluator<'a> {
         let Some(partial) = &self.partial else { return };
         // Such sets have many and long rows, which are in no near cache.
         let prefetch = |features: &[u32]| self.model.prefetch(features);
-        partial.diff([&self.before, &self.plies[0].board], change, &mut self.parts, prefetch);
+        let PlyState { board, states, .. } = &mut self.plies[0];
+        let (before, before_states) = &mut self.before;
+        partial.diff([before, board], change, [before_states, states], &mut self.parts, prefetch);
         // In the order in which their rows were asked for.
         for pov in Perspective::ALL {
             let [stable, dependent] = self.parts.each_ref().map(|part| &part[pov]);
@@ -380,6 +389,6 @@ impl PlyState {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
         let none = || ByPerspective::new_with(|_| AlignedVec::zeroed(0));
         let stable = if is_split { accumulators.clone() } else { none() };
-        PlyState { board: PieceBoard::empty(), change: None, accumulators, stable, computed: ByPerspective::default() }
+        PlyState { board: PieceBoard::empty(), states: Default::default(), change: None, accumulators, stable, computed: ByPerspective::default() }
     }
 }

@@ -140,7 +140,7 @@ pub fn difference(blocks: &[&Block]) -> DeltaProgram {
     }
     pieces::difference(&mut builder, &pieces);
     let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
-    DeltaProgram { program: builder.finish(2, capacity), compared, may_cancel }
+    DeltaProgram { program: builder.finish(2, capacity), start: None, compared, may_cancel }
 }
 
 /// The delta of blocks.

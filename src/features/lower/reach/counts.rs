@@ -176,7 +176,7 @@ impl<'a> CountDeltas<'a> {
             }
         }
         for time in 0..2 {
-            let (rows, conditions) = context.rows(builder, number, &[], Some(Rows::Each(sums[time])));
+            let (rows, conditions) = context.rows(builder, number, &[], Some(Rows::Each(sums[time])), Conditions::ALWAYS);
             let conditions = conditions.and(builder, differ);
             rows.emit(builder, LISTS[time], conditions);
         }
