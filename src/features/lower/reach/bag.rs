@@ -39,7 +39,8 @@ enum CounterRows {
 const MOST_COUNTERS: usize = 1 << 14;
 
 impl<'a> BagCounter<'a> {
-    /// The counter of a term; `None` if there are too many different rows, or conditions that read squares.
+    /// The counter of a term; `None` if there are too many different rows, if a row does not determine both entries, or if
+    /// conditions read squares.
     pub fn new(
         builder: &mut Builder,
         context: &'a Context<'a>,
@@ -49,6 +50,10 @@ impl<'a> BagCounter<'a> {
         let term = &block.terms()[number];
         let slots = block.slots();
         let joint = context.joint_conditions();
+        if !term.separable {
+            // Two counters might have one row.
+            return None;
+        }
         if joint.iter().any(|condition| {
             condition.axes().iter().any(|(property, slot)| reads_square(property) && slots.contains(slot))
         }) {
