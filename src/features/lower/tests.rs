@@ -106,7 +106,7 @@ impl<'a> Follower<'a> {
 }
 
 /// Follows moves, moves back, pairs of moves and null moves of random games.
-pub(super) fn check_delta(set: &FeatureSet, games: u64) {
+fn check_delta(set: &FeatureSet, games: u64) {
     let follower = Follower::of(set);
     for game in 0..games {
         let mut rng = Seed(40).stream("lowered deltas", game);

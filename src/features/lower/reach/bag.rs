@@ -39,7 +39,8 @@ enum CounterRows {
 const MOST_COUNTERS: usize = 1 << 14;
 
 impl<'a> BagCounter<'a> {
-    /// The counter of a term; `None` if there are too many different rows, or conditions that read squares.
+    /// The counter of a term; `None` if there are too many different rows, if a row does not determine both entries, or if
+    /// conditions read squares.
     pub fn new(
         builder: &mut Builder,
         context: &'a Context<'a>,
@@ -49,6 +50,10 @@ impl<'a> BagCounter<'a> {
         let term = &block.terms()[number];
         let slots = block.slots();
         let joint = context.joint_conditions();
+        if !term.separable {
+            // Two counters might have one row.
+            return None;
+        }
         if joint.iter().any(|condition| {
             condition.axes().iter().any(|(property, slot)| reads_square(property) && slots.contains(slot))
         }) {
@@ -72,7 +77,7 @@ impl<'a> BagCounter<'a> {
         };
         let number_bytes = if first.states.len() * second.states.len() > 256 { 2 } else { 1 };
         let counters = builder.scratch(scale * first.states.len() as u32);
-        let list = builder.scratch(2 * super::most_bindings(block) * number_bytes as u32);
+        let list = builder.scratch((2 * super::most_bindings(block) + 1) * number_bytes as u32);
         Some(BagCounter {
             rows: StatePairRows::sums(context, block, number),
             parts: [builder.words(first_parts), builder.words(second.class)],
@@ -167,6 +172,16 @@ impl<'a> BagCounter<'a> {
                     }
                 });
             });
+        });
+        // A counter that was in the list already has been written behind its end.
+        builder.scope(|builder| {
+            let zero = builder.constant(0);
+            let end = self.list_end(builder, self.used);
+            builder.store(Memory::Scratch, end, zero);
+            if self.number_bytes == 2 {
+                let end = builder.add(end, 1);
+                builder.store(Memory::Scratch, end, zero);
+            }
         });
     }
 }

@@ -1,5 +1,5 @@
-//! Deltas of pairs that count once and whose rows do not depend on the first piece's square: a row is there if any piece
-//! of its codes reaches the square, so bitboards before and after are compared.
+//! Deltas of pairs that count once and whose rows do not depend on the first piece's square: a row is there if any
+//! piece of its codes reaches the square, so bitboards before and after are compared.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ pub struct ChannelPlan<'a> {
 struct ChannelTerm<'a> {
     channels: Vec<Channel>,
     second: &'a [u32],
-    /// For each perspective, by state of the second variable as the board stands: the squares on which the same code has
-    /// the same entry. `None` where each has an entry of its own.
+    /// For each perspective, by state of the second variable as the board stands: the squares on which the same code
+    /// has the same entry. `None` where each has an entry of its own.
     equals: Option<[Vec<u64>; 2]>,
 }
 

@@ -54,7 +54,8 @@ impl Ends {
 /// half.
 pub fn counted(context: &Context<'_>, count: &CountSpec, pov: usize) -> Option<Counted> {
     let conditions: Vec<&ConditionSpec> = count.condition.iter().flat_map(ConditionSpec::conjuncts).collect();
-    let is_of_one = |condition: &&ConditionSpec| matches!(condition.slots()[..], [slot] if count.binders.iter().any(|binder| binder.slot == slot));
+    let is_bound = |slot: usize| count.binders.iter().any(|binder| binder.slot == slot);
+    let is_of_one = |condition: &&ConditionSpec| matches!(condition.slots()[..], [slot] if is_bound(slot));
     if !count.guards.is_empty() || !conditions.iter().all(is_of_one) {
         return None;
     }

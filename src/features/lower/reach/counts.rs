@@ -1,7 +1,7 @@
 //! Deltas of blocks without variables whose product has counts: the numbers before and after.
 //!
-//! Counted are pieces, or squares and pieces that pieces reach. The numbers of knights' and sliders' reaches are kept with
-//! the board; those of sliders change only where a changed square is among the pieces or among what they attack.
+//! Counted are pieces, or squares and pieces that pieces reach. The numbers of what knights and sliders reach are kept
+//! with the board; those of sliders change only where a changed square is among the pieces or among what they attack.
 
 use crate::features::code::{Binary, BoardTime, Builder, Register};
 use crate::features::lower::conditions::Conditions;
@@ -176,7 +176,8 @@ impl<'a> CountDeltas<'a> {
             }
         }
         for time in 0..2 {
-            let (rows, conditions) = context.rows(builder, number, &[], Some(Rows::Each(sums[time])), Conditions::ALWAYS);
+            let (rows, conditions) =
+                context.rows(builder, number, &[], Some(Rows::Each(sums[time])), Conditions::ALWAYS);
             let conditions = conditions.and(builder, differ);
             rows.emit(builder, LISTS[time], conditions);
         }

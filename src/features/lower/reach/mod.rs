@@ -1,8 +1,9 @@
 //! Deltas of blocks that bind a piece and something that it attacks or moves to, or that count these.
 //!
 //! A change alters the pairs of the pieces on changed squares and of those that reach one: [`pairs`] finds these for
-//! blocks whose bindings have rows of their own, and for bags, in which equal rows cancel ([`bag`]). Where rows count once for all pieces of a code, [`channels`] compares the
-//! [`unions`] of what these reach; [`counts`] compares numbers. [`rows`] has the rows of a pair of states, [`scene`] the boards.
+//! blocks whose bindings have rows of their own, and for bags, in which equal rows cancel ([`bag`]). Where rows count
+//! once for all pieces of a code, [`channels`] compares the [`unions`] of what these reach; [`counts`] compares
+//! numbers. [`rows`] has the rows of a pair of states, [`scene`] the boards.
 
 mod bag;
 mod channels;
@@ -19,9 +20,9 @@ use crate::features::compiled::PairBlock;
 use crate::features::lower::context::Context;
 use crate::features::spec::VariableKind;
 
+use bag::BagCounter;
 use channels::ChannelPlan;
 use counts::CountDeltas;
-use bag::BagCounter;
 use pairs::{PairPlan, PairSink};
 use rows::StatePairRows;
 use scene::{Reachable, Scene};

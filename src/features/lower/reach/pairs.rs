@@ -1,5 +1,6 @@
-//! The pairs of a piece and what it reaches that a change takes away and those that it brings, found once for all blocks
-//! of a source. Where each binding has a row of its own, these are the delta; bags count them first ([`super::bag`]).
+//! The pairs of a piece and what it reaches that a change takes away, and those that it brings, found once for all
+//! blocks of a source. Where each binding has a row of its own, these are the delta; bags count them first
+//! ([`super::bag`]).
 
 use crate::features::code::{Binary, Builder, Memory, Program, Register, Slider};
 

@@ -47,7 +47,7 @@ impl Scene {
     pub fn new(builder: &mut Builder) -> Scene {
         let changed = builder.constant(0);
         builder.scope(|builder| {
-            // A piece that is removed and added again on its square, as a king that stays when it castles, is no change.
+            // A piece removed and added again on its square, as a king that stays when it castles, is no change.
             for number in 0..2u64 {
                 let removed = builder.load(Memory::Change, number);
                 let added = builder.load(Memory::Change, number + 2);
