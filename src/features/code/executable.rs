@@ -37,6 +37,8 @@ pub enum Obstacle {
     Memory(String),
     #[error("it has {instructions} instructions, and machine code is made of at most {most}")]
     Length { instructions: usize, most: usize },
+    #[error("a list may get {rows} rows, and machine code reserves room for at most {most}")]
+    Capacity { rows: u32, most: u32 },
     #[error("the compiler gave up: {0}")]
     Compiler(String),
     #[error("the interpreter was asked for")]

@@ -5,6 +5,7 @@
 //! [`BoardTime::Before`]; a delta has two, [`Program::ADDED`] and [`Program::REMOVED`], between the boards before and
 //! after a change.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A register of 64 bits. Only a register that was written may be read.
@@ -66,14 +67,14 @@ pub enum Width {
     Eight,
 }
 
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoardTime {
     Before,
     After,
 }
 
 /// A field of a [`PieceBoard`](crate::chess::PieceBoard).
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoardField {
     /// 64 codes of one byte, by square; 7 where no piece stands.
     Squares,
@@ -86,7 +87,7 @@ pub enum BoardField {
 }
 
 /// What a load or store refers to: an array, whose index counts elements.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Memory {
     Board(BoardTime, BoardField),
     /// Four elements of two bytes, code · 64 + square or [`BoardChange::NO_PIECE`](crate::chess::BoardChange::NO_PIECE):
@@ -102,7 +103,7 @@ pub enum Memory {
 }
 
 /// Position in [`Program::tables`].
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u16);
 
 /// A constant array.
@@ -226,6 +227,29 @@ impl Program {
         count(&self.body)
     }
 
+    /// The memories that are read or written.
+    #[must_use]
+    pub fn memories(&self) -> BTreeSet<Memory> {
+        fn visit(body: &Body, found: &mut BTreeSet<Memory>) {
+            for instruction in body {
+                match instruction {
+                    Instruction::Load { memory, .. } | Instruction::Store { memory, .. } => {
+                        found.insert(*memory);
+                    }
+                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => visit(body, found),
+                    Instruction::If { body, otherwise, .. } => {
+                        visit(body, found);
+                        visit(otherwise, found);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut found = BTreeSet::new();
+        visit(&self.body, &mut found);
+        found
+    }
+
     /// By kind: whether every row of a list of White's comes with a row of Black's.
     #[must_use]
     pub fn paired(&self) -> Vec<bool> {
@@ -238,7 +262,7 @@ impl Program {
                         visit(otherwise, paired);
                     }
                     Instruction::Emit { list, rows, .. } => {
-                        paired[usize::from(*list)] &= rows.iter().all(Option::is_some)
+                        paired[usize::from(*list)] &= rows.iter().all(Option::is_some);
                     }
                     _ => {}
                 }

@@ -21,7 +21,7 @@ pub use form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
     Unary, Width,
 };
-pub use source::{Parameter, Perspectives, Source, SourceLanguage};
+pub use source::{Function, Lists, Parameter, SourceLanguage};
 
 #[cfg(test)]
 mod tests;

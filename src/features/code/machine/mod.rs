@@ -47,10 +47,17 @@ pub(super) struct MachineCode {
 }
 
 impl MachineCode {
-    /// Instructions of a program beyond which it is left to the interpreter: compiling takes about 15 µs for each.
-    pub(super) const MOST_INSTRUCTIONS: usize = 100_000;
+    /// Instructions of a program beyond which it is left to the interpreter: 1,400 take about 25 ms to compile, 13,000
+    /// about 0.7 s.
+    pub(super) const MOST_INSTRUCTIONS: usize = 30_000;
+
+    /// [`Program::capacity`] beyond which it is interpreted: 4 MB of a list that is rarely filled.
+    const MOST_ROWS: u32 = 1 << 20;
 
     pub(super) fn compile(program: &Program) -> Result<MachineCode, Obstacle> {
+        if program.capacity > MachineCode::MOST_ROWS {
+            return Err(Obstacle::Capacity { rows: program.capacity, most: MachineCode::MOST_ROWS });
+        }
         let instructions = program.instructions();
         if instructions > MachineCode::MOST_INSTRUCTIONS {
             return Err(Obstacle::Length { instructions, most: MachineCode::MOST_INSTRUCTIONS });

@@ -47,7 +47,7 @@ impl<'a, 'b> Translation<'a, 'b> {
         builder.switch_to_block(entry);
         builder.seal_block(entry);
         let [before, after, change, call] = [0, 1, 2, 3].map(|number| builder.block_params(entry)[number]);
-        let mut field = |offset: usize| builder.ins().load(I64, WRITTEN, call, offset as i32);
+        let mut field = |offset: usize| builder.ins().load(I64, READ_ONLY.with_can_move(), call, offset as i32);
         let state_before = field(offset_of!(Call, state_before));
         let state_after = field(offset_of!(Call, state_after));
         let scratch = field(offset_of!(Call, scratch));

@@ -38,8 +38,8 @@ impl Dialect for CDialect {
         match operator {
             Unary::Move => of.to_owned(),
             Unary::Not => format!("~{of}"),
-            Unary::CountOnes => format!("fsb_count({of})"),
-            Unary::TrailingZeros => format!("fsb_lowest({of})"),
+            Unary::CountOnes => format!("fsb_popcount({of})"),
+            Unary::TrailingZeros => format!("fsb_lsb({of})"),
             Unary::LeadingZeros => format!("fsb_leading_zeros({of})"),
         }
     }
@@ -57,13 +57,13 @@ impl Dialect for CDialect {
     }
 
     fn element(&self, array: &str, index: &str, _: usize) -> String {
-        format!("{array}[{index}]")
+        format!("{array}[{}]", place(index))
     }
 
     fn store(&self, array: &str, index: &str, value: &str, width: usize) -> String {
         match width {
-            1 => format!("{array}[{index}] = (uint8_t){value};"),
-            _ => format!("{array}[{index}] = {value};"),
+            1 => format!("{array}[{}] = (uint8_t){value};", place(index)),
+            _ => format!("{array}[{}] = {value};", place(index)),
         }
     }
 
@@ -76,13 +76,13 @@ impl Dialect for CDialect {
     }
 
     fn assign(&self, name: &str, value: &str) -> String {
-        format!("{name} = {value};")
+        assigned(name, value)
     }
 
     fn for_bits(&self, left: &str, bits: &str, square: &str) -> [String; 2] {
         [
             format!("for (uint64_t {left} = {bits}; {left} != 0; {left} &= {left} - 1) {{"),
-            format!("const uint64_t {square} = fsb_lowest({left});"),
+            format!("const uint64_t {square} = fsb_lsb({left});"),
         ]
     }
 
@@ -98,13 +98,21 @@ impl Dialect for CDialect {
         "} else {".to_owned()
     }
 
-    fn push(&self, list: &str, row: &str, condition: Option<&str>) -> String {
-        let by = condition.map_or_else(|| "1".to_owned(), |condition| format!("(uint32_t){condition}"));
-        format!("{list}->index[{list}->len] = (uint32_t){row}; {list}->len += {by};")
+    fn append(&self, list: &str, row: &str, condition: Option<&str>, repeats: bool) -> String {
+        let by = condition.unwrap_or("1");
+        if repeats {
+            format!("fsb_append_rare({list}, from, {row}, {by});")
+        } else {
+            format!("fsb_append({list}, {row}, {by});")
+        }
+    }
+
+    fn begin_repeats(&self, list: &str) -> String {
+        format!("const uint32_t from = {list}->len;")
     }
 
     fn by_perspective(&self, [white, black]: &[String; 2]) -> String {
-        format!("(pov == 0 ? {white} : {black})")
+        format!("pov == 0 ? {white} : {black}")
     }
 
     fn if_perspective(&self, perspective: usize) -> String {
@@ -113,7 +121,7 @@ impl Dialect for CDialect {
 
     fn table(&self, name: &str, table: &Table) -> String {
         let [kind, values] = match table {
-            Table::Bytes(values) => ["uint8_t", &joined(values.iter().map(|value| value.to_string()))],
+            Table::Bytes(values) => ["uint8_t", &joined(values.iter().map(ToString::to_string))],
             Table::Words(values) => ["uint32_t", &joined(values.iter().map(|value| format!("{value}u")))],
             Table::Bitboards(values) => {
                 ["uint64_t", &joined(values.iter().map(|value| format!("UINT64_C({value:#x})")))]
@@ -134,12 +142,17 @@ impl Dialect for CDialect {
                 Parameter::Scratch => texts.push(format!("uint8_t *{name}")),
                 Parameter::Perspective => texts.push(format!("uint32_t {name}")),
                 Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => {
-                    texts.push(format!("fsb_rows *{name}"))
+                    texts.push(format!("fsb_list *{name}"));
                 }
             }
         }
-        format!("static inline void {name}({}) {{\n", texts.join(", "))
+        format!("static inline void {name}({}) {{\n", wrapped(&texts, 92))
     }
+}
+
+/// An index: a literal needs no type.
+fn place(index: &str) -> &str {
+    index.strip_prefix("(uint64_t)").unwrap_or(index)
 }
 
 /// Numbers in lines of at most 120 columns.
@@ -161,4 +174,20 @@ pub(super) fn joined(values: impl Iterator<Item = String>) -> String {
         lines += &format!("    {}\n", line.trim_end());
     }
     lines
+}
+
+/// Parameters in one line of at most so many letters, or in a line each.
+pub(super) fn wrapped(parameters: &[String], most: usize) -> String {
+    let line = parameters.join(", ");
+    if line.len() <= most { line } else { format!("\n    {}\n", parameters.join(",\n    ")) }
+}
+
+/// An assignment, shortened where a variable is changed by an operator.
+pub(super) fn assigned(name: &str, value: &str) -> String {
+    for operator in ["&", "|", "^", "+", "-", "*"] {
+        if let Some(right) = value.strip_prefix(&format!("{name} {operator} ")) {
+            return format!("{name} {operator}= {right};");
+        }
+    }
+    format!("{name} = {value};")
 }

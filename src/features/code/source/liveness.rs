@@ -88,6 +88,10 @@ fn step_back(instruction: &Instruction, live: &mut Registers) {
         }
         _ => {
             if let Some(to) = written(instruction) {
+                // What nothing reads is left out, with what it reads.
+                if !live.contains(to) {
+                    return;
+                }
                 live.remove(to);
             }
             for register in read(instruction) {

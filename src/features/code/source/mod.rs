@@ -10,7 +10,7 @@ mod writer;
 
 use std::collections::BTreeSet;
 
-use super::form::{Binary, BoardTime, Body, Instruction, Memory, Operand, Program, Slider, Table, Unary};
+use super::form::{Binary, BoardTime, Memory, Operand, Program, Slider, Table, Unary};
 use c::CDialect;
 use rust::RustDialect;
 use writer::Writer;
@@ -21,16 +21,13 @@ pub enum SourceLanguage {
     Rust,
 }
 
-/// The text of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// Constants, which stand before the function.
-    pub tables: String,
-    pub function: String,
-}
-
 impl SourceLanguage {
-    /// What the functions of programs call.
+    /// What the functions of programs call, but for lists: the C type `fsb_list` with
+    /// `fsb_append(list, row, by)`, the Rust type `List` with `append(row, by)`, which append a row if `by` is 1. With
+    /// [`Lists::OneWithRepeats`], they begin with their list's `len` and call `fsb_append_rare(list, len, row, by)` or
+    /// `append_rare(len, row, by)`.
+    ///
+    /// Sections are headed by lines of `//#` and a name.
     #[must_use]
     pub const fn prelude(self) -> &'static str {
         match self {
@@ -39,25 +36,43 @@ impl SourceLanguage {
         }
     }
 
-    /// A program as a function of this name, with the parameters [`Parameter::of`] the program. It appends to the lists.
+    /// A constant array.
     #[must_use]
-    pub fn source(self, program: &Program, name: &str, perspectives: Perspectives) -> Source {
-        let dialect: &dyn Dialect = match self {
+    pub fn table(self, name: &str, table: &Table) -> String {
+        self.dialect().table(name, table)
+    }
+
+    /// A program as a function. `tables`: their names.
+    #[must_use]
+    pub fn function(self, program: &Program, name: &str, lists: Lists, tables: &[String]) -> Function {
+        Writer::new(self.dialect(), program, lists, tables).function(name)
+    }
+
+    fn dialect(self) -> &'static dyn Dialect {
+        match self {
             SourceLanguage::C => &CDialect,
             SourceLanguage::Rust => &RustDialect,
-        };
-        Writer::new(dialect, program, name, perspectives).source()
+        }
     }
 }
 
-/// For whom a function lists rows.
+/// A function's text, and the parameters that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    pub text: String,
+    pub parameters: Vec<Parameter>,
+}
+
+/// To which lists a function appends.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Perspectives {
-    /// Both, in two lists of each kind.
-    Both,
-    /// That of the first parameter (of Rust: of the constant), in one list of each kind. A compiler that knows which
-    /// leaves the other's rows out.
+pub enum Lists {
+    /// Two of each kind: White's and Black's.
+    ByPerspective,
+    /// One of each kind, of the perspective that is the first parameter (of Rust: the constant `POV`). A compiler that
+    /// knows which leaves the other's rows out.
     One,
+    /// The same, where a row may come several times though it counts once.
+    OneWithRepeats,
 }
 
 /// A program's parameters, in their order.
@@ -109,38 +124,26 @@ impl Parameter {
         }
     }
 
-    /// The parameters of a program's function.
-    #[must_use]
-    pub fn of(program: &Program, perspectives: Perspectives) -> Vec<Parameter> {
-        fn visit(body: &Body, found: &mut BTreeSet<Parameter>) {
-            for instruction in body {
-                match instruction {
-                    Instruction::Load { memory, .. } | Instruction::Store { memory, .. } => {
-                        found.extend(match memory {
-                            Memory::Board(BoardTime::Before, _) => Some(Parameter::Before),
-                            Memory::Board(BoardTime::After, _) => Some(Parameter::After),
-                            Memory::Change => Some(Parameter::Change),
-                            Memory::StateBefore => Some(Parameter::StateBefore),
-                            Memory::StateAfter => Some(Parameter::StateAfter),
-                            Memory::Scratch => Some(Parameter::Scratch),
-                            Memory::Table(_) => None,
-                        });
-                    }
-                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => visit(body, found),
-                    Instruction::If { body, otherwise, .. } => {
-                        visit(body, found);
-                        visit(otherwise, found);
-                    }
-                    _ => {}
-                }
-            }
-        }
+    /// The parameters that a program's function may need.
+    fn of(program: &Program, lists: Lists) -> Vec<Parameter> {
         let mut found = BTreeSet::new();
-        visit(&program.body, &mut found);
+        for memory in program.memories() {
+            found.extend(match memory {
+                Memory::Board(BoardTime::Before, _) => Some(Parameter::Before),
+                Memory::Board(BoardTime::After, _) => Some(Parameter::After),
+                Memory::Change => Some(Parameter::Change),
+                Memory::StateBefore => Some(Parameter::StateBefore),
+                Memory::StateAfter => Some(Parameter::StateAfter),
+                Memory::Scratch => Some(Parameter::Scratch),
+                Memory::Table(_) => None,
+            });
+        }
         for kind in 0..program.lists {
-            match perspectives {
-                Perspectives::Both => found.extend([0, 1].map(|pov| Parameter::list(program, kind, Some(pov)))),
-                Perspectives::One => found.extend([Parameter::Perspective, Parameter::list(program, kind, None)]),
+            match lists {
+                Lists::ByPerspective => found.extend([0, 1].map(|pov| Parameter::list(program, kind, Some(pov)))),
+                Lists::One | Lists::OneWithRepeats => {
+                    found.extend([Parameter::Perspective, Parameter::list(program, kind, None)])
+                }
             }
         }
         found.into_iter().collect()
@@ -166,7 +169,9 @@ trait Dialect {
     fn if_(&self, condition: &str) -> String;
     fn otherwise(&self) -> String;
     /// Appends a row to a list; with a condition, which is 1 or 0, only if it is 1.
-    fn push(&self, list: &str, row: &str, condition: Option<&str>) -> String;
+    fn append(&self, list: &str, row: &str, condition: Option<&str>, repeats: bool) -> String;
+    /// Keeps a list's length as `from`.
+    fn begin_repeats(&self, list: &str) -> String;
     /// One of two values: White's or Black's.
     fn by_perspective(&self, values: &[String; 2]) -> String;
     /// Begins what is done for one perspective alone.

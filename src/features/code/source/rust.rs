@@ -1,6 +1,6 @@
 //! Programs as Rust.
 
-use super::c::joined;
+use super::c::{assigned, joined, wrapped};
 use super::{Dialect, Parameter};
 use crate::features::code::form::{Binary, Operand, Slider, Table, Unary};
 
@@ -75,7 +75,7 @@ impl Dialect for RustDialect {
     }
 
     fn assign(&self, name: &str, value: &str) -> String {
-        format!("{name} = {value};")
+        assigned(name, value)
     }
 
     fn for_bits(&self, left: &str, bits: &str, square: &str) -> [String; 2] {
@@ -97,13 +97,17 @@ impl Dialect for RustDialect {
         "} else {".to_owned()
     }
 
-    fn push(&self, list: &str, row: &str, condition: Option<&str>) -> String {
-        let by = condition.map_or_else(|| "1".to_owned(), |condition| format!("{condition} as usize"));
-        format!("{list}.push({row} as u32, {by});")
+    fn append(&self, list: &str, row: &str, condition: Option<&str>, repeats: bool) -> String {
+        let by = condition.unwrap_or("1");
+        if repeats { format!("{list}.append_rare(from, {row}, {by});") } else { format!("{list}.append({row}, {by});") }
+    }
+
+    fn begin_repeats(&self, list: &str) -> String {
+        format!("let from = {list}.len;")
     }
 
     fn by_perspective(&self, [white, black]: &[String; 2]) -> String {
-        format!("(if POV == 0 {{ {white} }} else {{ {black} }})")
+        format!("if POV == 0 {{ {white} }} else {{ {black} }}")
     }
 
     fn if_perspective(&self, perspective: usize) -> String {
@@ -112,8 +116,8 @@ impl Dialect for RustDialect {
 
     fn table(&self, name: &str, table: &Table) -> String {
         let [kind, values] = match table {
-            Table::Bytes(values) => ["u8", &joined(values.iter().map(|value| value.to_string()))],
-            Table::Words(values) => ["u32", &joined(values.iter().map(|value| value.to_string()))],
+            Table::Bytes(values) => ["u8", &joined(values.iter().map(ToString::to_string))],
+            Table::Words(values) => ["u32", &joined(values.iter().map(ToString::to_string))],
             Table::Bitboards(values) => ["u64", &joined(values.iter().map(|value| format!("{value:#x}")))],
         };
         format!("static {name}: [{kind}; {}] = [\n{values}];\n\n", table.len().max(1))
@@ -131,12 +135,12 @@ impl Dialect for RustDialect {
                 Parameter::Scratch => texts.push(format!("{name}: &mut [u8]")),
                 Parameter::Perspective => {}
                 Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => {
-                    texts.push(format!("{name}: &mut Rows<'_>"))
+                    texts.push(format!("{name}: &mut List"));
                 }
             }
         }
         let constant = if parameters.contains(&Parameter::Perspective) { "<const POV: usize>" } else { "" };
-        format!("#[allow(unused_assignments)]\n#[inline]\npub fn {name}{constant}({}) {{\n", texts.join(", "))
+        format!("#[allow(unused_assignments)]\nfn {name}{constant}({}) {{\n", wrapped(&texts, 90))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::liveness::{Registers, live_after, live_after_run, writes_within, written};
-use super::{Dialect, Parameter, Perspectives, Source};
+use super::{Dialect, Function, Lists, Parameter};
 use crate::features::code::form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Table, Unary,
 };
@@ -29,8 +29,8 @@ enum Line {
 pub(super) struct Writer<'a> {
     dialect: &'a dyn Dialect,
     program: &'a Program,
-    name: &'a str,
-    perspectives: Perspectives,
+    lists: Lists,
+    tables: &'a [String],
     lines: Vec<Line>,
     variables: Vec<VariableText>,
     numbers: HashMap<&'static str, usize>,
@@ -42,14 +42,14 @@ impl<'a> Writer<'a> {
     pub(super) fn new(
         dialect: &'a dyn Dialect,
         program: &'a Program,
-        name: &'a str,
-        perspectives: Perspectives,
+        lists: Lists,
+        tables: &'a [String],
     ) -> Writer<'a> {
         Writer {
             dialect,
             program,
-            name,
-            perspectives,
+            lists,
+            tables,
             lines: Vec::new(),
             variables: Vec::new(),
             numbers: HashMap::new(),
@@ -58,31 +58,32 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) fn source(mut self) -> Source {
+    pub(super) fn function(mut self, name: &str) -> Function {
         let program = self.program;
-        self.body(&program.body, &Registers::none(program));
-        let mut tables = String::new();
-        for (number, table) in program.tables.iter().enumerate() {
-            tables += &self.dialect.table(&self.table_name(number), table);
+        if self.lists == Lists::OneWithRepeats {
+            let text = self.dialect.begin_repeats(Parameter::list(program, Program::ACTIVE, None).name());
+            self.line(&text);
         }
-        let mut function = self.dialect.head(self.name, &Parameter::of(program, self.perspectives));
+        self.body(&program.body, &Registers::none(program));
+        let mut text = String::new();
         for line in &self.lines {
             match line {
-                Line::Text(text) => function += text,
+                Line::Text(line) => text += line,
                 Line::Declaration { depth, variable, value } => {
                     let VariableText { name, is_changed } = &self.variables[*variable];
-                    function += &"    ".repeat(depth + 1);
-                    function += &self.dialect.declare(name, value, *is_changed);
+                    text += &"    ".repeat(depth + 1);
+                    text += &self.dialect.declare(name, value, *is_changed);
                 }
             }
-            function.push('\n');
+            text.push('\n');
         }
-        function += "}\n";
-        Source { tables, function }
-    }
-
-    fn table_name(&self, number: usize) -> String {
-        format!("{}_{number}", self.name.to_uppercase())
+        let mut parameters = Parameter::of(program, self.lists);
+        // Of what is loaded in vain, nothing is written.
+        parameters.retain(|parameter| match parameter {
+            Parameter::Perspective | Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => true,
+            _ => mentions(&text, parameter.name()),
+        });
+        Function { text: format!("{}{text}}}\n", self.dialect.head(name, &parameters)), parameters }
     }
 
     fn line(&mut self, text: &str) {
@@ -211,7 +212,7 @@ impl<'a> Writer<'a> {
                 self.dialect.field(board_name(time), field)
             }
             Memory::Change => Parameter::Change.name().to_owned(),
-            Memory::Table(id) => self.table_name(usize::from(id.0)),
+            Memory::Table(id) => self.tables[usize::from(id.0)].clone(),
             Memory::Scratch => Parameter::Scratch.name().to_owned(),
             Memory::StateBefore => Parameter::StateBefore.name().to_owned(),
             Memory::StateAfter => Parameter::StateAfter.name().to_owned(),
@@ -267,32 +268,30 @@ impl<'a> Writer<'a> {
     }
 
     fn emit(&mut self, kind: u8, rows: [Option<String>; 2], condition: Option<&str>) {
-        let own = Parameter::list(self.program, kind, None).name();
-        if self.perspectives == Perspectives::Both {
-            for (pov, row) in rows.iter().enumerate() {
-                if let Some(row) = row {
-                    let text = self.dialect.push(Parameter::list(self.program, kind, Some(pov)).name(), row, condition);
-                    self.line(&text);
+        let list = |pov: Option<usize>| Parameter::list(self.program, kind, pov).name();
+        let repeats = self.lists == Lists::OneWithRepeats;
+        let append = |pov: Option<usize>, row: &str| self.dialect.append(list(pov), row, condition, repeats);
+        let mut lines = Vec::new();
+        match (self.lists, rows) {
+            (Lists::ByPerspective, rows) => {
+                for (pov, row) in rows.iter().enumerate() {
+                    lines.extend(row.as_ref().map(|row| append(Some(pov), row)));
                 }
             }
-            return;
-        }
-        match rows {
-            [Some(white), Some(black)] => {
-                let row = self.dialect.by_perspective(&[white, black]);
-                let text = self.dialect.push(own, &row, condition);
-                self.line(&text);
+            (_, [Some(white), Some(black)]) => {
+                lines.push(append(None, &self.dialect.by_perspective(&[white, black])));
             }
-            [white, black] => {
+            (_, [white, black]) => {
                 let pov = usize::from(white.is_none());
-                let Some(row) = white.or(black) else { return };
-                let text = [self.dialect.if_perspective(pov), self.dialect.push(own, &row, condition), "}".to_owned()];
-                self.line(&text[0]);
-                self.depth += 1;
-                self.line(&text[1]);
-                self.depth -= 1;
-                self.line(&text[2]);
+                if let Some(row) = white.or(black) {
+                    lines.push(self.dialect.if_perspective(pov));
+                    lines.push(format!("    {}", append(None, &row)));
+                    lines.push("}".to_owned());
+                }
             }
+        }
+        for line in lines {
+            self.line(&line);
         }
     }
 
@@ -363,4 +362,11 @@ fn base_name(instruction: &Instruction, program: &Program) -> &'static str {
         Instruction::Select { .. } => "chosen",
         _ => "value",
     }
+}
+
+/// Whether a name occurs in a text as a whole word.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }

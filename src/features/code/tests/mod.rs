@@ -31,7 +31,7 @@ pub(super) fn random_cases(count: usize, index: u64) -> Vec<Case> {
         let before = PieceBoard::of(position.board());
         let mut after = before.clone();
         after.apply(&change);
-        cases.push(Case { boards: [before, after], change, state: (0..4).map(|_| rng.next_u64()).collect() });
+        cases.push(Case { boards: [before, after], change, state: (0..64).map(|_| rng.next_u64()).collect() });
     }
     cases
 }
@@ -44,7 +44,7 @@ pub(super) struct Outcome {
 }
 
 pub(super) fn outcome(executable: &Executable, case: &Case) -> Outcome {
-    let mut state = vec![0; executable.program().state as usize];
+    let mut state = vec![0; 64];
     let inputs = Inputs {
         before: &case.boards[0],
         after: &case.boards[1],
@@ -148,6 +148,13 @@ fn says_why_programs_are_interpreted() {
     assert_eq!(Executable::interpreted(pieces()).obstacle(), Some(&Obstacle::Choice));
     let expected = if cfg!(feature = "jit") { None } else { Some(&Obstacle::Build) };
     assert_eq!(Executable::compile(pieces()).obstacle(), expected);
+}
+
+#[test]
+#[cfg(feature = "jit")]
+fn programs_of_long_lists_are_interpreted() {
+    let executable = Executable::compile(Program { capacity: u32::MAX, ..pieces() });
+    assert!(matches!(executable.obstacle(), Some(Obstacle::Capacity { rows: u32::MAX, .. })));
 }
 
 #[test]
