@@ -39,8 +39,8 @@ enum CounterRows {
 const MOST_COUNTERS: usize = 1 << 14;
 
 impl<'a> BagCounter<'a> {
-    /// The counter of a term; `None` if there are too many different rows, if a row does not determine both entries, or if
-    /// conditions read squares.
+    /// The counter of a term; `None` if there are too many different rows, if a row does not determine both entries, or
+    /// if conditions read squares.
     pub fn new(
         builder: &mut Builder,
         context: &'a Context<'a>,
