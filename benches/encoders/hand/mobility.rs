@@ -222,32 +222,74 @@ impl PieceMove {
 
     /// From a square to others. Black sees both squares on the other rank.
     #[inline(always)]
+    fn row(from: usize, to: usize) -> [u32; 2] {
+        let row = (from << 6 | to) as u32;
+        [768 + row, 768 + (row ^ (56 << 6 | 56))]
+    }
+
+    #[inline(always)]
     fn push(list: &mut Joint<'_>, from: usize, targets: u64) {
         for to in Squares(targets) {
-            let row = (from << 6 | to) as u32;
-            list.push([768 + row, 768 + (row ^ (56 << 6 | 56))], true);
+            list.push(Self::row(from, to), true);
         }
     }
 
-    /// The pieces that attack a square or could be pushed to it, of a board where they stand.
+    /// Appends the moves of a piece that stays, where they differ.
     #[inline(always)]
-    fn reaching(board: &PieceBoard, square: usize) -> u64 {
+    fn push_changed([removed, added]: [&mut Joint<'_>; 2], from: usize, [old, new]: [u64; 2]) {
+        for to in Squares(old ^ new) {
+            let row = Self::row(from, to);
+            removed.push(row, old >> to & 1 == 1);
+            added.push(row, new >> to & 1 == 1);
+        }
+    }
+
+    /// The moves of a piece that comes or goes.
+    #[inline(always)]
+    fn moves_of(board: &PieceBoard, state: u16) -> u64 {
+        let (code, square) = placed(state);
+        if is_piece(state) { moves(board, code, square) } else { 0 }
+    }
+}
+
+/// Pieces that stay and of which the moves may change: those that attack a changed square or could be pushed to one.
+#[derive(Default)]
+struct Affected {
+    straight: u64,
+    slanting: u64,
+    knights: u64,
+    kings: u64,
+    pawns: u64,
+}
+
+impl Affected {
+    /// A piece's first changed square in a direction is the same on both boards, so that the one before tells.
+    #[inline(always)]
+    fn by(changed: u64, board: &PieceBoard) -> Affected {
         let of = |role: usize| board.by_code()[role] | board.by_code()[role + 8];
         let occupied = board.occupied();
-        let bit = 1u64 << square;
+        let mut affected = Affected::default();
+        for square in Squares(changed) {
+            affected.straight |= rook(square, occupied);
+            affected.slanting |= bishop(square, occupied);
+            affected.kings |= king(square);
+        }
         // Pawns of one colour stand where the other one's attack, and behind the square.
-        let [white, black] = [0, 1].map(|color| {
-            let [west, east] = pawn_sides(1 - color, bit);
-            let [rank, once] = if color == 0 { [RANK_1 << 8, bit >> 8] } else { [RANK_1 << 48, bit << 8] };
-            let twice = if color == 0 { once >> 8 } else { once << 8 };
-            (west | east | once | twice & rank) & board.by_code()[PAWN + 8 * color]
-        });
-        white
-            | black
-            | rook(square, occupied) & (of(ROOK) | of(QUEEN))
-            | bishop(square, occupied) & (of(BISHOP) | of(QUEEN))
-            | knight(square) & of(KNIGHT)
-            | king(square) & of(KING)
+        for color in 0..2 {
+            let [west, east] = pawn_sides(1 - color, changed);
+            let [once, twice] = if color == 0 {
+                [changed >> 8, changed >> 16 & RANK_1 << 8]
+            } else {
+                [changed << 8, changed << 16 & RANK_1 << 48]
+            };
+            affected.pawns |= (west | east | once | twice) & board.by_code()[PAWN + 8 * color];
+        }
+        affected.straight &= (of(ROOK) | of(QUEEN)) & !changed;
+        affected.slanting &= (of(BISHOP) | of(QUEEN)) & !changed;
+        affected.knights = knights(changed) & of(KNIGHT) & !changed;
+        affected.kings &= of(KING) & !changed;
+        affected.pawns &= !changed;
+        affected
     }
 }
 
@@ -259,17 +301,38 @@ impl HandEncoder for PieceMove {
         let mut lists = [Joint::of(&mut changes.removed), Joint::of(&mut changes.added)];
         push_pieces(&self.piece, played, &mut lists);
         let [mut removed, mut added] = lists;
+        let Played { before, change, after } = played;
+        let [[from, captured], [to, second]] = change.states();
+        Self::push(&mut removed, placed(from).1, Self::moves_of(before, from));
+        let [old, new] = [Self::moves_of(before, captured), Self::moves_of(after, to)];
+        let stays = if placed(captured).1 == placed(to).1 { old & new } else { 0 };
+        Self::push(&mut removed, placed(captured).1, old & !stays);
+        Self::push(&mut added, placed(to).1, new & !stays);
+        Self::push(&mut added, placed(second).1, Self::moves_of(after, second));
         let changed = changed_squares(played);
-        // A piece's first changed square in a direction is the same on both boards.
-        let mut affected = changed;
-        for square in Squares(changed) {
-            affected |= Self::reaching(played.before, square);
+        let affected = Affected::by(changed, before);
+        let boards = [before, after];
+        let own = |board: &PieceBoard, square: usize| board.by_color()[usize::from(board.squares()[square] >> 3 & 1)];
+        for square in Squares(affected.straight) {
+            let moves = boards.map(|board| rook(square, board.occupied()) & !own(board, square));
+            Self::push_changed([&mut removed, &mut added], square, moves);
         }
-        for square in Squares(affected) {
-            let [old, new] =
-                [played.before, played.after].map(|board| moves(board, usize::from(board.squares()[square]), square));
-            Self::push(&mut removed, square, old & !new);
-            Self::push(&mut added, square, new & !old);
+        for square in Squares(affected.slanting) {
+            let moves = boards.map(|board| bishop(square, board.occupied()) & !own(board, square));
+            Self::push_changed([&mut removed, &mut added], square, moves);
+        }
+        for square in Squares(affected.knights) {
+            let moves = boards.map(|board| knight(square) & changed & !own(board, square));
+            Self::push_changed([&mut removed, &mut added], square, moves);
+        }
+        for square in Squares(affected.kings) {
+            let moves = boards.map(|board| king(square) & changed & !own(board, square));
+            Self::push_changed([&mut removed, &mut added], square, moves);
+        }
+        for square in Squares(affected.pawns) {
+            let code = usize::from(before.squares()[square]) & 8;
+            let moves = boards.map(|board| moves(board, code, square));
+            Self::push_changed([&mut removed, &mut added], square, moves);
         }
         removed.finish();
         added.finish();
