@@ -13,7 +13,7 @@ use super::error::{FeatureError, SourceText};
 use super::explain::{self, ExplainedFeature};
 use super::identity::Identity;
 use super::reference;
-use super::spec::{BlockSpec, DROPPED, FactorSpec, Multiplicity};
+use super::spec::{BlockSpec, FactorSpec, Multiplicity};
 use super::syntax::SyntaxError;
 
 /// One summand of a set, with a context of its own.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shakmaty::Position;
 
 use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};

@@ -9,7 +9,7 @@ use super::PlayError;
 use super::player::{NetworkPlayer, Player};
 use crate::alpha_beta::{BENCH_FENS, Game, Limits, Searcher};
 use crate::chess::{Board, BoardChange, Color, parse_fen};
-use crate::engine::{BackEnd, EngineError, Evaluator, LinePosition, Model, Strategy};
+use crate::engine::{BackEnd, EngineError, Evaluator, LinePosition, LineStep, Model, Strategy};
 use crate::features::FeatureSet;
 pub use crate::record::CostRatio;
 use crate::record::{FeatureCost, Machine};
@@ -123,8 +123,8 @@ fn search_round(searcher: &mut Searcher<'_>, round: usize, nodes: u64) -> Search
 struct PlayedPosition {
     board: Board,
     turn: Color,
-    /// The board before and the move's change; `None` at the start of a line.
-    played: Option<(Board, BoardChange)>,
+    /// The change since the position before; `None` at the start of a line.
+    change: Option<BoardChange>,
 }
 
 /// Lines that a searcher plays from the positions of the bench, a few nodes a move.
@@ -137,17 +137,16 @@ fn lines_of_play(searcher: &mut Searcher<'_>) -> Vec<PlayedPosition> {
         positions.push(PlayedPosition {
             board: game.position().board().clone(),
             turn: game.position().turn(),
-            played: None,
+            change: None,
         });
         for _ in 0..LINE_MOVES {
             let Some(mv) = searcher.search(&game, &limits, |_| ()).best else { break };
-            let before = game.position().board().clone();
             let change = BoardChange::of(mv, game.position().turn());
             game.play(mv);
             positions.push(PlayedPosition {
                 board: game.position().board().clone(),
                 turn: game.position().turn(),
-                played: Some((before, change)),
+                change: Some(change),
             });
         }
     }
@@ -176,10 +175,9 @@ impl<'a> FeatureFinder<'a> {
         let mut passes = 0u32;
         let mut elapsed = Duration::ZERO;
         while elapsed < FEATURES_TIME {
-            self.evaluator.follow(lines.iter().map(|PlayedPosition { board, turn, played }| LinePosition {
-                board,
+            self.evaluator.follow(lines.iter().map(|PlayedPosition { board, turn, change }| LinePosition {
                 turn: *turn,
-                played: played.as_ref().map(|(before, change)| (before, change)),
+                step: change.as_ref().map_or(LineStep::Start(board), LineStep::Move),
             }));
             passes += 1;
             elapsed = start.elapsed();

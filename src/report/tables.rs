@@ -166,7 +166,7 @@ impl ColumnBuilder<'_> {
         });
         let meaning = "evaluations per second by your figures: your time of finding features, and the measured time of \
             rows and layers";
-        self.numbers("by your figures", meaning, 0, |row| row.speed_by_figures);
+        self.numbers("by your figures", meaning, 0, &|row| row.speed_by_figures);
         let mut back_ends: Vec<&str> = self.rows.iter().filter_map(|row| row.back_end.as_deref()).collect();
         back_ends.dedup();
         let meaning = format!(
