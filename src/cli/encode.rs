@@ -33,7 +33,9 @@ pub struct Arguments {
 /// The active features of a position, ascending, by perspective.
 #[derive(Serialize, JsonSchema)]
 pub struct EncodeDocument {
+    /// Active features as White sees them, ascending.
     white: Vec<u32>,
+    /// Active features as Black sees them, ascending.
     black: Vec<u32>,
     /// Descriptions by index, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -304,6 +304,20 @@ mod tests {
         check(&<Arguments as clap::CommandFactory>::command(), "");
     }
 
+    /// `-h` fits two screens; `--help` has every option.
+    #[test]
+    fn the_short_help_of_a_training_is_short() {
+        let mut command = <Arguments as clap::CommandFactory>::command();
+        command.build();
+        let train = command.find_subcommand_mut("train").expect("a command");
+        let [short, long] = [train.render_help().to_string(), train.render_long_help().to_string()];
+        assert!(short.lines().count() <= 70, "{short}");
+        let options: Vec<String> =
+            train.get_opts().filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
+        assert!(options.len() > 40 && options.iter().all(|option| long.contains(option)), "{long}");
+        assert!(short.contains("--l1") && !short.contains("--gradient-clip"), "{short}");
+    }
+
     /// The trainer and the service that it starts read the same samples of a binpack.
     #[test]
     fn commands_agree_on_how_data_are_read() {

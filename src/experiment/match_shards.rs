@@ -19,7 +19,7 @@ use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Stage};
 use crate::play::pairs_to_width;
-use crate::record::{CostRatio, MatchKind, MatchRecord, ShardRecord};
+use crate::record::{CostRatio, MatchRecord, ShardRecord};
 use crate::units::SortedMap;
 
 /// Some pairs of a match.
@@ -41,7 +41,7 @@ impl Plan {
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in std::mem::take(&mut self.steps) {
             if let PlanStep::Match(of) = step {
-                if self.matches[of].kind == MatchKind::EqualCost {
+                if self.matches[of].measures_cost() {
                     steps.push(PlanStep::MatchCost(of));
                 }
                 for (first, number) in (0..pairs).step_by(size as usize).zip(1u32..) {
@@ -96,7 +96,7 @@ impl Runner<'_> {
 
     /// The cost of a node that was measured before the match's shards.
     pub(super) fn match_cost(&self, index: usize) -> Option<CostRatio> {
-        let is_measured = self.plan.matches[index].kind == MatchKind::EqualCost && !self.plan.shards.is_empty();
+        let is_measured = self.plan.matches[index].measures_cost() && !self.plan.shards.is_empty();
         is_measured.then(|| self.store.get("match cost", &self.match_cost_key(index)))?.map(|stored| stored.record)
     }
 
@@ -165,7 +165,7 @@ impl Runner<'_> {
     pub(super) fn shard_needs(&self, index: usize) -> Vec<PlanStep> {
         let PlannedShard { of, batch, .. } = self.plan.shards[index];
         let before = self.plan.shards_of(of).filter(|(_, other)| other.batch + 1 == batch);
-        let cost = (self.plan.matches[of].kind == MatchKind::EqualCost).then_some(PlanStep::MatchCost(of));
+        let cost = self.plan.matches[of].measures_cost().then_some(PlanStep::MatchCost(of));
         cost.into_iter().chain(before.map(|(index, _)| PlanStep::MatchShard(index))).collect()
     }
 

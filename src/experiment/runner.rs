@@ -357,12 +357,13 @@ impl<'a> Runner<'a> {
                 self.keep("error", &key, seconds(), record)?;
             }
             PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
+                let PlannedEqualSpeed { run, reference, is_search, own } = self.plan.equal_speeds[index];
                 let request = EqualSpeedRequest {
                     network: &self.network(run)?,
                     reference: &self.network(reference)?,
                     data: &source(&self.inputs),
                     is_search,
+                    own,
                     options: self.experiment.equal_speed.as_ref().map(|measure| measure.options).unwrap_or_default(),
                 };
                 let record = self.executor.equal_speed(&request).map_err(failed)?;

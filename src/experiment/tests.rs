@@ -7,6 +7,7 @@ mod key_help;
 mod match_shards;
 mod matches;
 mod networks;
+mod own_figures;
 mod rows;
 mod scales;
 mod shared_steps;

@@ -81,9 +81,13 @@ pub struct GenerateSummary {
 /// An engine's score against all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EngineScore {
+    /// The engine's name.
     pub engine: String,
+    /// Games that it won.
     pub wins: u32,
+    /// Games without a winner.
     pub draws: u32,
+    /// Games that it lost.
     pub losses: u32,
 }
 

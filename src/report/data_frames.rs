@@ -128,6 +128,7 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     let methods: Vec<&'static str> =
         summary.methods.iter().flat_map(|m| m.rows.iter().map(|_| method_name(m.method))).collect();
     let rows: Vec<&SummaryRow> = summary.methods.iter().flat_map(|method| &method.rows).collect();
+    let has_figures = rows.iter().any(|row| !row.own.is_empty());
     let mut columns = FrameBuilder { rows, columns: vec![Series::new("method".into(), methods).into()] };
     columns.text("set", &|row| row.set.clone());
     columns.count("seeds_done", &|row| Some(row.seeds_done as u64));
@@ -170,6 +171,13 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.estimate("speed_arranged", &|row| row.speed_arranged);
     columns.estimate("speed_incremental", &|row| row.speed_incremental);
     columns.estimate("speed_refresh", &|row| row.speed_refresh);
+    columns.number("features_share", &|row| Some(row.nanoseconds?.features_share()));
+    columns.text("encoder", &|row| row.encoder.map(|encoder| encoder.name().to_owned()).unwrap_or_default());
+    if has_figures {
+        columns.number("own_features_ns", &|row| row.own.features_ns);
+        columns.number("own_node_cost", &|row| row.own.node_cost);
+        columns.number("speed_by_figures", &|row| row.speed_by_figures);
+    }
     columns.text("back_end", &|row| row.back_end.clone().unwrap_or_default());
     columns.estimate("elo_equal_nodes", &|row| row.strength.as_ref()?.elo_equal_nodes);
     columns.estimate("elo_equal_cost", &|row| row.strength.as_ref()?.elo_equal_cost);

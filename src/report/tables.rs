@@ -164,6 +164,9 @@ impl ColumnBuilder<'_> {
             let noisy = if row.speed_noisy { NOISY } else { "" };
             Some((format!("{}{noisy}", numbers::estimate(speed, decimals, false)), speed.mean))
         });
+        let meaning = "evaluations per second by your figures: your time of finding features, and the measured time of \
+            rows and layers";
+        self.numbers("by your figures", meaning, 0, &|row| row.speed_by_figures);
         let mut back_ends: Vec<&str> = self.rows.iter().filter_map(|row| row.back_end.as_deref()).collect();
         back_ends.dedup();
         let meaning = format!(
@@ -194,6 +197,8 @@ impl ColumnBuilder<'_> {
              with 95%, those of the verdict and its picture all together"
         );
         self.differences("Elo (equal cost)", meaning, &|row| row.strength.as_ref()?.elo_equal_cost);
+        let meaning = "a node's cost by your figures, against the first set's; Elo at equal cost goes by it";
+        self.numbers("node cost", meaning, 3, &|row| row.own.node_cost);
         let meaning = "Elo at equal cost minus Elo at equal nodes, seed by seed: what the cost of a set takes, or its \
             speed gives";
         self.differences("cost − nodes", meaning.into(), &|row| row.strength.as_ref()?.elo_by_cost);
@@ -230,6 +235,16 @@ impl ColumnBuilder<'_> {
         self.numbers("ns", "nanoseconds per evaluation with the fastest strategy", 0, &nanoseconds);
         let meaning = "nanoseconds per evaluation to find the features that the move adds and removes";
         self.numbers("features ns", meaning, 0, &|row| Some(row.nanoseconds?.features));
+        let meaning = "share of the time in which features are found";
+        self.numbers("features %", meaning, 0, &|row| Some(100.0 * row.nanoseconds?.features_share()));
+        let meaning = "how features are found: interpreter (the definition's loops), machine code (made for the \
+            definition), AVX-512 (tables of pieces); the same set costs more with the interpreter";
+        self.texts("encoder", meaning.into(), &|row| {
+            let encoder = row.encoder?;
+            Some((encoder.name().to_owned(), f64::from(encoder as u8)))
+        });
+        let meaning = "nanoseconds a move in which your own engine finds the features, by your figures";
+        self.numbers("your features ns", meaning, 0, &|row| row.own.features_ns);
         let meaning = "nanoseconds per evaluation to add and subtract rows of the feature transformer";
         self.numbers("rows ns", meaning, 0, &|row| Some(row.nanoseconds?.rows));
         let meaning = "nanoseconds per evaluation from the accumulators to the score";

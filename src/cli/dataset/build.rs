@@ -257,17 +257,21 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
 /// The `.fsd` file that a build or a merge made.
 #[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
+    /// Path of the file that was written.
     out: &'a Path,
     /// `fsd`.
     format: &'static str,
     /// The method for which the samples were drawn.
     method: Purpose,
+    /// Samples that were kept.
     samples: u64,
     /// Games read, without the games that were left out.
     games: u64,
+    /// Games of the inputs.
     games_read: u64,
     /// Positions of these games from which a move was played.
     positions: u64,
+    /// Positions of these games.
     positions_read: u64,
     /// Positions that gave no sample, by reason.
     dropped: &'a SortedMap<DropReason, u64>,
@@ -322,6 +326,7 @@ impl Document<'_> {
 pub struct ShardDocument<'a> {
     /// `I/N`: number I, from 0, of N shards.
     shard: String,
+    /// Path of the shard's file.
     out: &'a Path,
     #[serde(flatten)]
     summary: &'a ShardSummary,

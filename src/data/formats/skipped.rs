@@ -14,6 +14,7 @@ pub struct SkippedSample {
     /// `line 3, column 7`, `position 12 (byte 384)`, `game at byte 99`.
     #[serde(rename = "place")]
     pub location: String,
+    /// What is wrong with it.
     #[serde(rename = "why")]
     pub message: String,
 }
@@ -27,6 +28,7 @@ impl fmt::Display for SkippedSample {
 /// The entries skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedSamples {
+    /// Samples that were left out, by reason.
     pub by_reason: SortedMap<String, u64>,
     /// The first ten.
     pub examples: Vec<SkippedSample>,

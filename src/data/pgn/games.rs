@@ -120,6 +120,7 @@ impl GameVisitor for GameCollector {
 /// The games skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedGames {
+    /// Games that were left out, by reason.
     pub by_reason: SortedMap<SkipReason, u64>,
     /// The first ten.
     pub examples: Vec<SkippedGame>,

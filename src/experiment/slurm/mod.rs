@@ -81,9 +81,13 @@ pub struct SlurmOptions {
 /// Where an experiment's steps are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SlurmStatus {
+    /// Steps of the experiment.
     pub steps: usize,
+    /// Steps that are done.
     pub done: usize,
+    /// Steps that run.
     pub running: usize,
+    /// Steps that failed.
     pub failed: usize,
     /// For Slurm, for other steps, or to be submitted.
     pub waiting: usize,
@@ -95,10 +99,13 @@ pub struct SlurmStatus {
 /// A step whose job ended without its result.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailedStep {
+    /// The step's key.
     pub key: String,
+    /// The step in words.
     pub name: String,
     /// The job and its task: `17_3`.
     pub job: String,
+    /// The end of its log.
     pub log: PathBuf,
     /// The log's last lines.
     pub end: String,
@@ -107,8 +114,11 @@ pub struct FailedStep {
 /// An array of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SubmittedJobs {
+    /// The stage of the steps.
     pub stage: String,
+    /// Slurm's number of the job array.
     pub job: String,
+    /// Its tasks.
     pub tasks: usize,
     /// As `sbatch --dependency` takes it.
     pub dependency: Option<String>,

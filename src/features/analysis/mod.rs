@@ -66,8 +66,11 @@ enum AnalysisGoal {
 /// Number of features per status.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct StatusCounts {
+    /// Features that no legal position activates.
     pub dead: u32,
+    /// Features that some legal position activates.
     pub live: u32,
+    /// Features of which neither is proved.
     pub unresolved: u32,
 }
 

@@ -145,8 +145,10 @@ impl FailReason {
 pub struct FailedPosition {
     /// Number of the first record with this position.
     pub record: u32,
+    /// The position.
     pub fen: String,
     pub reason: FailReason,
+    /// What the engine or this program says of it.
     pub message: String,
 }
 

@@ -15,6 +15,7 @@ use crate::units::SortedMap;
 /// Mobility of the pieces of a role, counted as `moves(P)` counts it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleMobility {
+    /// The kind of piece.
     pub role: String,
     /// Number of pieces.
     pub pieces: u64,
@@ -26,8 +27,11 @@ pub struct RoleMobility {
 /// Numbers of legal moves at a ply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegalMovesAtPly {
+    /// Plies since the start of the game.
     pub ply: u16,
+    /// Positions at this ply.
     pub positions: u64,
+    /// Mean number of legal moves.
     pub mean: f64,
     /// The 5%, 25%, 50%, 75% and 95% quantiles.
     pub quantiles: [i32; 5],

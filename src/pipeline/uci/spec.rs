@@ -85,14 +85,19 @@ impl EngineIdentity {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchLimit {
+    /// Nodes.
     Nodes(u64),
+    /// Depth in plies.
     Depth(u32),
     /// Milliseconds.
     MoveTime(u64),
     /// A game's clock, in milliseconds: the time left to both sides, and the increment per move.
     Clock {
+        /// White's time left.
         white: u64,
+        /// Black's time left.
         black: u64,
+        /// Added after every move.
         increment: u64,
     },
 }
