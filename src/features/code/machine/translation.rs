@@ -293,21 +293,18 @@ impl<'a, 'b> Translation<'a, 'b> {
     }
 
     fn for_bits(&mut self, square: Register, bits: Register, body: &Body) {
-        let left = self.builder.declare_var(I64);
         let all = self.read(bits);
-        self.builder.def_var(left, all);
         let [head, exit] = [(); 2].map(|()| self.builder.create_block());
-        self.builder.ins().brif(all, head, &[], exit, &[]);
+        // A parameter of the block: variables cost time in proportion to the blocks of the whole function.
+        let now = self.builder.append_block_param(head, I64);
+        self.builder.ins().brif(all, head, &[BlockArg::from(all)], exit, &[]);
         self.builder.switch_to_block(head);
-        let now = self.builder.use_var(left);
         let lowest = self.builder.ins().ctz(now);
         self.write(square, lowest);
         let less = self.builder.ins().iadd_imm_s(now, -1);
         let others = self.builder.ins().band(now, less);
-        self.builder.def_var(left, others);
         self.body(body);
-        let others = self.builder.use_var(left);
-        self.builder.ins().brif(others, head, &[], exit, &[]);
+        self.builder.ins().brif(others, head, &[BlockArg::from(others)], exit, &[]);
         self.builder.seal_block(head);
         self.begin_block(exit);
     }
