@@ -4,8 +4,8 @@
 //! incremental engine and the comparison all follow from that definition.
 //!
 //! The modules are listed in import order: each may use only modules above it. `report` uses neither libtorch nor the
-//! engine, and only `cli` prints. libtorch is used by the program `fsbench-tch` alone, `src/bin/fsbench-tch`.
-//! `tests/layers.rs` checks these rules.
+//! engine. The program `fsbench` (`main.rs`) adds `cli`, and only `cli` prints. libtorch is used by the program
+//! `fsbench-tch` alone, `src/bin/fsbench-tch`. `tests/layers.rs` checks these rules.
 
 /// The package's version and, if it was built in a checkout, the commit.
 pub const VERSION: &str = if env!("FSBENCH_COMMIT").is_empty() {
@@ -66,9 +66,6 @@ pub mod export;
 
 #[cfg(feature = "python")]
 mod python;
-
-#[cfg(feature = "report")]
-pub mod cli;
 
 #[cfg(test)]
 #[path = "../tests/common/skip.rs"]

@@ -1,8 +1,10 @@
 //! Quantities with a unit, seeds of random streams, and shards of lists.
 
 mod shard;
+mod sorted_map;
 
 pub use shard::Shard;
+pub use sorted_map::SortedMap;
 
 use std::fmt::{self, Display, Formatter};
 use std::num::ParseIntError;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The crate's modules, lowest first.
+/// The modules, lowest first: the library's, then `cli`, the program's.
 const ORDER: [&str; 24] = [
     "units",
     "settings",
@@ -142,10 +142,12 @@ fn modules_are_found_in_every_form() {
 }
 
 #[test]
-fn order_matches_the_crate() {
+fn order_matches_the_crates() {
     let library = code(&source_folder().join("lib.rs"));
+    let program = code(&source_folder().join("main.rs"));
     let modules = library
         .lines()
+        .chain(program.lines())
         .filter_map(|line| line.trim().trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
     let modules: Vec<&str> = modules.filter(|module| *module != "skip").collect();
     assert_eq!(modules, ORDER);

@@ -17,7 +17,7 @@ use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
 use fsbench::output::checked::without_line_sum;
 use fsbench::pipeline::uci::{Engine, EngineSpec, SearchLimit, UciGame};
-use serde_json::Value;
+use serde_json::{Value, json};
 use shakmaty::fen::Fen;
 use shakmaty::{EnPassantMode, Position};
 use tempfile::TempDir;
@@ -475,6 +475,33 @@ fn equal_cost_gives_the_second_player_its_nodes() {
     assert_eq!(nodes, (500.0 * number("ratio")).round() as u64);
     // Measured costs stand: the same command continues the same match.
     assert_eq!(json(folder.path(), arguments)["equal_cost"], *cost);
+}
+
+#[test]
+fn figures_of_an_own_engine_give_the_nodes() {
+    let folder = bench();
+    let players = "a.safetensors b.safetensors --equal-cost 500 --pairs 1 --hash 1";
+    let nodes = |document: &Value| document["players"][1]["identity"]["network"]["nodes"].as_u64().unwrap();
+    let document = json(folder.path(), &format!("{players} --node-cost 1.25"));
+    assert_eq!((nodes(&document), &document["equal_cost"]["own_node_costs"]), (400, &json!([1.0, 1.25])));
+    assert!(document["limit"].as_str().unwrap().contains("by your figures"), "{}", document["limit"]);
+    // A millisecond to find features leaves the second player hardly a node; the first player's time is measured.
+    let document = json(folder.path(), &format!("{players} --own-features-ns -,1000000"));
+    let cost = &document["equal_cost"];
+    let [one, two] = [0, 1].map(|player| cost["nanoseconds_per_node"][player].as_f64().unwrap());
+    let features = &cost["own_features"][1];
+    let [own, moves] = ["own_ns", "moves_per_node"].map(|name| features[name].as_f64().unwrap());
+    assert!(cost["own_features"][0].is_null() && own == 1e6 && (0.1..=1.5).contains(&moves), "{cost}");
+    assert!(two > 0.9 * moves * own && one < 0.1 * two, "{cost}");
+    assert_eq!(nodes(&document), ((500.0 * cost["ratio"].as_f64().unwrap()).round() as u64).max(1));
+    for (wrong, message) in [
+        ("--own-features-ns 30", "two numbers"),
+        ("--own-features-ns 30,-1", "two numbers"),
+        ("--node-cost 0", "above 0"),
+        ("--node-cost 2 --own-features-ns 1,1", "cannot be used with"),
+    ] {
+        refused(folder.path(), &format!("{players} {wrong}"), 2, message);
+    }
 }
 
 #[test]

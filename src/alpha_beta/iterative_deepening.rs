@@ -108,6 +108,12 @@ impl<'a> Searcher<'a> {
         self.table = TranspositionTable::new(megabytes);
     }
 
+    /// Moves whose features the network's evaluator has found so far ([`Evaluator::moves_followed`]).
+    #[must_use]
+    pub fn moves_followed(&self) -> f64 {
+        self.evaluator.moves_followed()
+    }
+
     /// The network's score of the game's position, in the search's centipawns, from the side to move's view.
     pub fn evaluate(&mut self, game: &Game) -> i32 {
         self.evaluator.set(game.position().board());

@@ -33,14 +33,19 @@ pub struct Arguments {
 /// What the searches of a benchmark took.
 #[derive(Serialize, JsonSchema)]
 pub struct BenchDocument {
+    /// Nodes of all searches.
     nodes: u64,
+    /// Nodes per second.
     nps: u64,
     /// The node count, as text.
     signature: String,
+    /// Instruction set of the network's arithmetic.
     back_end: &'static str,
     /// The CPU's model name.
     cpu: String,
+    /// Depth of every search.
     depth: u32,
+    /// Positions that were searched.
     positions: usize,
     /// Factor from the network's internal units to the search's centipawns.
     eval_scale: f64,

@@ -1,7 +1,5 @@
 //! `fsbench delta`: the features that a move adds and removes.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
@@ -11,6 +9,7 @@ use super::input::{answer_each_line, parse_move};
 use super::{Failure, ResultFormat, print_json, print_text};
 use crate::chess::{BoardChange, Chess, Move, Perspective, parse_fen};
 use crate::features::{Delta, FeatureSet, FeatureText};
+use crate::units::SortedMap;
 
 /// List the features that a move adds and removes, for both perspectives
 #[derive(Debug, clap::Args)]
@@ -41,7 +40,7 @@ pub struct DeltaDocument {
     black: PerspectiveDelta,
     /// Descriptions by index, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<BTreeMap<u32, FeatureText>>,
+    features: Option<SortedMap<u32, FeatureText>>,
 }
 
 /// A perspective's changes.

@@ -35,9 +35,11 @@ pub struct EloDocument {
 
 #[derive(Serialize, JsonSchema)]
 struct StrengthEstimate {
+    /// Points per game of the first player, from 0 to 1.
     score: f64,
     elo: Interval,
     nelo: Interval,
+    /// Likelihood that the first player is the stronger one.
     los: f64,
 }
 

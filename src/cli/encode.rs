@@ -1,7 +1,5 @@
 //! `fsbench encode`: the active features of positions.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use shakmaty::Position;
@@ -10,6 +8,7 @@ use super::input::answer_each_line;
 use super::{Failure, ResultFormat, print_json, print_text};
 use crate::chess::{Chess, Perspective, parse_fen};
 use crate::features::{FeatureSet, FeatureText};
+use crate::units::SortedMap;
 
 /// List the active features of a position for both perspectives
 #[derive(Debug, clap::Args)]
@@ -34,11 +33,13 @@ pub struct Arguments {
 /// The active features of a position, ascending, by perspective.
 #[derive(Serialize, JsonSchema)]
 pub struct EncodeDocument {
+    /// Active features as White sees them, ascending.
     white: Vec<u32>,
+    /// Active features as Black sees them, ascending.
     black: Vec<u32>,
     /// Descriptions by index, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<BTreeMap<u32, FeatureText>>,
+    features: Option<SortedMap<u32, FeatureText>>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -76,12 +77,12 @@ fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> EncodeDocument {
 }
 
 /// Describes each of these features.
-pub fn descriptions<'a>(set: &FeatureSet, indices: impl IntoIterator<Item = &'a u32>) -> BTreeMap<u32, FeatureText> {
+pub fn descriptions<'a>(set: &FeatureSet, indices: impl IntoIterator<Item = &'a u32>) -> SortedMap<u32, FeatureText> {
     indices.into_iter().filter_map(|index| Some((*index, set.describe(*index)?))).collect()
 }
 
 /// One line per feature that has a description.
-pub fn explanation_lines(indices: &[u32], descriptions: Option<&BTreeMap<u32, FeatureText>>) -> String {
+pub fn explanation_lines(indices: &[u32], descriptions: Option<&SortedMap<u32, FeatureText>>) -> String {
     let line = |index: &u32| {
         let FeatureText { block, values } = descriptions?.get(index)?;
         Some(format!("  {index:>8}  {block}: {values}\n"))

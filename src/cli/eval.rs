@@ -60,6 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// A network's score of a position.
 #[derive(Serialize, JsonSchema)]
 pub struct ScoredPosition<'a> {
+    /// The position.
     fen: &'a str,
     #[serde(flatten)]
     evaluation: &'a Evaluation,

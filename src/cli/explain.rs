@@ -1,7 +1,5 @@
 //! `fsbench explain`: the block and axis values of features.
 
-use std::collections::BTreeMap;
-
 use anyhow::anyhow;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,6 +7,7 @@ use serde::Serialize;
 use super::encode::{descriptions, explanation_lines};
 use super::{Failure, ResultFormat, print_json, print_text};
 use crate::features::{FeatureSet, FeatureText};
+use crate::units::SortedMap;
 
 /// Show the block and axis values of features
 #[derive(Debug, clap::Args)]
@@ -29,7 +28,7 @@ pub struct ExplainDocument<'a> {
     /// The set's name.
     name: &'a str,
     /// By index.
-    features: BTreeMap<u32, FeatureText>,
+    features: SortedMap<u32, FeatureText>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -62,10 +62,14 @@ enum LanguageName {
 /// A definition or a network as source code.
 #[derive(Serialize, JsonSchema)]
 pub struct ExportDocument<'a> {
+    /// The set's name.
     name: &'a str,
+    /// The identity of the set.
     identity: String,
     language: Language,
+    /// The folder that was written.
     out: &'a PathBuf,
+    /// The files in it.
     files: Vec<String>,
 }
 

@@ -1,6 +1,5 @@
 //! `fsbench match`: plays matches between networks and UCI engines.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,12 +20,13 @@ use crate::alpha_beta::search_digest;
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::{EngineFault, EngineSpec};
 use crate::play::{
-    Adjudication, CostRatio, Interval, MatchEstimate, MatchOptions, MatchOutcome, MatchSettings, MoveLimit,
+    Adjudication, CostPlayer, CostRatio, Interval, MatchEstimate, MatchOptions, MatchOutcome, MatchSettings, MoveLimit,
     PairingResult, Pairs, PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination,
     TournamentType, are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{keep_first_json, read_checked_json, write_json};
+use crate::record::{FeatureCost, keep_first_json, read_checked_json, write_json};
 use crate::service::Shard;
+use crate::units::SortedMap;
 
 /// A heading of the help.
 const LIMITS: &str = "Limits of a move";
@@ -55,6 +55,15 @@ pub struct Arguments {
     #[arg(help_heading = LIMITS, long, value_name = "N", group = "limit",
         value_parser = clap::value_parser!(u64).range(1..))]
     equal_cost: Option<u64>,
+    /// Nanoseconds a move in which your own engine finds the features of both perspectives, for --equal-cost: of the
+    /// first and of the second player, - as measured, as in 30,- (they take the place of fsbench's own time)
+    #[arg(help_heading = LIMITS, long, value_name = "NS,NS", requires = "equal_cost", conflicts_with = "node_cost",
+        allow_hyphen_values = true, value_parser = own_features)]
+    own_features_ns: Option<OwnFeatures>,
+    /// A node's cost of the second player in your own engine against the first's, for --equal-cost, as 1.15: nothing is
+    /// measured
+    #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost", value_parser = cost_of_node)]
+    node_cost: Option<f64>,
     /// Milliseconds per move
     #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit",
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -87,16 +96,44 @@ pub struct Arguments {
     format: ResultFormat,
 }
 
+/// Of both players the nanoseconds a move, or `None` as measured.
+type OwnFeatures = [Option<f64>; 2];
+
+fn own_features(text: &str) -> Result<OwnFeatures, String> {
+    let wrong = || format!("{text:?} must be two numbers of nanoseconds, as in 30,45, or - for a measured one");
+    let (first, second) = text.split_once(',').ok_or_else(wrong)?;
+    let figure = |text: &str| match text.trim() {
+        "-" => Ok(None),
+        number => match number.parse::<f64>() {
+            Ok(ns) if ns.is_finite() && ns >= 0.0 => Ok(Some(ns)),
+            _ => Err(wrong()),
+        },
+    };
+    Ok([figure(first)?, figure(second)?])
+}
+
+fn cost_of_node(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(cost) if cost.is_finite() && cost > 0.0 => Ok(cost),
+        _ => Err(format!("{text:?} must be a number above 0, as in 1.15")),
+    }
+}
+
 /// A match and its results, also in `match.json`.
 #[derive(Serialize, JsonSchema)]
 pub struct MatchDocument {
+    /// The players, in the order given.
     players: Vec<PlayerDocument>,
+    /// The limit of a move, in words.
     limit: String,
+    /// The book.
     openings: OpeningsDocument,
+    /// Seed of the order of openings.
     seed: u64,
     /// Identifies the search with which networks played.
     search: &'static str,
     adjudication: Option<Adjudication>,
+    /// The cost of a node, with --equal-cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     equal_cost: Option<CostRatio>,
     /// The first pairing: its fields stand at the top of the document as well.
@@ -111,51 +148,67 @@ pub struct MatchDocument {
     /// Empty with two players.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ratings: Vec<Rating>,
+    /// How the games ended.
     terminations: Vec<TerminationDocument>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct PlayerDocument {
+    /// The player's name.
     name: String,
     identity: PlayerIdentity,
     /// Nodes per move, on average.
     nodes: f64,
+    /// Nodes per second, over all its moves.
     nps: f64,
+    /// Games that it lost on time.
     lost_on_time: u64,
     /// Games lost by forfeit, by reason.
-    forfeits: BTreeMap<EngineFault, u64>,
+    forfeits: SortedMap<EngineFault, u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct OpeningsDocument {
+    /// The book's file.
     path: PathBuf,
+    /// Openings in it.
     count: u64,
+    /// Their BLAKE3 hash, in hexadecimal.
     blake3: String,
 }
 
 /// The results of two players' games, seen from the first.
 #[derive(Clone, Serialize, JsonSchema)]
 struct PairingDocument {
+    /// Number of the first player, from 0.
     first: usize,
+    /// Number of the second player, from 0.
     second: usize,
     pairs: Pairs,
+    /// Games by outcome.
     games: GamesDocument,
+    /// Points per game of the first player, from 0 to 1.
     score: f64,
     elo: Interval,
     nelo: Interval,
+    /// Likelihood that the first player is the stronger one.
     los: f64,
 }
 
 #[derive(Copy, Clone, Serialize, JsonSchema)]
 struct GamesDocument {
+    /// Won by the first player.
     wins: u64,
+    /// Lost by the first player.
     losses: u64,
+    /// Without a winner.
     draws: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct TerminationDocument {
     termination: Termination,
+    /// Games that ended so.
     games: u64,
 }
 
@@ -171,8 +224,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let made = std::fs::create_dir_all(folder);
     made.with_context(|| format!("cannot make the folder {}", full(folder).display())).map_err(Failure::Work)?;
     give_nodes(&mut players, &arguments.nodes)?;
-    let cost =
-        arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.options.hash, folder)).transpose()?;
+    let cost = arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments, folder)).transpose()?;
     let settings = settings(arguments)?;
     if let Some(shard) = arguments.shard {
         let played = match_shard::play(&players, &settings, shard, folder, arguments.format);
@@ -246,38 +298,51 @@ fn give_nodes(players: &mut [Player], nodes: &[u64]) -> Result<(), Failure> {
     }
 }
 
-/// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its
-/// start.
-fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
+/// Finds the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its start.
+fn cost(players: &mut [Player], nodes: u64, arguments: &Arguments, folder: &Path) -> Result<CostRatio, Failure> {
     let refused = |text: &str| Failure::Request(anyhow!("--equal-cost {text}"));
     let [first, second] = players else { return Err(refused("compares two players; give two")) };
     let (PlayerKind::Network(network), PlayerKind::Network(other)) = (&first.kind, &second.kind) else {
         return Err(refused("compares networks; give UCI engines --movetime or --tc"));
     };
-    // Its own file for every request, so that a mistaken request does not replace the file that a match began with.
-    // Shards of a match on several machines share it.
-    let request = json!([network.hash, other.hash, nodes, hash, search_digest()]);
-    let name = &blake3::hash(request.to_string().as_bytes()).to_hex()[..16];
-    let path = folder.join(format!("cost-{name}.json"));
-    let ratio = if path.exists() {
-        read_checked_json(&path).map_err(Failure::work)?
-    } else {
-        interrupt::on_exit_say(|| {
-            "interrupted while measuring the cost of a node: give the command again to begin the match".into()
-        });
-        let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
-        let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
-            bar.set_length(rounds as u64);
-            bar.set_position(done as u64);
-            true
-        });
-        bar.finish_and_clear();
-        // Another shard of the match may have been faster: then its cost counts.
-        keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)?
+    let ratio = match arguments.node_cost {
+        Some(cost) => CostRatio::of_figures([1.0, cost]),
+        None => {
+            let own = arguments.own_features_ns.unwrap_or_default();
+            let both = [
+                CostPlayer { player: first, network, own_features_ns: own[0] },
+                CostPlayer { player: second, network: other, own_features_ns: own[1] },
+            ];
+            measured_cost(both, nodes, arguments.options.hash, folder)?
+        }
     };
     first.nodes = Some(nodes);
     second.nodes = Some(ratio.nodes_of_second(nodes));
     Ok(ratio)
+}
+
+fn measured_cost(players: [CostPlayer<'_>; 2], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
+    // Its own file for every request, so that a mistaken request does not replace the file that a match began with.
+    // Shards of a match on several machines share it.
+    let networks = players.map(|player| json!([player.network.hash, player.own_features_ns]));
+    let request = json!([networks, nodes, hash, search_digest()]);
+    let name = &blake3::hash(request.to_string().as_bytes()).to_hex()[..16];
+    let path = folder.join(format!("cost-{name}.json"));
+    if path.exists() {
+        return read_checked_json(&path).map_err(Failure::work);
+    }
+    interrupt::on_exit_say(|| {
+        "interrupted while measuring the cost of a node: give the command again to begin the match".into()
+    });
+    let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
+    let ratio = equal_cost(players, nodes, hash, |done, rounds| {
+        bar.set_length(rounds as u64);
+        bar.set_position(done as u64);
+        true
+    });
+    bar.finish_and_clear();
+    // Another shard of the match may have been faster: then its cost counts.
+    keep_first_json(&path, ratio.map_err(Failure::request)?).map_err(Failure::work)
 }
 
 fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
@@ -376,7 +441,8 @@ fn document(
 fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRatio>) -> String {
     match (cost, arguments.equal_cost, &arguments.nodes[..]) {
         (Some(cost), Some(nodes), _) => {
-            format!("{nodes} and {} nodes per move (equal processor time)", cost.nodes_of_second(nodes))
+            let by_figures = if cost.is_by_figures() { " by your figures" } else { "" };
+            format!("{nodes} and {} nodes per move (equal processor time{by_figures})", cost.nodes_of_second(nodes))
         }
         (_, _, [_, _, ..]) => {
             let nodes: Vec<String> = arguments.nodes.iter().map(u64::to_string).collect();
@@ -384,6 +450,36 @@ fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRati
         }
         _ => settings.limit.describe(),
     }
+}
+
+/// The cost of a node, and the figures that it goes by.
+fn cost_text(cost: &CostRatio, names: &[String; 2]) -> String {
+    let CostRatio { ratio, low, high, rounds, .. } = cost;
+    let mut out = String::new();
+    if let Some([one, two]) = cost.nanoseconds_per_node {
+        let by_figures = if cost.is_by_figures() { " by your figures" } else { "" };
+        out += &format!(
+            "a node costs {one:.0} ns and {two:.0} ns{by_figures}: ratio {ratio:.3} [{low:.3}, {high:.3}] over \
+             {rounds} rounds\n"
+        );
+    }
+    if let Some([one, two]) = cost.own_node_costs {
+        out += &format!(
+            "by your figures a node of {} costs {} times as much as one of {}\n",
+            names[1],
+            two / one,
+            names[0]
+        );
+    }
+    for (name, features) in names.iter().zip(cost.own_features) {
+        if let Some(FeatureCost { measured_ns, own_ns, moves_per_node }) = features {
+            out += &format!(
+                "finding the features of {name}: {own_ns} ns a move by your figure in the place of {measured_ns:.0} ns, \
+                 {moves_per_node:.2} moves a node\n"
+            );
+        }
+    }
+    out
 }
 
 fn text(document: &MatchDocument, arguments: &Arguments) -> String {
@@ -419,11 +515,8 @@ fn text(document: &MatchDocument, arguments: &Arguments) -> String {
             let _ = writeln!(out, "{} lost {games} games by forfeit: {}", player.name, reason.name());
         }
     }
-    if let Some(CostRatio { nanoseconds_per_node: [one, two], ratio, low, high, rounds, .. }) = &document.equal_cost {
-        let _ = writeln!(
-            out,
-            "a node costs {one:.0} ns and {two:.0} ns: ratio {ratio:.3} [{low:.3}, {high:.3}] over {rounds} rounds"
-        );
+    if let Some(cost) = &document.equal_cost {
+        out += &cost_text(cost, &[name(0), name(1)]);
     }
     if let Some(outcome) = &document.sprt {
         let _ = writeln!(out, "LLR {}", sprt::describe(outcome, "not decided"));

@@ -17,6 +17,7 @@ pub struct MatchShardDocument {
     shard: String,
     /// Numbers of its pairs, from 1.
     first_pair: u64,
+    /// Number of the last pair that this shard plays.
     last_pair: u64,
     /// Pairs by outcome, all pairings together; `None` if earlier shards decide the test.
     pairs: Option<Pairs>,

@@ -293,15 +293,29 @@ mod tests {
     fn many_options_stand_below_headings() {
         fn check(command: &clap::Command, path: &str) {
             let path = format!("{path} {}", command.get_name());
-            let mut counts = std::collections::BTreeMap::new();
+            let mut counts = crate::units::SortedMap::new();
             for option in command.get_opts().filter(|option| !option.is_hide_set()) {
-                *counts.entry(option.get_help_heading().unwrap_or("Options").to_owned()).or_insert(0) += 1;
+                *counts.get_or_insert(option.get_help_heading().unwrap_or("Options").to_owned(), 0) += 1;
             }
             let total: usize = counts.values().sum();
             assert!(total <= 20 || counts.values().all(|count| *count <= 20), "{path}: {counts:?}");
             command.get_subcommands().for_each(|subcommand| check(subcommand, &path));
         }
         check(&<Arguments as clap::CommandFactory>::command(), "");
+    }
+
+    /// `-h` fits two screens; `--help` has every option.
+    #[test]
+    fn the_short_help_of_a_training_is_short() {
+        let mut command = <Arguments as clap::CommandFactory>::command();
+        command.build();
+        let train = command.find_subcommand_mut("train").expect("a command");
+        let [short, long] = [train.render_help().to_string(), train.render_long_help().to_string()];
+        assert!(short.lines().count() <= 70, "{short}");
+        let options: Vec<String> =
+            train.get_opts().filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
+        assert!(options.len() > 40 && options.iter().all(|option| long.contains(option)), "{long}");
+        assert!(short.contains("--l1") && !short.contains("--gradient-clip"), "{short}");
     }
 
     /// The trainer and the service that it starts read the same samples of a binpack.

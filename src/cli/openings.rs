@@ -50,7 +50,9 @@ pub struct Arguments {
 /// A book of openings.
 #[derive(Serialize, JsonSchema)]
 pub struct OpeningsOutput<'a> {
+    /// Path of the book that was written.
     out: &'a PathBuf,
+    /// Openings in it.
     openings: usize,
 }
 

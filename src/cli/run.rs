@@ -12,8 +12,8 @@ use super::score_unit::note_assumed_in_experiment;
 use super::{Failure, ResultFormat, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
 use crate::experiment::{
-    Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RunEstimate, Runner, RunnerOptions,
-    Share, TrainedRun, key_help,
+    Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RowFigures, RunEstimate, Runner,
+    RunnerOptions, Share, TrainedRun, key_help,
 };
 use crate::pipeline::{self, build::input_unit};
 use crate::play::{Interval, MatchProgress, Pairs};
@@ -167,6 +167,14 @@ fn plan_text(estimate: &RunEstimate) -> String {
         out += &format!("\nmemory: {} in training, and some for the process that serves samples", HumanBytes(memory));
     }
     out += &format!("\ndisk: {} for the runs' folders", HumanBytes(estimate.disk_bytes));
+    for RowFigures { set, own, .. } in &estimate.own_figures {
+        if let Some(ns) = own.features_ns {
+            out += &format!("\nby your figures: {ns} ns a move to find the features of {set}");
+        }
+        if let Some(cost) = own.node_cost {
+            out += &format!("\nby your figures: a node of {set} costs {cost} times as much as one of the first set");
+        }
+    }
     for warning in &estimate.warnings {
         out += &format!("\nwarning: {warning}");
     }

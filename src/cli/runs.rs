@@ -33,6 +33,7 @@ pub struct Arguments {
 /// The runs that experiments keep.
 #[derive(Serialize, JsonSchema)]
 pub struct RunList {
+    /// The folder of all runs.
     folder: PathBuf,
     /// Runs that were not removed.
     runs: Vec<KeptRun>,

@@ -137,3 +137,51 @@ fn forbid_null(schema: &mut Map<String, Value>) {
         schemas.retain(|schema| schema.get("type") != Some(&Value::from("null")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fields without a description of their own or of their type, as `Type.field`.
+    fn undescribed(at: &str, schema: &Value, definitions: &Value, found: &mut Vec<String>) {
+        let describes = |schema: &Value| {
+            let name = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
+            schema["description"].is_string() || name.is_some_and(|name| definitions[name]["description"].is_string())
+        };
+        let properties = schema["properties"].as_object();
+        // A variant of an enum is an object of one property, whose description is the variant's.
+        let is_variant = describes(schema) && properties.is_some_and(|properties| properties.len() == 1);
+        for (name, property) in properties.into_iter().flatten() {
+            let at = format!("{at}.{name}");
+            let mut alternatives = property["anyOf"].as_array().into_iter().flatten();
+            let is_described = is_variant || describes(property) || describes(&property["items"]);
+            if !is_described && !alternatives.any(describes) {
+                found.push(at.clone());
+            }
+            undescribed(&at, property, definitions, found);
+        }
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            for alternative in schema[keyword].as_array().into_iter().flatten() {
+                undescribed(at, alternative, definitions, found);
+            }
+        }
+        if schema["items"].is_object() {
+            undescribed(at, &schema["items"], definitions, found);
+        }
+    }
+
+    #[test]
+    fn every_field_has_a_description() {
+        let mut found = Vec::new();
+        for (document, ..) in DOCUMENTS {
+            let schema = schema(document).expect("a document").to_value();
+            undescribed(document, &schema, &schema["$defs"], &mut found);
+            for (name, definition) in schema["$defs"].as_object().into_iter().flatten() {
+                undescribed(name, definition, &schema["$defs"], &mut found);
+            }
+        }
+        found.sort();
+        found.dedup();
+        assert!(found.is_empty(), "{} fields: {found:?}", found.len());
+    }
+}

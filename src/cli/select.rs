@@ -42,11 +42,17 @@ pub struct Arguments {
 /// The features that are active most often.
 #[derive(Serialize, JsonSchema)]
 pub struct SelectDocument<'a> {
+    /// The set.
     set: &'a str,
+    /// The set's identity.
     identity: String,
+    /// Inputs per perspective.
     num_features: u32,
+    /// Games that were read.
     games: u64,
+    /// Positions that were encoded.
     positions: u64,
+    /// Features that were selected.
     selected: u32,
     /// Activations per position and perspective: of the first selected feature, …
     most_frequent: f64,
@@ -54,6 +60,7 @@ pub struct SelectDocument<'a> {
     least_frequent: f64,
     /// … of all selected features, and of all features.
     active_selected: f64,
+    /// Mean number of active features of the whole set.
     active_all: f64,
 }
 

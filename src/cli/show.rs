@@ -51,6 +51,7 @@ pub struct Arguments {
 /// A drawing of a position's features.
 #[derive(Serialize, JsonSchema)]
 pub struct ShowDocument {
+    /// The page that was written; absent where it is printed.
     out: PathBuf,
     boards: Vec<DiagramCounts>,
 }
@@ -58,10 +59,15 @@ pub struct ShowDocument {
 /// Counts of a block's features. A feature that several bindings yield counts once per binding.
 #[derive(Serialize, JsonSchema)]
 struct DiagramCounts {
+    /// Who looks at the board.
     perspective: &'static str,
+    /// The block's name.
     block: String,
+    /// Active features.
     active: usize,
+    /// Features that the move adds.
     added: usize,
+    /// Features that the move removes.
     removed: usize,
 }
 

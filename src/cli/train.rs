@@ -26,6 +26,7 @@ use crate::units::Seed;
 /// (the last epoch's, quantised) and, once the run has finished, outcome.json. An option at its default value passes
 /// where it has no effect on the run; any other value is refused.
 #[derive(Debug, clap::Args)]
+#[command(mut_args = in_short_help_if_common)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
     set: Option<String>,
@@ -74,6 +75,32 @@ pub struct Arguments {
     /// How to print the outcome
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+}
+
+/// The options that `-h` shows; `--help` shows all.
+const COMMON: [&str; 17] = [
+    "set",
+    "data",
+    "out",
+    "method",
+    "l1",
+    "hidden",
+    "activation",
+    "buckets",
+    "arch",
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "lambda",
+    "trainer",
+    "start",
+    "seed",
+    "resume",
+];
+
+fn in_short_help_if_common(argument: clap::Arg) -> clap::Arg {
+    let is_common = COMMON.contains(&argument.get_id().as_str());
+    argument.hide_short_help(!is_common)
 }
 
 impl Arguments {

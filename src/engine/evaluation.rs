@@ -21,7 +21,9 @@ pub struct Evaluation {
 /// The two summands of a bucket's score in internal units, each truncated toward zero.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BucketScore {
+    /// The PSQT part.
     pub psqt: i32,
+    /// The part of the layers.
     pub positional: i32,
 }
 

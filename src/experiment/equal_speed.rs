@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::checks::labels;
-use super::spec::{ComparisonRow, Experiment, Measures};
+use super::spec::{ComparisonRow, Experiment, Measures, RepeatedRow};
 use crate::data::Method;
-use crate::measure::{EqualSpeedOptions, corrected_width};
-use crate::record::{EQUAL_SPEED, EqualSpeedRecord, NetResult};
+use crate::measure::{EqualSpeedOptions, OwnSpeeds, corrected_width};
+use crate::record::{EQUAL_SPEED, EqualSpeedRecord, NetResult, OwnFigures};
 use crate::settings::{ReadError, SettingError, TableParts};
 
 /// The width, a multiple of 32, at which each set is as fast as the reference; networks of the first seed take turns
@@ -47,7 +47,7 @@ impl EqualSpeedMeasure {
         let mut candidates = rows.iter().filter(|other| (other.method, &other.group) == (row.method, &row.group));
         match &self.terms.reference {
             None => candidates.next(),
-            Some(name) => candidates.find(|candidate| is_reference(candidate, name)),
+            Some(name) => candidates.find(|candidate| candidate.is_called(name)),
         }
     }
 
@@ -55,11 +55,6 @@ impl EqualSpeedMeasure {
     pub(super) fn covers(&self, rows: &[ComparisonRow], row: &ComparisonRow) -> bool {
         row.group.is_empty() && self.reference_row(rows, row).is_some_and(|reference| reference.label != row.label)
     }
-}
-
-/// Whether a row is called `name`; rows at equal speed have the name of their set with the width.
-fn is_reference(row: &ComparisonRow, name: &str) -> bool {
-    row.is_called(name) || row.name == named(name, row.settings.l1)
 }
 
 fn named(name: &str, l1: usize) -> String {
@@ -115,16 +110,19 @@ impl Experiment {
             own.map(|own| &own.record)
         }
         let measure = self.equal_speed.as_ref()?;
-        let width = |row: &ComparisonRow| {
-            if !measure.covers(&self.rows, row) {
-                return Some(row.settings.l1);
-            }
-            let found = record(found, &row.label, row.method)?;
-            let trained = record(trained, &label(&named(&row.name, found.l1)), row.method);
-            Some(trained.map_or(found.l1, |trained| corrected_width(found, trained.speed.ratio)))
-        };
         let at = |row: &ComparisonRow| {
-            let l1 = width(row)?;
+            let mut l1 = row.settings.l1;
+            let mut own = OwnFigures { node_cost: None, ..row.own };
+            let mut scale = None;
+            if measure.covers(&self.rows, row) {
+                let found = record(found, &row.label, row.method)?;
+                let trained = record(trained, &label(&named(&row.name, found.l1)), row.method);
+                l1 = trained.map_or(found.l1, |trained| corrected_width(found, trained.speed.ratio));
+                scale = found.own_scale;
+                // The cost at the width, where it follows from the user's cost at the row's own width.
+                let speed = trained.filter(|_| l1 == found.l1).map(|trained| trained.speed).or(found.speed_at(l1));
+                own.node_cost = scale.and(speed).map(|speed| 1.0 / speed.ratio);
+            }
             let name = named(&row.name, l1);
             let mut overrides = row.overrides.clone().unwrap_or_default();
             overrides.insert("l1".into(), l1.into());
@@ -136,6 +134,8 @@ impl Experiment {
                 group: EQUAL_SPEED.into(),
                 overrides: Some(overrides),
                 settings,
+                own,
+                repeats: Some(RepeatedRow { label: row.label.clone(), scale }),
                 ..row.clone()
             })
         };
@@ -163,5 +163,7 @@ pub struct EqualSpeedRequest<'a> {
     pub data: &'a Path,
     /// Whether to search for the width, or to time the network as it is.
     pub is_search: bool,
+    /// The user's figures that the speeds go by.
+    pub own: OwnSpeeds,
     pub options: EqualSpeedOptions,
 }

@@ -13,20 +13,23 @@ use super::match_shards::PlannedShard;
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Stage};
-use super::spec::Experiment;
+use super::spec::{ComparisonRow, Experiment};
 use crate::engine::{BackEnd, Strategy};
 use crate::play::{MatchOptions, MatchProgress};
-use crate::record::{EQUAL_SPEED, MatchKind, RunRecord};
+use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunEstimate {
+    /// Steps of the experiment.
     pub steps: usize,
     /// Steps whose results are not stored yet.
     pub to_do: usize,
+    /// The steps to do, by stage.
     pub stages: Vec<StageEstimate>,
+    /// Time of the steps to do.
     pub seconds: f64,
     /// The largest resident memory of this process in the rehearsals; `None` where the system does not tell. The
     /// process that serves samples takes some more.
@@ -34,27 +37,48 @@ pub struct RunEstimate {
     /// Of the runs' folders.
     pub disk_bytes: u64,
     pub rows: Vec<RowEstimate>,
+    /// Rows whose cost goes by the user's figures.
+    pub own_figures: Vec<RowFigures>,
+    /// What is likely to make the experiment say little.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StageEstimate {
+    /// The stage.
     pub stage: &'static str,
+    /// Its steps to do.
     pub steps: usize,
+    /// Their time.
     pub seconds: f64,
 }
 
 /// A row whose training was rehearsed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RowEstimate {
+    /// The row's label.
     pub set: String,
+    /// The row's method.
     pub method: &'static str,
+    /// Trainable weights and biases.
     pub parameters: u64,
     /// About as many are in the training split; an epoch may have fewer.
     pub training_samples: u64,
+    /// Rate of the rehearsed training.
     pub samples_per_second: f64,
     /// Per training.
     pub seconds: f64,
+}
+
+/// The user's own figures of a row's cost.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RowFigures {
+    /// The row's label.
+    pub set: String,
+    /// The row's method.
+    pub method: &'static str,
+    #[serde(flatten)]
+    pub own: OwnFigures,
 }
 
 /// Batches of a rehearsal's epoch.
@@ -215,6 +239,7 @@ impl Runner<'_> {
             settings: &settings,
             openings: self.openings.clone(),
             seed: measure.options.seed,
+            own: Default::default(),
             cost: None,
             folder: folder.join("match"),
         };
@@ -297,8 +322,16 @@ impl Runner<'_> {
             memory_bytes: peak_memory(),
             disk_bytes: rehearsals.iter().map(|own| own.disk_bytes * trainings(own)).sum(),
             rows: rehearsals.iter().map(row).collect(),
+            own_figures: self.own_figures(),
             warnings: self.warnings(rehearsals),
         }
+    }
+
+    fn own_figures(&self) -> Vec<RowFigures> {
+        let with_figures = self.experiment.rows.iter().filter(|row| !row.own.is_empty());
+        let figures =
+            |row: &ComparisonRow| RowFigures { set: row.label.clone(), method: row.method.name(), own: row.own };
+        with_figures.map(figures).collect()
     }
 
     fn warnings(&self, rehearsals: &[Rehearsal]) -> Vec<String> {

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
 use crate::data::ScoreUnit;
-use crate::features::Identity;
+use crate::features::{EncoderKind, Identity};
 use crate::measure::SpeedOptions;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, ShardRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord,
+    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord,
+    SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
@@ -27,6 +27,7 @@ pub struct ResolvedSet {
     pub name: String,
     pub about: Option<String>,
     pub identity: Identity,
+    pub encoder: EncoderKind,
     /// The self-contained definition.
     pub definition: String,
 }
@@ -82,6 +83,8 @@ pub struct MatchRequest<'a> {
     pub openings: Option<PathBuf>,
     /// Seed of the order of openings.
     pub seed: Seed,
+    /// The user's figures of both, which equal cost goes by.
+    pub own: [OwnFigures; 2],
     /// The cost of a node, if a step has measured it already.
     pub cost: Option<CostRatio>,
     /// Gets the journal and the games.

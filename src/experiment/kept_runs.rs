@@ -79,6 +79,7 @@ impl UsedRuns {
 pub struct KeptRun {
     /// The run's folder.
     pub path: PathBuf,
+    /// Size of its folder.
     pub bytes: u64,
     /// False if the run was interrupted.
     pub finished: bool,

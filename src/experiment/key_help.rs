@@ -129,6 +129,7 @@ fn default_of(schema: &Value, key: &str, property: &Value) -> String {
         _ if schema_requires(schema, key) => "required".into(),
         None | Some(Value::Null) => String::new(),
         Some(Value::Array(values)) if values.is_empty() => String::new(),
+        Some(Value::Object(keys)) if keys.is_empty() => String::new(),
         Some(value) => value.to_string(),
     }
 }

@@ -1,7 +1,5 @@
 //! The list of an experiment's steps, for programs that decide where they run.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,7 +11,8 @@ use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Share};
 use super::spec::Experiment;
-use crate::record::{MatchKind, Results, machine};
+use crate::record::{Results, machine};
+use crate::units::SortedMap;
 
 /// A step of an experiment, for programs that decide where it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -23,9 +22,11 @@ pub struct ListedStep {
     /// `updates`, `train`, `validation`, `activity`, `error`, `speed`, `equal speed`, `match cost`, `match shard` or
     /// `match`.
     pub kind: &'static str,
+    /// The step in words.
     pub name: String,
     /// Keys of the steps that must be done before.
     pub needs: Vec<String>,
+    /// Whether its result is stored.
     pub done: bool,
     /// The mean time of the finished steps of this kind; `None` before the first.
     pub estimated_seconds: Option<f64>,
@@ -99,10 +100,10 @@ impl Runner<'_> {
                 alone: self.must_be_alone(step),
             });
         }
-        let mut known = BTreeMap::<&str, (u32, f64)>::new();
+        let mut known = SortedMap::<&str, (u32, f64)>::new();
         for &step in &self.plan.steps {
             if let Some((_, seconds)) = self.seconds.get(&self.key(step).to_string()) {
-                let (count, sum) = known.entry(step.kind()).or_default();
+                let (count, sum) = known.get_or_default(step.kind());
                 *count += 1;
                 *sum += seconds;
             }
@@ -163,7 +164,7 @@ impl Runner<'_> {
             PlanStep::Speed(_) | PlanStep::EqualSpeed(_) | PlanStep::MatchCost(_) => true,
             // In shards, its cost is measured before.
             PlanStep::Match(index) => {
-                self.plan.matches[index].kind == MatchKind::EqualCost && self.plan.shards_of(index).next().is_none()
+                self.plan.matches[index].measures_cost() && self.plan.shards_of(index).next().is_none()
             }
             _ => false,
         }

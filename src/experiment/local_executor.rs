@@ -40,6 +40,7 @@ impl Executor for LocalExecutor {
             name: set.name().to_owned(),
             about: set.about().map(str::to_owned),
             identity: set.identity().clone(),
+            encoder: set.encoder_kind(),
             definition: set.definition().to_string(),
         })
     }
@@ -114,7 +115,7 @@ impl Executor for LocalExecutor {
     fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError> {
         let [network, reference] = [NetFile::load(request.network)?, NetFile::load(request.reference)?];
         let measure = if request.is_search { measure::equal_speed } else { measure::relative_speed };
-        let mut record = measure(&network, &reference, request.data, request.options)?;
+        let mut record = measure(&network, &reference, request.data, request.options, request.own)?;
         self.name_machine(Some(&mut record.machine));
         Ok(record)
     }

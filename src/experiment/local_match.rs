@@ -13,8 +13,8 @@ use crate::output::OutputError;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
-    MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity, PlayerKind, PlayerWork,
-    Termination, equal_cost, open_book, play_match, play_to_width,
+    CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity, PlayerKind,
+    PlayerWork, Termination, equal_cost, open_book, play_match, play_to_width,
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,
@@ -118,13 +118,16 @@ fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, Step
     Ok((Player { name: request.names[index].clone(), kind, nodes: None }, network))
 }
 
-/// Measures the cost of a node of both networks, or takes the cost that an earlier part of the same match measured;
-/// `None` if the monitor stopped it.
+/// The cost of a node of both networks, by the user's figures, as an earlier part of the same match measured it, or
+/// measured now; `None` if the monitor stopped it.
 fn cost(
     request: &MatchRequest<'_>,
     players: &[LoadedPlayer; 2],
     monitor: &dyn MatchMonitor,
 ) -> Result<Option<CostRatio>, StepError> {
+    if let [Some(player), Some(reference)] = request.own.map(|own| own.node_cost) {
+        return Ok(Some(CostRatio::of_figures([reference, player])));
+    }
     if let Some(measured) = &request.cost {
         return Ok(Some(measured.clone()));
     }
@@ -132,9 +135,13 @@ fn cost(
     if let Ok(measured) = read_checked_json(&path) {
         return Ok(Some(measured));
     }
-    let [player, reference] = players;
     let nodes = request.settings.terms.equal_cost.unwrap_or_default();
-    let both = [(&reference.0, &*reference.1), (&player.0, &*player.1)];
+    // The reference comes first.
+    let both = [1, 0].map(|side: usize| CostPlayer {
+        player: &players[side].0,
+        network: &players[side].1,
+        own_features_ns: request.own[side].features_ns,
+    });
     match equal_cost(both, nodes, request.settings.options.hash, |_, _| !monitor.stop_requested()) {
         Ok(ratio) => {
             write_checked_json(&path, &ratio)?;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::checks::{NetworkChoice, labels};
+use super::own_figures::FiguresByRow;
 use super::spec::ComparisonRow;
 use crate::data::Method;
 use crate::play::MatchOptions;
@@ -34,6 +35,9 @@ pub struct MatchTerms {
     pub nodes: Option<u64>,
     /// Play at equal processor time: so many nodes per move of the reference
     pub equal_cost: Option<u64>,
+    /// A node's cost in your own engine against the first set's, by row or set, as in { "set" = 1.15 }: it replaces all
+    /// that equal cost and [equal_speed] measure
+    pub cost: FiguresByRow,
     /// Play until half the 95% interval is at most this, in Elo; then `pairs` is 10,000 by default, as far as the
     /// openings go
     pub half_width: Option<f64>,
@@ -99,7 +103,7 @@ pub(super) fn check_matches(
 }
 
 fn check_terms(terms: &MatchTerms) -> Result<(), SettingError> {
-    let MatchTerms { nodes, equal_cost, half_width, shard_pairs, .. } = *terms;
+    let MatchTerms { nodes, equal_cost, half_width, shard_pairs, .. } = terms.clone();
     check_all(&[
         (
             "",

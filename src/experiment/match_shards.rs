@@ -5,7 +5,7 @@
 //! that the pairs before it make superfluous counts as done.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -19,7 +19,8 @@ use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Stage};
 use crate::play::pairs_to_width;
-use crate::record::{CostRatio, MatchKind, MatchRecord, ShardRecord};
+use crate::record::{CostRatio, MatchRecord, ShardRecord};
+use crate::units::SortedMap;
 
 /// Some pairs of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Plan {
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in std::mem::take(&mut self.steps) {
             if let PlanStep::Match(of) = step {
-                if self.matches[of].kind == MatchKind::EqualCost {
+                if self.matches[of].measures_cost() {
                     steps.push(PlanStep::MatchCost(of));
                 }
                 for (first, number) in (0..pairs).step_by(size as usize).zip(1u32..) {
@@ -64,11 +65,11 @@ impl Plan {
 #[derive(Default)]
 pub(super) struct PlayedShards {
     /// Half points of each pair, by index into [`Plan::shards`].
-    half_points: BTreeMap<usize, Vec<u8>>,
+    half_points: SortedMap<usize, Vec<u8>>,
     /// Matches that need no more shards: indices into [`Plan::matches`].
     settled: BTreeSet<usize>,
     /// Hashes of trained networks, by run.
-    networks: RefCell<BTreeMap<usize, String>>,
+    networks: RefCell<SortedMap<usize, String>>,
 }
 
 impl PlayedShards {
@@ -95,7 +96,7 @@ impl Runner<'_> {
 
     /// The cost of a node that was measured before the match's shards.
     pub(super) fn match_cost(&self, index: usize) -> Option<CostRatio> {
-        let is_measured = self.plan.matches[index].kind == MatchKind::EqualCost && !self.plan.shards.is_empty();
+        let is_measured = self.plan.matches[index].measures_cost() && !self.plan.shards.is_empty();
         is_measured.then(|| self.store.get("match cost", &self.match_cost_key(index)))?.map(|stored| stored.record)
     }
 
@@ -164,7 +165,7 @@ impl Runner<'_> {
     pub(super) fn shard_needs(&self, index: usize) -> Vec<PlanStep> {
         let PlannedShard { of, batch, .. } = self.plan.shards[index];
         let before = self.plan.shards_of(of).filter(|(_, other)| other.batch + 1 == batch);
-        let cost = (self.plan.matches[of].kind == MatchKind::EqualCost).then_some(PlanStep::MatchCost(of));
+        let cost = self.plan.matches[of].measures_cost().then_some(PlanStep::MatchCost(of));
         cost.into_iter().chain(before.map(|(index, _)| PlanStep::MatchShard(index))).collect()
     }
 

@@ -14,7 +14,7 @@ use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, Stage};
 use super::spec::Experiment;
 use crate::play::MatchProgress;
-use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_checked_json};
+use crate::record::{MatchKind, MatchRecord, MatchResult, read_checked_json};
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::Seed;
@@ -60,15 +60,15 @@ impl<'a> Runner<'a> {
     }
 
     fn determinants(&self, index: usize, network: impl Fn(usize) -> Value) -> Value {
-        let PlannedMatch { run, reference, kind } = self.plan.matches[index];
+        let planned = self.plan.matches[index];
+        let PlannedMatch { run, reference, kind, own } = planned;
         let Some(measure) = &self.experiment.matches else { return Value::Null };
         let limit = match kind {
             MatchKind::EqualNodes => json!(measure.terms.nodes),
-            // The cost of a node is measured.
-            MatchKind::EqualCost => match &self.options.timed_on {
-                Some(node_type) => json!([measure.terms.equal_cost, "node type", node_type]),
-                None => json!([measure.terms.equal_cost, machine::cpu(), machine::back_end()]),
-            },
+            MatchKind::EqualCost if planned.measures_cost() => {
+                json!([measure.terms.equal_cost, self.timed_on(&[run, reference]), own])
+            }
+            MatchKind::EqualCost => json!([measure.terms.equal_cost, own]),
         };
         let setup = self.match_setup.as_ref().map(|setup| json!([setup.openings, setup.search]));
         let options = &measure.options;
@@ -121,7 +121,7 @@ impl<'a> Runner<'a> {
     }
 
     pub(super) fn match_request(&self, index: usize) -> Result<MatchRequest<'a>, ExperimentError> {
-        let PlannedMatch { run, reference, kind } = self.plan.matches[index];
+        let PlannedMatch { run, reference, kind, own } = self.plan.matches[index];
         let experiment: &'a Experiment = self.experiment;
         let settings = experiment.matches.as_ref().expect("a match is planned by [match] alone");
         Ok(MatchRequest {
@@ -131,6 +131,7 @@ impl<'a> Runner<'a> {
             settings,
             openings: self.openings.clone(),
             seed: self.match_seed(index),
+            own,
             cost: self.match_cost(index),
             folder: self.match_folder(index),
         })

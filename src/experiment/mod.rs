@@ -20,6 +20,7 @@ mod match_settings;
 mod match_shards;
 mod match_steps;
 mod network_links;
+mod own_figures;
 mod plan;
 mod result_store;
 mod runner;
@@ -43,7 +44,7 @@ pub use checks::NetworkChoice;
 pub use earlier::Earlier;
 pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
-pub use estimate::{RowEstimate, RunEstimate, StageEstimate};
+pub use estimate::{RowEstimate, RowFigures, RunEstimate, StageEstimate};
 pub use executor::{
     DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
     TrainRequest, TrainingMonitor,
@@ -53,6 +54,7 @@ pub use listed_steps::ListedStep;
 pub use local_executor::LocalExecutor;
 pub use match_settings::{MatchMeasure, MatchTerms};
 pub use network_links::TrainedRun;
+pub use own_figures::{FiguresByRow, OwnFeatures};
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
 pub use runner::Runner;
 pub use runner_options::{ExperimentMonitor, FinishedWhen, RunnerOptions, Share};

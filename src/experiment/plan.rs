@@ -6,10 +6,12 @@ use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::executor::{Executor, ResolvedSet};
 use super::match_shards::PlannedShard;
+use super::own_figures::{figures_of_pair, own_speeds};
 use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond, RowStart};
 use crate::data::content_hash;
+use crate::measure::OwnSpeeds;
 use crate::pipeline::BuildOptions;
-use crate::record::{MatchKind, PlannedRow, RunKey, Study};
+use crate::record::{MatchKind, OwnFigures, PlannedRow, RowAtEqualSpeed, RunKey, Study};
 use crate::train::{SecondMethod, TrainConfig, TrainSettings};
 use crate::units::Seed;
 
@@ -51,22 +53,33 @@ pub enum PlannedStart {
 }
 
 /// A match of the experiment: a run's network against the reference set's network of the same method and seed.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub struct PlannedMatch {
     /// Index into [`Plan::runs`], as `reference`.
     pub run: usize,
     pub reference: usize,
     pub kind: MatchKind,
+    /// The user's figures of both, which equal cost goes by.
+    pub own: [OwnFigures; 2],
+}
+
+impl PlannedMatch {
+    /// Whether the cost of a node is measured.
+    pub(super) const fn measures_cost(&self) -> bool {
+        matches!(self.kind, MatchKind::EqualCost) && self.own[0].node_cost.is_none()
+    }
 }
 
 /// A row's network and the reference whose speed it is to have, of the first seed.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub struct PlannedEqualSpeed {
     /// Index into [`Plan::runs`], as `reference`.
     pub run: usize,
     pub reference: usize,
     /// Whether the width is to be found; else the network is timed as it is.
     pub is_search: bool,
+    /// The user's figures that the speeds go by.
+    pub own: OwnSpeeds,
 }
 
 /// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches and their cost),
@@ -191,7 +204,7 @@ impl Plan {
             PlanStep::Error(run) => format!("quantisation error of {}", self.runs[run].key),
             PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
             PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, is_search } = self.equal_speeds[index];
+                let PlannedEqualSpeed { run, reference, is_search, .. } = self.equal_speeds[index];
                 let run = &self.runs[run].key;
                 let reference = &self.runs[reference].key.set;
                 if is_search {
@@ -201,7 +214,7 @@ impl Plan {
                 }
             }
             PlanStep::Match(index) => {
-                let PlannedMatch { run, reference, kind } = self.matches[index];
+                let PlannedMatch { run, reference, kind, .. } = self.matches[index];
                 let run = &self.runs[run].key;
                 let reference = &self.runs[reference].key.set;
                 format!("match of {run} against {reference} at {}", kind.name())
@@ -278,12 +291,16 @@ impl Plan {
         let is_first = experiment.seeds.first() == Some(&seed);
         let Some(measure) = experiment.equal_speed.as_ref().filter(|_| is_first) else { return };
         for row in &experiment.rows {
-            let reference = measure.reference_row(&experiment.rows, row).filter(|other| other.label != row.label);
-            let reference = reference.and_then(|row| self.run_of_row(row, seed));
-            let (Some(run), Some(reference)) = (self.run_of_row(row, seed), reference) else { continue };
+            let Some(reference_row) = measure.reference_row(&experiment.rows, row) else { continue };
+            if reference_row.label == row.label {
+                continue;
+            }
+            let runs = [row, reference_row].map(|row| self.run_of_row(row, seed));
+            let [Some(run), Some(reference)] = runs else { continue };
             self.steps.push(PlanStep::EqualSpeed(self.equal_speeds.len()));
             let is_search = measure.covers(&experiment.rows, row);
-            self.equal_speeds.push(PlannedEqualSpeed { run, reference, is_search });
+            let own = own_speeds(row, reference_row, &experiment.rows);
+            self.equal_speeds.push(PlannedEqualSpeed { run, reference, is_search, own });
         }
     }
 
@@ -299,7 +316,11 @@ impl Plan {
             let [Some(run), Some(reference)] = runs else { continue };
             for (_, kind) in kinds.iter().filter(|(nodes, _)| nodes.is_some()) {
                 self.steps.push(PlanStep::Match(self.matches.len()));
-                self.matches.push(PlannedMatch { run, reference, kind: *kind });
+                let own = match kind {
+                    MatchKind::EqualNodes => Default::default(),
+                    MatchKind::EqualCost => figures_of_pair([row, opponent], &experiment.rows),
+                };
+                self.matches.push(PlannedMatch { run, reference, kind: *kind, own });
             }
         }
     }
@@ -414,6 +435,12 @@ pub(super) fn study(experiment: &Experiment, plan: &Plan) -> Study {
         definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.name),
         group: Some(row.group.clone()).filter(|group| !group.is_empty()),
         train: recorded_overrides(row),
+        own: row.own,
+        name: Some(row.name.clone()).filter(|name| *name != row.label),
+        equal_speed: row
+            .repeats
+            .as_ref()
+            .map(|repeated| RowAtEqualSpeed { repeats: repeated.label.clone(), l1: row.settings.l1 }),
     };
     let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();
     train.as_object_mut().into_iter().for_each(|settings| settings.retain(|_, value| !value.is_null()));

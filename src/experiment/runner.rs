@@ -1,7 +1,6 @@
 //! Runs an experiment's steps in order, skips steps whose results are stored, and keeps the results folder up to date.
 //! `step_keys.rs` says on what a result depends, `finished_results.rs` collects finished results.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -27,6 +26,7 @@ use crate::pipeline::WeightedInput;
 use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_checked_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
+use crate::units::SortedMap;
 
 /// The file whose games the networks are measured on.
 fn source(inputs: &[WeightedInput]) -> PathBuf {
@@ -72,7 +72,7 @@ pub struct Runner<'a> {
     pub(super) played: PlayedShards,
     pub(super) results: Results,
     /// Time of each result, by its key.
-    pub(super) seconds: BTreeMap<String, (Stage, f64)>,
+    pub(super) seconds: SortedMap<String, (Stage, f64)>,
     /// Time of the newest result.
     pub(super) newest: Option<Timestamp>,
 }
@@ -209,7 +209,7 @@ impl<'a> Runner<'a> {
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
         let data = Vec::new();
-        let seconds = BTreeMap::new();
+        let seconds = SortedMap::new();
         let newest = None;
         let mut runner = Runner {
             experiment,
@@ -357,12 +357,13 @@ impl<'a> Runner<'a> {
                 self.keep("error", &key, seconds(), record)?;
             }
             PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
+                let PlannedEqualSpeed { run, reference, is_search, own } = self.plan.equal_speeds[index];
                 let request = EqualSpeedRequest {
                     network: &self.network(run)?,
                     reference: &self.network(reference)?,
                     data: &source(&self.inputs),
                     is_search,
+                    own,
                     options: self.experiment.equal_speed.as_ref().map(|measure| measure.options).unwrap_or_default(),
                 };
                 let record = self.executor.equal_speed(&request).map_err(failed)?;

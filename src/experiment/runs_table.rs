@@ -10,6 +10,7 @@ use super::spec::{ComparisonRow, Dataset, DatasetKeys, RowSecond, RowStart};
 use super::sweep::{Sweep, SweepPoint};
 use super::toml_file::{TomlFile, spanned, wrong};
 use crate::data::Method;
+use crate::record::OwnFigures;
 use crate::settings::{Document, SettingError, read};
 use crate::train::{TrainError, TrainSettings};
 
@@ -167,7 +168,20 @@ impl RunsTable {
             let overrides = overrides.clone();
             let group = group.clone();
             let dataset = self.dataset.clone();
-            rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, dataset, overrides });
+            rows.push(ComparisonRow {
+                label,
+                name,
+                group,
+                set,
+                method,
+                start,
+                second,
+                settings,
+                dataset,
+                overrides,
+                own: OwnFigures::default(),
+                repeats: None,
+            });
         }
         Ok(())
     }

@@ -14,12 +14,13 @@ use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
+use super::own_figures::OwnFeatures;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
-use crate::record::Published;
+use crate::record::{OwnFigures, Published};
 use crate::settings::{ReadError, SettingError, TableParts, field_names, read, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
@@ -103,6 +104,18 @@ pub struct ComparisonRow {
     pub dataset: DatasetKeys,
     /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<Map<String, Value>>,
+    /// The user's own figures of its cost.
+    pub own: OwnFigures,
+    /// Of a row at equal speed, the row that it repeats at another width.
+    pub repeats: Option<RepeatedRow>,
+}
+
+/// The row that a row at equal speed repeats at another width.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RepeatedRow {
+    pub label: String,
+    /// By the user's figure of a node's cost, the factor of its measured speeds; `None` without such a figure.
+    pub scale: Option<f64>,
 }
 
 /// The network that a row's runs begin with.
@@ -261,6 +274,8 @@ pub struct SpeedMeasure {
     pub choice: NetworkChoice,
     #[schemars(flatten)]
     pub options: SpeedOptions,
+    #[schemars(flatten)]
+    pub own: OwnFeatures,
 }
 
 impl NetMeasure {
@@ -276,7 +291,7 @@ impl SpeedMeasure {
     /// Reads the table, which is called `path` in errors.
     pub(super) fn read(table: &Value, path: &str) -> Result<SpeedMeasure, ReadError> {
         let mut parts = TableParts::new(table, path)?;
-        let measure = SpeedMeasure { choice: parts.part()?, options: parts.part()? };
+        let measure = SpeedMeasure { choice: parts.part()?, options: parts.part()?, own: parts.part()? };
         parts.finish().map(|()| measure)
     }
 }
@@ -414,9 +429,11 @@ impl Experiment {
 }
 
 impl ComparisonRow {
-    /// Whether a measure that names `name` covers the row: it may name the label, or the set as written.
+    /// Whether a measure that names `name` covers the row: it may name the label, also that of the row that this one
+    /// repeats at another width, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        self.label == name || self.name == name || self.set.get_ref() == name
+        let repeats = self.repeats.as_ref().is_some_and(|repeated| repeated.label == name);
+        self.label == name || self.name == name || self.set.get_ref() == name || repeats
     }
 }

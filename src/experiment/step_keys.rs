@@ -9,6 +9,7 @@ use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::spec::NetMeasure;
 use crate::data::{Method, ScoreUnit, content_hash};
+use crate::features::EncoderKind;
 use crate::record::{RunKey, machine, to_file_name_char};
 use crate::train::{TrainConfig, TrainerChoice, run_dir};
 
@@ -29,14 +30,15 @@ impl Runner<'_> {
             PlanStep::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
             PlanStep::Speed(run) => {
                 let timing = measure.speed.as_ref().map(|measure| json!(measure.options));
-                self.net_key("speed", run, &json!(["as given and arranged", timing, self.timed_on()]))
+                self.net_key("speed", run, &json!(["as given and arranged", timing, self.timed_on(&[run])]))
             }
             PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
+                let PlannedEqualSpeed { run, reference, is_search, own } = self.plan.equal_speeds[index];
+                let timed_on = self.timed_on(&[run, reference]);
                 let reference = self.run_key(&self.plan.runs[reference]);
                 let games = self.data_hash();
                 let options = self.experiment.equal_speed.as_ref().map(|measure| measure.options);
-                let measure = json!([reference, is_search, options, self.timed_on(), games]);
+                let measure = json!([reference, is_search, options, timed_on, games, own]);
                 self.net_key("equal speed", run, &measure)
             }
             PlanStep::Match(index) => self.match_key(index),
@@ -45,11 +47,13 @@ impl Runner<'_> {
         }
     }
 
-    /// The machine that a measured time belongs to.
-    fn timed_on(&self) -> Value {
+    /// The machine that a measured time of runs belongs to, and the encoders of their sets.
+    pub(super) fn timed_on(&self, runs: &[usize]) -> Value {
+        let encoder = |run: &usize| self.plan.sets[self.plan.runs[*run].set].resolved.encoder;
+        let encoders: Vec<EncoderKind> = runs.iter().map(encoder).collect();
         match &self.options.timed_on {
-            Some(node_type) => json!(["node type", node_type]),
-            None => json!([machine::cpu(), machine::back_end()]),
+            Some(node_type) => json!(["node type", node_type, encoders]),
+            None => json!([machine::cpu(), machine::back_end(), encoders]),
         }
     }
 

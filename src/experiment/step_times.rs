@@ -1,18 +1,18 @@
 //! How long the steps done so far took, and how long the others will take.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::plan::PlanStep;
 use super::runner_options::Stage;
+use crate::units::SortedMap;
 
 /// Number and total time of the steps done so far: trainings, matches and measures.
 #[derive(Default)]
-pub(super) struct StepTimes(BTreeMap<Stage, (u32, Duration)>);
+pub(super) struct StepTimes(SortedMap<Stage, (u32, Duration)>);
 
 impl StepTimes {
     pub(super) fn add(&mut self, step: PlanStep, time: Duration) {
-        let (steps, total) = self.0.entry(Stage::of(step)).or_default();
+        let (steps, total) = self.0.get_or_default(Stage::of(step));
         *steps += 1;
         *total += time;
     }

@@ -7,11 +7,11 @@ mod key_help;
 mod match_shards;
 mod matches;
 mod networks;
+mod own_figures;
 mod rows;
 mod scales;
 mod shared_steps;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,6 +28,7 @@ use crate::train::{
     DeviceChoice, EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions,
     TrainerChoice,
 };
+use crate::units::SortedMap;
 
 const TEXT: &str = r#"
 name  = "small"
@@ -134,7 +135,7 @@ impl ExperimentFolder {
         Runner::run(&self.experiment(text)?, executor, &self.options(), &mut RecordingMonitor::default())
     }
 
-    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    fn files(&self) -> SortedMap<String, Vec<u8>> {
         let entries = std::fs::read_dir(self.folder.path().join("results")).expect("results");
         let paths = entries.map(|entry| entry.expect("listed").path());
         paths

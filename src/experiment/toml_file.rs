@@ -14,6 +14,7 @@ use super::checks::{
 };
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
+use super::own_figures::add_own_figures;
 use super::runs_table::{RunsTable, expand_rows};
 use super::scale::apply_scale;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
@@ -207,7 +208,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
     check_dataset(&parsed.dataset).map_err(in_file)?;
     let sweep = Sweep::read(parsed.sweep.as_ref()).map_err(|error| wrong(document, "sweep", error))?;
     check_size(document, &parsed, &sweep)?;
-    let rows = expand_rows(document, &parsed, &sweep)?;
+    let mut rows = expand_rows(document, &parsed, &sweep)?;
     let measure = read_measures(document, &parsed.measure, &rows, &parsed.seeds)?;
     let mut matches = None;
     if let Some(table) = &parsed.matches {
@@ -226,6 +227,9 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
             .map_err(|error| wrong(document, "equal_speed", error))?;
         equal_speed = Some(read);
     }
+    let reference = equal_speed.as_ref().map(|measure: &EqualSpeedMeasure| measure.terms.reference.as_deref());
+    add_own_figures(&mut rows, measure.speed.as_ref(), matches.as_ref(), reference)
+        .map_err(|(table, error)| wrong(document, table, error))?;
     if let Some(published) = &parsed.published {
         check_published(published, &rows).map_err(|error| wrong(document, "published", error))?;
     }

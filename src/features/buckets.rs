@@ -1,7 +1,6 @@
 //! Bucket tables as written in a definition: 64 numbers, eight rows of eight, a board drawn in strings, or 32 numbers
 //! for one half of the board.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -9,6 +8,7 @@ use shakmaty::Square;
 use toml::Spanned;
 
 use crate::chess::Mirror;
+use crate::units::SortedMap;
 
 use super::error::{FeatureError, SourceText};
 use super::spec::Bucket;
@@ -37,10 +37,10 @@ pub enum BucketTable {
 /// # Errors
 /// When a table has another length, a number below −1 or above 2^24, or leaves every square outside.
 pub fn read(
-    tables: &BTreeMap<String, Spanned<BucketTable>>,
+    tables: &SortedMap<String, Spanned<BucketTable>>,
     mirror: Mirror,
     source: &SourceText,
-) -> Result<BTreeMap<String, Arc<Bucket>>, FeatureError> {
+) -> Result<SortedMap<String, Arc<Bucket>>, FeatureError> {
     let read = |(name, table): (&String, &Spanned<BucketTable>)| {
         let bucket = squares(table.as_ref(), mirror).and_then(|numbers| bucket(name, &numbers));
         let bucket =

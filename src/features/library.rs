@@ -168,7 +168,9 @@ pub fn available_names() -> Vec<String> {
 pub struct ShippedSet {
     /// The name to request it by.
     pub name: String,
+    /// Inputs per perspective.
     pub num_features: u32,
+    /// What the definition says of the set.
     pub about: Option<String>,
     /// The comment at the top of its file.
     pub source: Option<String>,

@@ -1,10 +1,10 @@
 //! Name resolution, syntax tree → [`BlockSpec`]: variables become slots, bucket names become tables, sizes are
 //! computed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::chess::Orientation;
+use crate::units::SortedMap;
 
 use super::spec::{
     AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, ENEMY_KING, FactorKind, FactorSpec, GuardSpec,
@@ -24,7 +24,7 @@ pub const MAX_FEATURES: u64 = u32::MAX as u64;
 pub struct BlockSettings<'a> {
     pub orientation: Orientation,
     pub multiplicity: Multiplicity,
-    pub buckets: &'a BTreeMap<String, Arc<Bucket>>,
+    pub buckets: &'a SortedMap<String, Arc<Bucket>>,
 }
 
 /// Resolves a block.

@@ -7,6 +7,7 @@ use crate::chess::{Board, Perspective};
 use super::compiled::{CompiledBlock, Placement, RowChanges, Transition, dedup_from, lowered, merges};
 use super::definition::{self, Definition};
 use super::encoder::Encoder;
+use super::encoder_kind::EncoderKind;
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, ExplainedFeature};
 use super::identity::Identity;
@@ -253,6 +254,11 @@ impl FeatureSet {
     #[inline]
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
+    }
+
+    /// How the features that a move adds and removes are found.
+    pub const fn encoder_kind(&self) -> EncoderKind {
+        EncoderKind::Interpreter
     }
 
     /// A TOML definition that needs no other file.

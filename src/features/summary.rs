@@ -1,7 +1,5 @@
 //! The facts of a definition: the document of `fsbench define`.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,14 +9,20 @@ use super::factor::{FactorCheck, Factors};
 use super::selection::index_ranges;
 use super::set::{Block, FeatureSet};
 use super::spec::FactorSpec;
+use crate::units::SortedMap;
 
 /// Sizes, contexts, dead features, losslessness and cost of a set.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SetSummary<'a> {
+    /// The set's name.
     pub name: &'a str,
+    /// What its definition says of it.
     pub about: Option<&'a str>,
+    /// Inputs per perspective.
     pub num_features: u32,
+    /// Hash of what the definition means: sets of one identity have the same features.
     pub identity: String,
+    /// Combinations of the blocks' contexts; a move that changes its context refreshes a block.
     pub contexts: usize,
     /// Whether `contexts` is an upper bound, because there are too many assignments to try.
     pub contexts_bound: bool,
@@ -34,43 +38,56 @@ pub struct SetSummary<'a> {
     pub can_resolve_more: bool,
     /// Mean share of active features.
     pub density: Option<f64>,
+    /// Bytes of the encoder's tables.
     pub table_bytes: usize,
     /// Number of inputs that the factor adds while training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_inputs: Option<u32>,
+    /// The blocks, in order.
     pub blocks: Vec<BlockSummary<'a>>,
+    /// Parts of the definition that are likely mistakes.
     pub warnings: Vec<String>,
+    /// Features that no legal position activates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_indices: Option<Vec<u32>>,
+    /// For live features, a position that activates them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub witnesses: Option<BTreeMap<u32, String>>,
+    pub witnesses: Option<SortedMap<u32, String>>,
 }
 
 /// Active features per perspective. Mean and maximum are `None` if encoding takes too long.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActiveSummary {
+    /// Mean number of active features.
     pub mean: Option<f64>,
+    /// Largest number of active features that was seen.
     pub max: Option<usize>,
     /// Upper bound over all legal positions.
     pub bound: usize,
+    /// Positions of the sample.
     pub positions: usize,
+    /// Where these positions come from.
     pub sample: &'static str,
 }
 
 /// One block of a set.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockSummary<'a> {
+    /// The block's name.
     pub name: &'a str,
     /// Lowest index.
     pub offset: u32,
+    /// Its features.
     pub size: u32,
     /// First and last index of each run of consecutive indices, if a selection has mixed the blocks' indices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<(u32, u32)>>,
+    /// Its contexts; 1 if it does not look at a king.
     pub contexts: u32,
     /// Whether `contexts` is an upper bound.
     pub contexts_bound: bool,
     pub dead: StatusCounts,
+    /// How an index is computed.
     pub formula: String,
     pub axes: Vec<AxisSummary<'a>>,
 }
@@ -78,8 +95,11 @@ pub struct BlockSummary<'a> {
 /// One axis of a block.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AxisSummary<'a> {
+    /// The factor as written.
     pub name: &'a str,
+    /// Its values.
     pub size: u32,
+    /// The distance of neighbouring values' indices.
     pub stride: u32,
 }
 

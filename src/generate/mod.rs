@@ -11,7 +11,6 @@ mod opening;
 mod output;
 mod samples;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +30,7 @@ use crate::play::{
     PlayerSetup, PooledGame,
 };
 use crate::text::distinct_names;
+use crate::units::SortedMap;
 use output::{GameFacts, GameWriter, OutputFormat};
 
 pub use job::GenerateJob;
@@ -49,7 +49,7 @@ pub struct GenerateSummary {
     /// Finished games.
     pub games: u32,
     /// Games that were dropped, as an engine failed in them twice.
-    pub dropped_games: BTreeMap<EngineFault, u32>,
+    pub dropped_games: SortedMap<EngineFault, u32>,
     /// Games taken from the journal of an interrupted run.
     pub resumed: u32,
     /// Games played again because an engine failed in them.
@@ -70,7 +70,7 @@ pub struct GenerateSummary {
     #[serde(rename = "account", skip_serializing_if = "Option::is_none")]
     pub omissions: Option<Omissions>,
     /// Games by result, White's view.
-    pub results: BTreeMap<String, u32>,
+    pub results: SortedMap<String, u32>,
     /// Each engine's score; empty for a single engine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<EngineScore>,
@@ -81,9 +81,13 @@ pub struct GenerateSummary {
 /// An engine's score against all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EngineScore {
+    /// The engine's name.
     pub engine: String,
+    /// Games that it won.
     pub wins: u32,
+    /// Games without a winner.
     pub draws: u32,
+    /// Games that it lost.
     pub losses: u32,
 }
 
@@ -174,7 +178,7 @@ pub fn generate(
         settings: settings.clone(),
         book: book.as_ref().map(|book| book.facts.clone()),
     };
-    let mut games = GenerationCounts { resumed: 0, replayed: 0, finished: 0, dropped: BTreeMap::new() };
+    let mut games = GenerationCounts { resumed: 0, replayed: 0, finished: 0, dropped: SortedMap::new() };
     let mut has_worked = vec![false; job.engines.len()];
     let head = json!({ "journal": "games", "version": 1, "about": generation });
     let mut journal = GameJournal::open(&path, &head, job.games as usize, &mut |summary| {
@@ -264,7 +268,7 @@ struct GenerationCounts {
     replayed: u32,
     finished: u32,
     /// Games that an engine spoiled twice, by number.
-    dropped: BTreeMap<u64, EngineFault>,
+    dropped: SortedMap<u64, EngineFault>,
 }
 
 impl GenerationCounts {
@@ -298,21 +302,21 @@ fn write(
     if several {
         scores.extend(names.iter().map(|name| EngineScore { engine: name.clone(), ..EngineScore::default() }));
     }
-    let mut results = BTreeMap::new();
+    let mut results = SortedMap::new();
     let mut plies = 0;
     for number in (0..u64::from(job.games)).filter(|number| !games.dropped.contains_key(number)) {
         let Some(game) = journal.game(number)? else { continue };
         writer.push(&game, several.then_some(&names), output)?;
         plies += game.moves.len() as u64;
-        *results.entry(game.result.pgn().to_owned()).or_default() += 1;
+        *results.get_or_default(game.result.pgn().to_owned()) += 1;
         if several {
             scores[game.white].add(game.result);
             scores[game.black].add(game.result.reversed());
         }
     }
-    let mut dropped_games = BTreeMap::new();
+    let mut dropped_games = SortedMap::new();
     for fault in games.dropped.values() {
-        *dropped_games.entry(*fault).or_default() += 1;
+        *dropped_games.get_or_default(*fault) += 1;
     }
     let facts = GameFacts { generation, plies, dropped: &dropped_games };
     let written = writer.finish(output, job, &facts)?;

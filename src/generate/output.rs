@@ -1,6 +1,5 @@
 //! Writes finished games to a file: PGN, plain or compressed, or samples.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use crate::pipeline::generation::Generation;
 use crate::pipeline::uci::EngineFault;
 use crate::pipeline::{Manifest, manifest_path};
 use crate::play::{PlayError, PlayedGame};
+use crate::units::SortedMap;
 
 /// The output's format, according to its name.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub struct GameFacts<'a> {
     /// Moves played.
     pub plies: u64,
     /// Games that engines spoiled.
-    pub dropped: &'a BTreeMap<EngineFault, u32>,
+    pub dropped: &'a SortedMap<EngineFault, u32>,
 }
 
 fn finish_samples(
@@ -165,8 +165,8 @@ fn finish_samples(
             spoiled_games: facts.dropped.clone(),
             positions: facts.plies,
             kept: written.samples,
-            dropped: BTreeMap::new(),
-            dropped_games: BTreeMap::new(),
+            dropped: SortedMap::new(),
+            dropped_games: SortedMap::new(),
             samples_hash: hash,
         };
         // The manifest comes first, so that no data file exists without one.

@@ -56,10 +56,24 @@ impl EqualSpeedOptions {
     }
 }
 
+/// The user's figures that a comparison of speeds goes by.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize)]
+pub struct OwnSpeeds {
+    /// Nanoseconds a move in which features of both perspectives are found, of the network and of the reference.
+    pub features_ns: [Option<f64>; 2],
+    /// Cost of the network's node against the reference's: measured speeds get the factor with which the network, as it
+    /// is, has this cost.
+    pub node_cost: Option<f64>,
+    /// Such a factor, found before.
+    pub scale: Option<f64>,
+}
+
 /// Widths are multiples of this.
 pub const WIDTH_STEP: usize = 32;
 /// Largest width that is tried.
 const MAX_WIDTH: usize = 4096;
+/// Finding features is timed for this fraction of a turn.
+const PART_OF_TURN: u32 = 3;
 /// Most widths that are tried.
 const MOST_TRIES: usize = 10;
 /// A width that is off by this share of the tolerance ends the search: the trained network's speed will differ a
@@ -84,8 +98,12 @@ pub fn equal_speed(
     reference: &NetFile,
     data: &Path,
     options: EqualSpeedOptions,
+    own: OwnSpeeds,
 ) -> Result<EqualSpeedRecord, MeasureError> {
-    let race = Race::new(network, reference, data, options)?;
+    let mut race = Race::new(network, reference, data, options, own)?;
+    if let Some(cost) = own.node_cost {
+        race.scale = Some(1.0 / (cost * race.ratio(&race.network.net)?.ratio));
+    }
     let mut widths = WidthSearch::new(options.tolerance);
     let mut next = Some(nearest_width(network.net.shape.l1 as f64));
     while let Some(l1) = next {
@@ -104,8 +122,9 @@ pub fn relative_speed(
     reference: &NetFile,
     data: &Path,
     options: EqualSpeedOptions,
+    own: OwnSpeeds,
 ) -> Result<EqualSpeedRecord, MeasureError> {
-    let race = Race::new(network, reference, data, options)?;
+    let race = Race::new(network, reference, data, options, own)?;
     let speed = race.ratio(&race.network.net)?;
     Ok(race.record(vec![WidthSpeed { l1: network.net.shape.l1, speed }]))
 }
@@ -157,6 +176,9 @@ struct Race {
     /// Other positions, to arrange neurons by.
     others: Vec<Line>,
     options: EqualSpeedOptions,
+    own_features_ns: [Option<f64>; 2],
+    /// The factor of measured speeds; `None` = 1.
+    scale: Option<f64>,
 }
 
 impl Race {
@@ -165,13 +187,15 @@ impl Race {
         reference: &NetFile,
         data: &Path,
         options: EqualSpeedOptions,
+        own: OwnSpeeds,
     ) -> Result<Race, MeasureError> {
         let ([lines, others], _) = first_lines_and_next(data, [options.positions, POSITIONS])?;
         let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
         let network = Contestant::new(network, &track, options)?;
         let reference = Contestant::new(reference, &track, options)?;
         let reference_model = arranged(&reference.set, &reference.net, &others)?;
-        Ok(Race { network, reference, reference_model, track, others, options })
+        let own_features_ns = own.features_ns;
+        Ok(Race { network, reference, reference_model, track, others, options, own_features_ns, scale: own.scale })
     }
 
     /// Evaluations per second of a network of the set, relative to the reference. Noisy timings are repeated.
@@ -181,19 +205,38 @@ impl Race {
             Evaluator::new(&self.network.set, &model, self.network.strategy, BackEnd::best())?,
             Evaluator::new(&self.reference.set, &self.reference_model, self.reference.strategy, BackEnd::best())?,
         ];
+        // Without neurons, they find features and do nothing else.
+        let models = [model.without_neurons(), self.reference_model.without_neurons()];
+        let mut finders = [
+            Evaluator::new(&self.network.set, &models[0], self.network.strategy, BackEnd::best())?,
+            Evaluator::new(&self.reference.set, &models[1], self.reference.strategy, BackEnd::best())?,
+        ];
+        let scale = self.scale.unwrap_or(1.0);
         let round = |round: usize| {
             let mut seconds = [0.0; 2];
             // The second network finds other contents in the CPU's caches, so the order alternates.
             for side in [round % 2, 1 - round % 2] {
-                seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration());
+                let evaluator = &mut evaluators[side];
+                seconds[side] = self.seconds_per_pass(|| _ = black_box(scores(evaluator, &self.track)), 1);
+                if let Some(own_ns) = self.own_features_ns[side] {
+                    let finder = &mut finders[side];
+                    let line = || self.track.iter().map(TrackPosition::of_line);
+                    let measured = self.seconds_per_pass(|| finder.follow(line()), PART_OF_TURN);
+                    seconds[side] += 1e-9 * own_ns * self.track.len() as f64 - measured;
+                }
             }
-            seconds[1] / seconds[0]
+            scale * seconds[1] / seconds[0]
         };
         let tolerated = SpeedEntry::NOISY_SHARE.max(self.options.tolerance);
         median_ratio(self.options.repetitions.max(2) as usize, tolerated, round).map_err(|noisy| {
             let SpeedRatio { low, high, .. } = noisy;
             MeasureError::NoisyTimings { set: self.network.set.name().into(), l1: net.shape.l1, low, high }
         })
+    }
+
+    /// Mean processor time of a pass over all positions, in seconds, over a part of a turn.
+    fn seconds_per_pass(&self, pass: impl FnMut(), part: u32) -> f64 {
+        seconds_per_pass(pass, self.options.duration() / part)
     }
 
     fn record(&self, mut tried: Vec<WidthSpeed>) -> EqualSpeedRecord {
@@ -210,6 +253,8 @@ impl Race {
             tried,
             tolerance: self.options.tolerance,
             reference_l1: self.reference.net.shape.l1,
+            own_features_ns: self.own_features_ns,
+            own_scale: self.scale,
             strategies: [setup(&self.network), setup(&self.reference)],
             positions: self.track.len() as u64,
             rounds: self.options.repetitions.max(2),
@@ -227,7 +272,8 @@ impl Contestant {
         let mut best = (f64::INFINITY, Strategy::ALL[0]);
         for strategy in Strategy::ALL {
             let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best())?;
-            let turn = |_| seconds_per_pass(&mut evaluator, track, options.duration() / 4);
+            let mut pass = || _ = black_box(scores(&mut evaluator, track));
+            let turn = |_| seconds_per_pass(&mut pass, options.duration() / 4);
             let seconds = (0..TURNS).map(turn).fold(f64::INFINITY, f64::min);
             if seconds < best.0 {
                 best = (seconds, strategy);
@@ -268,12 +314,12 @@ fn arranged(set: &FeatureSet, net: &QuantNet, lines: &[Line]) -> Result<Model, M
     })
 }
 
-/// Mean processor time of a pass over all positions, in seconds.
-fn seconds_per_pass(evaluator: &mut Evaluator<'_>, track: &[TrackPosition], duration: Duration) -> f64 {
+/// Mean processor time of a pass, in seconds; passes are repeated for `duration`.
+fn seconds_per_pass(mut pass: impl FnMut(), duration: Duration) -> f64 {
     let start = ThreadTime::now();
     let mut passes = 0u32;
     loop {
-        black_box(scores(evaluator, track));
+        pass();
         passes += 1;
         let elapsed = start.elapsed();
         if elapsed >= duration {
@@ -405,6 +451,8 @@ mod tests {
             tried: tried.iter().map(|&(l1, ratio)| WidthSpeed { l1, speed: speed(ratio) }).collect(),
             tolerance: 0.03,
             reference_l1: 512,
+            own_features_ns: [None; 2],
+            own_scale: None,
             strategies: [0, 1].map(|_| SpeedSetup { strategy: "eager".into(), back_end: "scalar".into() }),
             positions: 1,
             rounds: 2,

@@ -26,7 +26,7 @@ mod updates;
 mod validation;
 
 pub use activity::activity;
-pub use equal_speed::{EqualSpeedOptions, WIDTH_STEP, corrected_width, equal_speed, relative_speed};
+pub use equal_speed::{EqualSpeedOptions, OwnSpeeds, WIDTH_STEP, corrected_width, equal_speed, relative_speed};
 pub use frequency::{Frequencies, frequencies};
 pub use ft_permute::ft_permute;
 pub use importance::{DEFAULT_SAMPLES, Importance, ImportanceOptions, importance};

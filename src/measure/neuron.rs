@@ -1,7 +1,7 @@
 //! A look into a network: the weights of its neurons by the axes of its features, and the contribution of each feature
 //! and piece of a position to the score.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use shakmaty::{Position, Role};
 
@@ -10,6 +10,7 @@ use crate::chess::{Board, Color, Perspective, Square};
 use crate::features::{AxisValue, Block, FeatureSet, Place};
 use crate::net::{NetFile, QuantNet, forward_integer};
 use crate::record::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
+use crate::units::SortedMap;
 
 /// Most panels of a neuron; further ones are too many to look at.
 pub const MOST_PANELS: usize = 36;
@@ -145,7 +146,7 @@ struct Sides {
 
 impl Sides {
     fn of(features: &[(u32, Vec<AxisValue>)]) -> Sides {
-        let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut sizes: SortedMap<&str, u32> = SortedMap::new();
         let mut order: Vec<&AxisValue> = Vec::new();
         for own in features.iter().flat_map(|(_, coordinates)| coordinates).filter(|own| !own.of_king) {
             if !sizes.contains_key(own.axis.as_str()) {
@@ -155,7 +156,7 @@ impl Sides {
                 Place::Other(element) => element + 1,
                 _ => 8,
             };
-            let largest = sizes.entry(&own.axis).or_default();
+            let largest = sizes.get_or_default(&own.axis);
             *largest = size.max(*largest);
         }
         let first =

@@ -1,6 +1,5 @@
 //! Evaluations per second of one thread that follows games move by move and evaluates every position.
 
-use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use shakmaty::Position;
 use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, ReadSummary, first_lines_and_next};
-use crate::chess::{Board, BoardChange, Color, Perspective};
+use crate::chess::{Board, BoardChange, Color};
 use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
@@ -118,6 +117,7 @@ pub fn speed(
     let mut record = SpeedRecord {
         name: file.origin.name.clone(),
         identity: file.origin.identity.clone(),
+        encoder: Some(set.encoder_kind()),
         network: None,
         digest: digest(&file.net),
         positions: track.len() as u64,
@@ -188,7 +188,7 @@ pub(super) struct TrackPosition {
 }
 
 impl TrackPosition {
-    fn of_line(&self) -> LinePosition<'_> {
+    pub(super) fn of_line(&self) -> LinePosition<'_> {
         let played = self.played.as_ref().map(|(before, change)| (before, change));
         LinePosition { board: &self.board, turn: self.turn, played }
     }
@@ -258,8 +258,14 @@ impl Evaluators<'_> {
     fn pass(&mut self, track: &[TrackPosition], part: TimedPart) -> u64 {
         match (self, part) {
             (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Evaluation) => scores(evaluator, track),
-            (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Accumulators) => accumulators(evaluator, track),
-            (Evaluators::MoveByMove { features_only, .. }, TimedPart::Features) => accumulators(features_only, track),
+            (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Accumulators) => {
+                evaluator.follow(track.iter().map(TrackPosition::of_line));
+                0
+            }
+            (Evaluators::MoveByMove { features_only, .. }, TimedPart::Features) => {
+                features_only.follow(track.iter().map(TrackPosition::of_line));
+                0
+            }
             (Evaluators::KnownLines(evaluator), _) => {
                 let mut checksum = 0;
                 let positions = track.iter().map(TrackPosition::of_line);
@@ -371,17 +377,6 @@ pub(super) fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> 
 
 const fn add_score(checksum: u64, raw: i32) -> u64 {
     checksum.wrapping_mul(31).wrapping_add(raw as u64)
-}
-
-/// Computes the accumulators of all positions once.
-fn accumulators(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
-    for position in track {
-        advance(evaluator, position);
-        for pov in Perspective::ALL {
-            black_box(evaluator.accumulator(pov));
-        }
-    }
-    0
 }
 
 fn advance(evaluator: &mut Evaluator<'_>, position: &TrackPosition) {

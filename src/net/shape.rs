@@ -68,6 +68,7 @@ pub enum BucketRule {
 /// The number of output buckets and the rule that chooses one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputBuckets {
+    /// Number of output buckets.
     pub count: usize,
     pub rule: BucketRule,
 }

@@ -52,6 +52,7 @@ pub struct ConvertSummary {
     pub read: u64,
     /// Samples written.
     pub samples: u64,
+    /// Games of the file that was read.
     pub games: u64,
     /// blake3 of the records of a `.fsd` file.
     #[serde(skip_serializing_if = "Option::is_none")]

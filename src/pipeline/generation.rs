@@ -128,6 +128,7 @@ pub enum BookOrder {
 /// Facts about a book, for journals and manifests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BookFacts {
+    /// Openings in the book.
     pub openings: u64,
     /// Skipped: broken games, and openings that end the game.
     pub skipped: u64,

@@ -15,13 +15,17 @@ use crate::units::Seed;
 /// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileInfo {
+    /// Format of the samples or games.
     pub format: &'static str,
+    /// Compression of the file.
     pub compression: &'static str,
     /// Samples; for games the positions from which a move was played.
     pub samples: u64,
     /// Games to which the samples belong.
     pub games: u64,
+    /// Samples that have a score.
     pub with_score: u64,
+    /// Samples that have their game's result.
     pub with_result: u64,
     /// Unit of the scores.
     pub score_unit: ScoreUnit,

@@ -1,7 +1,6 @@
 //! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples, in an envelope with its
 //! checksum ([`in_envelope`]).
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -17,15 +16,19 @@ use crate::data::{DataError, Fsd, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::output::checked::{content_of, in_envelope};
 use crate::output::{OutputFile, SealedFile};
 use crate::text::grouped;
+use crate::units::SortedMap;
 
 /// A file from which the samples come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFile {
+    /// Its path when it was read.
     pub path: String,
     pub format: Format,
+    /// Its size.
     pub bytes: u64,
     /// blake3 of the file as stored, in hexadecimal.
     pub blake3: String,
+    /// Games that were read from it.
     pub games: u64,
     /// Broken games, of PGN.
     pub skipped: SkippedGames,
@@ -51,7 +54,9 @@ const fn is_zero(count: &u64) -> bool {
 /// The provenance of the samples of a `.fsd` file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
+    /// Version of fsbench that wrote the file.
     pub fsbench: String,
+    /// The command that made it.
     pub command: Vec<String>,
     pub method: Purpose,
     pub score_unit: ScoreUnit,
@@ -67,17 +72,21 @@ pub struct Manifest {
     /// How an engine scored the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labelling: Option<Labelling>,
+    /// The files that it was made from.
     pub sources: Vec<SourceFile>,
+    /// Games that were read.
     pub games: u64,
     /// Games that engines were to play, and that one of them spoiled; beside `games`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub spoiled_games: BTreeMap<EngineFault, u32>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub spoiled_games: SortedMap<EngineFault, u32>,
     /// Positions from which a move was played.
     pub positions: u64,
+    /// Samples that were kept.
     pub kept: u64,
-    pub dropped: BTreeMap<DropReason, u64>,
+    /// Positions that were left out, by reason.
+    pub dropped: SortedMap<DropReason, u64>,
     /// Valid games that gave no samples.
-    pub dropped_games: BTreeMap<GameDropReason, u64>,
+    pub dropped_games: SortedMap<GameDropReason, u64>,
     /// blake3 of the samples, in hexadecimal.
     pub samples_hash: String,
 }

@@ -16,6 +16,7 @@ pub struct VerifyReport {
     pub format: Format,
     /// Readable samples.
     pub samples: u64,
+    /// Its games.
     pub games: u64,
     /// blake3 of the samples as records, in hexadecimal.
     pub hash: String,
@@ -25,6 +26,7 @@ pub struct VerifyReport {
     /// The unusual features of the games of PGN; none of them is a problem of the file.
     #[serde(skip_serializing_if = "PgnNotes::is_empty")]
     pub notes: PgnNotes,
+    /// Number of problems.
     pub problems: u64,
     /// The first problems.
     pub first: Vec<Problem>,
@@ -33,7 +35,9 @@ pub struct VerifyReport {
 /// A problem and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
+    /// Where in the file.
     pub place: String,
+    /// What is wrong there.
     #[serde(rename = "what")]
     pub message: String,
 }

@@ -34,7 +34,7 @@ use crate::statistics::pentanomial;
 pub use crate::statistics::pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
 pub use adjudication::{Adjudication, AdjudicationRules, DrawRule, WinRule};
 pub use book::{Book, BookError};
-pub use equal_cost::{CostRatio, equal_cost};
+pub use equal_cost::{CostPlayer, CostRatio, equal_cost};
 pub use error::PlayError;
 pub use fixtures::{Fixture, TournamentType, fixture};
 pub use game::{Forfeit, GameMove, GameSummary, PlayedGame, SearchInfo, Termination};

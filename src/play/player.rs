@@ -45,15 +45,21 @@ pub struct NetworkPlayer {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerIdentity {
+    /// A network under fsbench's search.
     Network {
+        /// BLAKE3 hash of its file, in hexadecimal.
         hash: String,
+        /// Identity of its feature set.
         features: String,
         /// Factor from the network's internal units to the search's centipawns.
         eval_scale: f64,
+        /// Nodes per move of this player alone; `None` = the game's limit.
         nodes: Option<u64>,
     },
+    /// A UCI engine.
     Engine {
         engine: EngineIdentity,
+        /// Nodes per move of this player alone; `None` = the game's limit.
         nodes: Option<u64>,
     },
 }

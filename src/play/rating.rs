@@ -24,6 +24,7 @@ pub struct PairingResult {
 /// A player's rating.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Rating {
+    /// Number of the player, from 0.
     pub player: usize,
     /// Elo above the first player, which has 0 by definition, without an error.
     pub elo: Interval,

@@ -1,6 +1,5 @@
 //! Counts the games of a match from its journal, in the order of their numbers.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +15,7 @@ use super::tally::MatchTally;
 use crate::output::OutputFile;
 use crate::pipeline::Journal;
 use crate::pipeline::uci::EngineFault;
+use crate::units::SortedMap;
 
 /// The progress of a match.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct PlayerWork {
     /// Games lost by exceeding the time.
     pub lost_on_time: u64,
     /// Games lost by forfeit.
-    pub forfeits: BTreeMap<EngineFault, u64>,
+    pub forfeits: SortedMap<EngineFault, u64>,
 }
 
 /// Sums over the counted games.
@@ -109,7 +109,7 @@ impl Scoreboard {
             if let Some(loser) = game.defaulter() {
                 let work = &mut work[loser];
                 match &game.forfeit {
-                    Some(forfeit) => *work.forfeits.entry(forfeit.reason).or_default() += 1,
+                    Some(forfeit) => *work.forfeits.get_or_default(forfeit.reason) += 1,
                     None => work.lost_on_time += 1,
                 }
             }

@@ -57,7 +57,9 @@ pub struct SprtOutcome {
     pub lower: f64,
     /// elo1 is accepted at or above this.
     pub upper: f64,
+    /// Elo of the null hypothesis.
     pub elo0: f64,
+    /// Elo of the alternative.
     pub elo1: f64,
     pub model: EloModel,
     pub state: SprtState,

@@ -48,10 +48,15 @@ impl fmt::Display for Timestamp {
 /// Wall-clock seconds of an experiment's stages, summed over interruptions.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageSeconds {
+    /// Building samples.
     pub data: f64,
+    /// Trainings.
     pub training: f64,
+    /// Measures.
     pub measures: f64,
+    /// Matches.
     pub matches: f64,
+    /// All of them.
     pub total: f64,
 }
 
@@ -85,6 +90,7 @@ pub struct Environment {
     pub back_end: String,
     /// Logical cores that the process may use.
     pub cores: usize,
+    /// Operating system.
     pub os: String,
     /// Threads of the trainer; the samples-service uses as many more.
     pub threads: usize,

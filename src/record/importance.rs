@@ -28,6 +28,7 @@ pub struct ImportanceRecord {
 /// A block and its axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockImportance {
+    /// The block's name.
     pub block: String,
     /// All rows of the block.
     pub whole: RowGroup,
@@ -37,6 +38,7 @@ pub struct BlockImportance {
 /// An axis and the rows of each of its values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AxisImportance {
+    /// The factor as written.
     pub axis: String,
     pub values: Vec<RowGroup>,
 }
@@ -46,6 +48,7 @@ pub struct AxisImportance {
 pub struct RowGroup {
     /// The axis's value; empty for a whole block.
     pub value: String,
+    /// Rows of the group.
     pub rows: u64,
     /// How many of them are active, per position and perspective.
     pub active: f64,
@@ -60,6 +63,7 @@ pub struct RowGroup {
 /// A rise of the mean loss.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rise {
+    /// The estimate.
     pub mean: f64,
     /// Half of the 95% interval; `None` with one cluster.
     pub interval: Option<f64>,
@@ -68,6 +72,7 @@ pub struct Rise {
 /// How many rows the data can do without.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RowCounts {
+    /// Rows of the feature transformer.
     pub total: u32,
     /// Never active in the data.
     pub never_active: u32,

@@ -101,8 +101,13 @@ impl Results {
     /// Puts a name before a label, wherever it occurs.
     fn rename(&mut self, label: &str, name: &str) {
         let mut renamed = Vec::new();
-        let rows = self.study.rows.iter_mut();
-        renamed.extend(rows.map(|row| &mut row.set));
+        for row in self.study.rows.iter_mut() {
+            if let (Some(own), true) = (&mut row.name, row.set == label) {
+                *own = format!("{name}: {own}");
+            }
+            renamed.push(&mut row.set);
+            renamed.extend(row.equal_speed.as_mut().map(|own| &mut own.repeats));
+        }
         renamed.extend(self.runs.iter_mut().map(|run| &mut run.key.set));
         renamed.extend(self.updates.iter_mut().map(|result| &mut result.set));
         renamed.extend(self.validation.iter_mut().map(|result| &mut result.key.set));
@@ -137,5 +142,5 @@ impl PlannedRow {
 
 /// Whether two rows of one label are trained alike, but for their seeds.
 fn has_same_settings(own: &PlannedRow, other: &PlannedRow) -> bool {
-    (&own.definition, &own.group, &own.train) == (&other.definition, &other.group, &other.train)
+    (&own.definition, &own.group, &own.train, own.own) == (&other.definition, &other.group, &other.train, other.own)
 }

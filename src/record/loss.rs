@@ -24,6 +24,7 @@ pub struct LossRecord {
 /// The samples that the losses are computed on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossData {
+    /// The file.
     pub path: String,
     /// `pgn`, `fsd`, `binpack`, `bullet` or `text`.
     pub format: String,
@@ -59,6 +60,7 @@ pub struct NetworkLoss {
     /// Name of the feature set.
     pub name: String,
     pub identity: Identity,
+    /// Mean loss over the samples.
     pub loss: f64,
     /// Half-width of the 95% interval; `None` for fewer than two clusters.
     pub interval: Option<f64>,
@@ -110,11 +112,14 @@ impl LossBreakdown {
 /// The loss on a subset of the samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubsetLoss {
+    /// The class of positions.
     #[serde(rename = "part")]
     pub subset: String,
+    /// Its samples.
     pub samples: u64,
     /// Mean over the subset.
     pub loss: f64,
+    /// Half-width of the 95% interval.
     pub interval: Option<f64>,
 }
 
@@ -123,9 +128,11 @@ pub struct SubsetLoss {
 pub struct LossPair {
     /// Indices into `networks`.
     pub first: usize,
+    /// Number of the second network, from 0.
     pub second: usize,
     /// Negative if the first is better.
     pub difference: f64,
+    /// Half-width of the 95% interval.
     pub interval: Option<f64>,
     pub by: LossBreakdown,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Machine, RunKey, SpeedEntry};
+use super::{FeatureCost, Machine, RunKey, SpeedEntry};
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
 
@@ -143,20 +143,57 @@ pub struct ShardRecord {
 /// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRatio {
-    /// Of the first and the second network; in an experiment the reference is the first.
-    pub nanoseconds_per_node: [f64; 2],
-    /// The first network's nanoseconds divided by the second's: the second searches `ratio` times as many nodes.
+    /// Of the first and the second network; in an experiment the reference is the first. With the user's time of finding
+    /// features, where there is one; `None` where `own_node_costs` replace them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nanoseconds_per_node: Option<[f64; 2]>,
+    /// The first network's cost of a node divided by the second's: the second searches `ratio` times as many nodes.
     pub ratio: f64,
     /// 95% interval of the median ratio, from order statistics.
     pub low: f64,
+    /// The interval's upper bound.
     pub high: f64,
+    /// Rounds in which both were measured; 0 where `own_node_costs` replace them.
     pub rounds: usize,
+    /// Of each network the user's time of finding features, beside the measured one that it replaces; `None` without.
+    #[serde(default, skip_serializing_if = "no_features")]
+    pub own_features: [Option<FeatureCost>; 2],
+    /// The user's figures of both networks' costs of a node; `None` where they are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_node_costs: Option<[f64; 2]>,
     /// Where it was measured; `None` where that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
+const fn no_features(features: &[Option<FeatureCost>; 2]) -> bool {
+    matches!(features, [None, None])
+}
+
 impl CostRatio {
+    /// The ratio by the user's figures alone.
+    #[must_use]
+    pub fn of_figures(node_costs: [f64; 2]) -> CostRatio {
+        let [first, second] = node_costs;
+        let ratio = first / second;
+        CostRatio {
+            nanoseconds_per_node: None,
+            ratio,
+            low: ratio,
+            high: ratio,
+            rounds: 0,
+            own_features: [None; 2],
+            own_node_costs: Some(node_costs),
+            machine: None,
+        }
+    }
+
+    /// Whether it goes by figures of the user's.
+    #[must_use]
+    pub const fn is_by_figures(&self) -> bool {
+        self.own_node_costs.is_some() || !no_features(&self.own_features)
+    }
+
     /// Nodes of the second network that cost as much as `nodes` of the first.
     #[must_use]
     pub fn nodes_of_second(&self, nodes: u64) -> u64 {
@@ -182,9 +219,11 @@ pub struct Adjudication {
     /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
     /// last score is at or above it.
     pub resign_score: u16,
+    /// Scores in a row that make a player resign.
     pub resign_moves: u16,
     /// A draw after `draw_moves` scores in a row of each side within ± this.
     pub draw_score: u16,
+    /// Scores in a row of each side that make a draw.
     pub draw_moves: u16,
     /// First move number (counted from the start of the game) at which a draw can be adjudicated.
     pub draw_from_move: u16,

@@ -8,7 +8,9 @@ use crate::features::Identity;
 /// Means per move for one perspective (the mover's, the other's, or their mean).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MoveCounts {
+    /// Features that become active, per move.
     pub added: f64,
+    /// Features that cease to be active, per move.
     pub removed: f64,
     /// Share of moves that change some block's context.
     pub refreshes: f64,
@@ -23,14 +25,20 @@ pub struct MoveCounts {
 /// Result of `measure updates`: means over the played moves, and over all legal moves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UpdatesRecord {
+    /// The set's name.
     pub name: String,
     pub identity: Identity,
+    /// Inputs per perspective.
     pub num_features: u32,
+    /// Games that were read.
     pub games: u64,
+    /// Positions that a move was played from.
     pub positions: u64,
+    /// Moves that were counted.
     pub moves: u64,
     /// Active features, over both perspectives of each position.
     pub active_mean: f64,
+    /// Most features active at once, per perspective.
     pub active_max: u64,
     /// active_mean / num_features
     pub density: f64,
@@ -45,6 +53,7 @@ pub struct UpdatesRecord {
 /// Means over all legal moves.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegalCounts {
+    /// Legal moves of all positions.
     pub moves: u64,
     pub mover: MoveCounts,
     pub other: MoveCounts,
@@ -56,6 +65,7 @@ pub struct LegalCounts {
 pub struct LayerActivity {
     /// `l1` (both perspectives' accumulators after activation), `l2`, …
     pub layer: String,
+    /// Neurons of the layer.
     pub neurons: usize,
     /// Share of outputs that are positive after activation.
     pub active: f64,
@@ -68,8 +78,10 @@ pub struct LayerActivity {
 /// Result of `measure activity`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivityRecord {
+    /// The feature set's name.
     pub name: String,
     pub identity: Identity,
+    /// Positions that were evaluated.
     pub positions: u64,
     pub layers: Vec<LayerActivity>,
     /// By output bucket, if there are several: each bucket has its own hidden layers.
@@ -80,7 +92,9 @@ pub struct ActivityRecord {
 /// Activity on the positions of one output bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BucketActivity {
+    /// Number of the output bucket.
     pub bucket: usize,
+    /// Positions that it evaluates.
     pub positions: u64,
     pub layers: Vec<LayerActivity>,
 }
@@ -88,16 +102,21 @@ pub struct BucketActivity {
 /// Result of `measure error`: |WDL(float) − WDL(integer)| over a data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorRecord {
+    /// The feature set's name.
     pub name: String,
     pub identity: Identity,
+    /// Positions that were evaluated.
     pub positions: u64,
+    /// Mean difference of the expected results.
     pub mean: f64,
     /// The smallest difference that at least 99% of the positions do not exceed, rounded up by up to a thousandth of
     /// it.
     pub p99: f64,
+    /// The largest difference.
     pub max: f64,
     /// Share of positions with a difference of at most `tolerance`.
     pub within_tolerance: f64,
+    /// The difference up to which a position counts as agreeing.
     pub tolerance: f64,
     /// Number of positions with an accumulator element outside i16, which wraps in the engine.
     pub accumulator_overflows: u64,

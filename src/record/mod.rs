@@ -10,6 +10,7 @@ pub mod machine;
 mod matches;
 mod measures;
 mod neuron;
+mod own_figures;
 mod results;
 mod run;
 mod speed;
@@ -33,7 +34,8 @@ pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };
 pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
-pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, SetResult, Study};
+pub use own_figures::{FeatureCost, OwnFigures};
+pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};
 
 pub(crate) use run::to_file_name_char;

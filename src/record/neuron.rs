@@ -24,6 +24,7 @@ pub struct NeuronWeights {
 pub struct WeightPanel {
     /// The block and the values of the axes that are not drawn.
     pub title: String,
+    /// Weights in a row of the panel.
     pub columns: usize,
     /// From the lowest row up, as on a board; `None` where there is no feature. The mean where several features share a
     /// cell, such as one per king square.
@@ -34,6 +35,7 @@ pub struct WeightPanel {
 /// without the feature or piece. Contributions do not add up to the score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionRecord {
+    /// The position.
     pub fen: String,
     /// In centipawns, from the side to move's view, like all contributions.
     pub score: f64,
@@ -47,9 +49,13 @@ pub struct PositionRecord {
 pub struct FeatureContribution {
     /// `white` or `black`.
     pub perspective: String,
+    /// The feature's index.
     pub index: u32,
+    /// The block's name.
     pub block: String,
+    /// The values of its axes.
     pub values: String,
+    /// Centipawns that the score loses without it.
     pub contribution: f64,
 }
 
@@ -58,6 +64,8 @@ pub struct FeatureContribution {
 pub struct PieceContribution {
     /// FEN letter.
     pub piece: char,
+    /// The piece's square.
     pub square: String,
+    /// Centipawns that the score loses without it.
     pub contribution: f64,
 }

@@ -1,6 +1,5 @@
 //! A results folder: small JSON files with everything that a report needs. Checkpoints and data sets are elsewhere.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -8,15 +7,17 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, MatchResult, Method, RecordFileError, RunKey,
-    RunRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
+    ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, MatchResult, Method, OwnFigures, RecordFileError,
+    RunKey, RunRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
 };
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// The planned experiment: enough to say which part of it is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
+    /// The experiment's name.
     pub name: String,
+    /// What the experiment says of itself.
     pub about: String,
     /// The data files, as the experiment names them.
     pub data: String,
@@ -37,10 +38,10 @@ pub struct Published {
     pub source: String,
     /// Validation loss by set: set = [mean, standard deviation of its runs]
     #[serde(default)]
-    pub loss: BTreeMap<String, [f64; 2]>,
+    pub loss: SortedMap<String, [f64; 2]>,
     /// Elo by set: set = [Elo, half of the 95% interval]
     #[serde(default)]
-    pub elo: BTreeMap<String, [f64; 2]>,
+    pub elo: SortedMap<String, [f64; 2]>,
 }
 
 /// A row of the comparison: one feature set trained by one method, once per seed.
@@ -49,6 +50,7 @@ pub struct PlannedRow {
     /// The row's label; without a label, the set as written.
     pub set: String,
     pub method: Method,
+    /// Seeds of its trainings.
     pub seeds: Vec<Seed>,
     /// The set as written, if the label differs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +64,24 @@ pub struct PlannedRow {
     /// The training settings that the row overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<serde_json::Value>,
+    /// The user's own figures of its cost.
+    #[serde(default, skip_serializing_if = "OwnFigures::is_empty")]
+    pub own: OwnFigures,
+    /// The label without the swept settings, or the settings of equal speed, if it differs from `set`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// `None` but for a row at equal speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal_speed: Option<RowAtEqualSpeed>,
+}
+
+/// What a row at equal speed repeats, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RowAtEqualSpeed {
+    /// The label of the row at its own width.
+    pub repeats: String,
+    /// The width of equal speed.
+    pub l1: usize,
 }
 
 impl PlannedRow {
@@ -78,8 +98,7 @@ impl PlannedRow {
     /// The label without the swept settings.
     #[must_use]
     pub fn name(&self) -> &str {
-        let swept = self.group.as_deref().and_then(|group| self.set.strip_suffix(group)?.strip_suffix(", "));
-        swept.unwrap_or(&self.set)
+        self.name.as_deref().unwrap_or(&self.set)
     }
 }
 

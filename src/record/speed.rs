@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Machine;
-use crate::features::Identity;
+use crate::features::{EncoderKind, Identity};
 
 /// The speed of one evaluation strategy on one back end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,7 @@ pub struct SpeedEntry {
     pub strategy: String,
     /// `scalar`, `avx2`, …
     pub back_end: String,
+    /// Mean over the repetitions.
     pub evaluations_per_second: f64,
     /// Half-width of the 95% interval over the repetitions, in evaluations per second.
     pub interval: f64,
@@ -61,12 +62,26 @@ impl TimeBreakdown {
     pub fn total(&self) -> f64 {
         self.features + self.rows + self.forward
     }
+
+    /// The share of the time in which features are found.
+    #[must_use]
+    pub fn features_share(&self) -> f64 {
+        self.features / self.total()
+    }
+
+    /// The time of an evaluation in an engine that finds features in `own` nanoseconds.
+    #[must_use]
+    pub fn total_with_features(&self, own: f64) -> f64 {
+        own + self.rows + self.forward
+    }
 }
 
 /// An evaluation strategy on a back end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedSetup {
+    /// How accumulators follow the moves.
     pub strategy: String,
+    /// Instruction set of the network's arithmetic.
     pub back_end: String,
 }
 
@@ -76,12 +91,16 @@ pub struct SpeedRecord {
     /// Name of the feature set.
     pub name: String,
     pub identity: Identity,
+    /// How its features are found; `None` where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderKind>,
     /// The network's file, as the caller names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// The first 16 hexadecimal digits of the BLAKE3 hash of the network's numbers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// Positions that were evaluated.
     pub positions: u64,
     /// Every strategy on every back end, with the network as it is in its file.
     pub entries: Vec<SpeedEntry>,

@@ -47,8 +47,11 @@ pub enum Statement {
 #[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     pub measure: ComparedMeasure,
+    /// The estimate.
     pub difference: f64,
+    /// Lower bound of its interval.
     pub low: f64,
+    /// Upper bound of its interval.
     pub high: f64,
     pub statement: Statement,
     /// Training seeds that both sets have. With one, the interval lacks the variation between trainings.
@@ -58,16 +61,20 @@ pub struct Difference {
 /// Two sets.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairComparison {
+    /// The set.
     pub set: String,
+    /// The set that it is compared with.
     pub against: String,
     #[serde(flatten)]
     pub difference: Difference,
+    /// Validation games.
     pub games: usize,
     /// The main source of the interval; `None` with one seed.
     pub dominant: Option<NoiseSource>,
     /// Further seeds, or further validation games, that would distinguish the pair if difference and variances stay as
     /// estimated; `None` if it is distinguished, or if they alone would not.
     pub more_seeds: Option<u64>,
+    /// Further validation games that would distinguish the pair.
     pub more_games: Option<u64>,
 }
 
@@ -76,9 +83,13 @@ pub struct PairComparison {
 pub struct PartComparison {
     /// `pieces left`, `ply`, …
     pub by: String,
+    /// The class of positions.
     pub part: String,
+    /// Its samples.
     pub samples: u64,
+    /// The set.
     pub set: String,
+    /// The set that it is compared with.
     pub against: String,
     #[serde(flatten)]
     pub difference: Difference,

@@ -80,34 +80,43 @@ struct FrameBuilder<'a, R> {
 }
 
 impl<R> FrameBuilder<'_, R> {
-    fn text(&mut self, name: &str, value: impl Fn(&R) -> String) {
-        let values: Vec<String> = self.rows.iter().map(|row| value(row)).collect();
+    fn text(&mut self, name: &str, value: &dyn Fn(&R) -> String) {
+        let mut values: Vec<String> = Vec::new();
+        for row in &self.rows {
+            values.push(value(row));
+        }
         self.columns.push(Series::new(name.into(), values).into());
     }
 
-    fn count(&mut self, name: &str, value: impl Fn(&R) -> Option<u64>) {
-        let values: Vec<Option<u64>> = self.rows.iter().map(|row| value(row)).collect();
+    fn count(&mut self, name: &str, value: &dyn Fn(&R) -> Option<u64>) {
+        let mut values: Vec<Option<u64>> = Vec::new();
+        for row in &self.rows {
+            values.push(value(row));
+        }
         self.columns.push(Series::new(name.into(), values).into());
     }
 
-    fn number(&mut self, name: &str, value: impl Fn(&R) -> Option<f64>) {
-        let values: Vec<Option<f64>> = self.rows.iter().map(|row| value(row)).collect();
+    fn number(&mut self, name: &str, value: &dyn Fn(&R) -> Option<f64>) {
+        let mut values: Vec<Option<f64>> = Vec::new();
+        for row in &self.rows {
+            values.push(value(row));
+        }
         self.columns.push(Series::new(name.into(), values).into());
     }
 
-    fn estimate(&mut self, name: &str, value: impl Fn(&R) -> Option<Estimate>) {
-        self.number(name, |row| Some(value(row)?.mean));
-        self.number(&format!("{name}_interval"), |row| value(row)?.interval);
-        self.count(&format!("{name}_count"), |row| Some(value(row)?.count as u64));
+    fn estimate(&mut self, name: &str, value: &dyn Fn(&R) -> Option<Estimate>) {
+        self.number(name, &|row| Some(value(row)?.mean));
+        self.number(&format!("{name}_interval"), &|row| value(row)?.interval);
+        self.count(&format!("{name}_count"), &|row| Some(value(row)?.count as u64));
     }
 
-    fn difference(&mut self, value: impl Fn(&R) -> &Difference) {
-        self.text("measure", |row| value(row).measure.name().to_owned());
-        self.number("difference", |row| Some(value(row).difference));
-        self.number("low", |row| Some(value(row).low));
-        self.number("high", |row| Some(value(row).high));
-        self.text("statement", |row| value(row).statement.name().to_owned());
-        self.count("seeds", |row| Some(value(row).seeds as u64));
+    fn difference(&mut self, value: &dyn Fn(&R) -> &Difference) {
+        self.text("measure", &|row| value(row).measure.name().to_owned());
+        self.number("difference", &|row| Some(value(row).difference));
+        self.number("low", &|row| Some(value(row).low));
+        self.number("high", &|row| Some(value(row).high));
+        self.text("statement", &|row| value(row).statement.name().to_owned());
+        self.count("seeds", &|row| Some(value(row).seeds as u64));
     }
 
     fn build(self) -> PolarsResult<DataFrame> {
@@ -119,55 +128,64 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     let methods: Vec<&'static str> =
         summary.methods.iter().flat_map(|m| m.rows.iter().map(|_| method_name(m.method))).collect();
     let rows: Vec<&SummaryRow> = summary.methods.iter().flat_map(|method| &method.rows).collect();
+    let has_figures = rows.iter().any(|row| !row.own.is_empty());
     let mut columns = FrameBuilder { rows, columns: vec![Series::new("method".into(), methods).into()] };
-    columns.text("set", |row| row.set.clone());
-    columns.count("seeds_done", |row| Some(row.seeds_done as u64));
-    columns.count("seeds_planned", |row| Some(row.seeds_planned as u64));
-    columns.count("features", |row| row.features.map(u64::from));
-    columns.count("parameters", |row| row.parameters);
-    columns.text("about", |row| row.about.clone().unwrap_or_default());
-    columns.count("l1", |row| row.l1);
-    columns.count("training_samples", |row| Some(row.training_data.as_ref()?.samples));
-    columns.number("samples_per_parameter", |row| Some(row.training_data.as_ref()?.samples_per_parameter));
-    columns.text("best_epoch", |row| row.training_data.as_ref().map(TrainingData::best_epoch_text).unwrap_or_default());
-    columns.number("active_mean", |row| row.active_mean);
-    columns.count("active_max", |row| row.active_max);
-    columns.number("density", |row| row.density);
-    columns.number("rows_update", |row| row.rows_update);
-    columns.number("rows_cache", |row| row.rows_cache);
-    columns.number("rows_refresh", |row| row.rows_refresh);
-    columns.number("refreshes", |row| row.refreshes);
-    columns.estimate("validation_loss", |row| row.validation_loss);
-    columns.estimate("baseline_loss", |row| row.baseline_loss);
-    columns.estimate("relative_loss", |row| row.relative_loss);
-    columns.estimate("difference", |row| row.difference);
-    columns.estimate("accuracy", |row| row.accuracy);
-    columns.estimate("l1_active", |row| row.l1_active);
-    columns.estimate("l1_saturated", |row| row.l1_saturated);
-    columns.estimate("l1_never", |row| row.l1_never);
-    columns.number("tolerance", |row| row.tolerance);
-    columns.estimate("within_tolerance", |row| row.within_tolerance);
-    columns.estimate("error_mean", |row| row.error_mean);
-    columns.estimate("speed", |row| row.speed);
-    columns.text("speed_strategy", |row| {
+    columns.text("set", &|row| row.set.clone());
+    columns.count("seeds_done", &|row| Some(row.seeds_done as u64));
+    columns.count("seeds_planned", &|row| Some(row.seeds_planned as u64));
+    columns.count("features", &|row| row.features.map(u64::from));
+    columns.count("parameters", &|row| row.parameters);
+    columns.text("about", &|row| row.about.clone().unwrap_or_default());
+    columns.count("l1", &|row| row.l1);
+    columns.count("training_samples", &|row| Some(row.training_data.as_ref()?.samples));
+    columns.number("samples_per_parameter", &|row| Some(row.training_data.as_ref()?.samples_per_parameter));
+    columns
+        .text("best_epoch", &|row| row.training_data.as_ref().map(TrainingData::best_epoch_text).unwrap_or_default());
+    columns.number("active_mean", &|row| row.active_mean);
+    columns.count("active_max", &|row| row.active_max);
+    columns.number("density", &|row| row.density);
+    columns.number("rows_update", &|row| row.rows_update);
+    columns.number("rows_cache", &|row| row.rows_cache);
+    columns.number("rows_refresh", &|row| row.rows_refresh);
+    columns.number("refreshes", &|row| row.refreshes);
+    columns.estimate("validation_loss", &|row| row.validation_loss);
+    columns.estimate("baseline_loss", &|row| row.baseline_loss);
+    columns.estimate("relative_loss", &|row| row.relative_loss);
+    columns.estimate("difference", &|row| row.difference);
+    columns.estimate("accuracy", &|row| row.accuracy);
+    columns.estimate("l1_active", &|row| row.l1_active);
+    columns.estimate("l1_saturated", &|row| row.l1_saturated);
+    columns.estimate("l1_never", &|row| row.l1_never);
+    columns.number("tolerance", &|row| row.tolerance);
+    columns.estimate("within_tolerance", &|row| row.within_tolerance);
+    columns.estimate("error_mean", &|row| row.error_mean);
+    columns.estimate("speed", &|row| row.speed);
+    columns.text("speed_strategy", &|row| {
         row.speed_way.as_ref().map(|fastest| fastest.strategy.clone()).unwrap_or_default()
     });
-    columns.number("speed_spread", |row| row.speed_spread);
-    columns.text("speed_noisy", |row| row.speed_noisy.to_string());
-    columns.number("features_ns", |row| Some(row.nanoseconds?.features));
-    columns.number("rows_ns", |row| Some(row.nanoseconds?.rows));
-    columns.number("forward_ns", |row| Some(row.nanoseconds?.forward));
-    columns.estimate("speed_arranged", |row| row.speed_arranged);
-    columns.estimate("speed_incremental", |row| row.speed_incremental);
-    columns.estimate("speed_refresh", |row| row.speed_refresh);
-    columns.text("back_end", |row| row.back_end.clone().unwrap_or_default());
-    columns.estimate("elo_equal_nodes", |row| row.strength.as_ref()?.elo_equal_nodes);
-    columns.estimate("elo_equal_cost", |row| row.strength.as_ref()?.elo_equal_cost);
-    columns.estimate("elo_by_cost", |row| row.strength.as_ref()?.elo_by_cost);
-    columns.count("games_equal_nodes", |row| Some(row.strength.as_ref()?.games[0]));
-    columns.count("games_equal_cost", |row| Some(row.strength.as_ref()?.games[1]));
-    columns.number("nodes_equal_cost", |row| row.strength.as_ref()?.nodes);
-    columns.number("search_nps", |row| Some(row.strength.as_ref()?.nps));
+    columns.number("speed_spread", &|row| row.speed_spread);
+    columns.text("speed_noisy", &|row| row.speed_noisy.to_string());
+    columns.number("features_ns", &|row| Some(row.nanoseconds?.features));
+    columns.number("rows_ns", &|row| Some(row.nanoseconds?.rows));
+    columns.number("forward_ns", &|row| Some(row.nanoseconds?.forward));
+    columns.estimate("speed_arranged", &|row| row.speed_arranged);
+    columns.estimate("speed_incremental", &|row| row.speed_incremental);
+    columns.estimate("speed_refresh", &|row| row.speed_refresh);
+    columns.number("features_share", &|row| Some(row.nanoseconds?.features_share()));
+    columns.text("encoder", &|row| row.encoder.map(|encoder| encoder.name().to_owned()).unwrap_or_default());
+    if has_figures {
+        columns.number("own_features_ns", &|row| row.own.features_ns);
+        columns.number("own_node_cost", &|row| row.own.node_cost);
+        columns.number("speed_by_figures", &|row| row.speed_by_figures);
+    }
+    columns.text("back_end", &|row| row.back_end.clone().unwrap_or_default());
+    columns.estimate("elo_equal_nodes", &|row| row.strength.as_ref()?.elo_equal_nodes);
+    columns.estimate("elo_equal_cost", &|row| row.strength.as_ref()?.elo_equal_cost);
+    columns.estimate("elo_by_cost", &|row| row.strength.as_ref()?.elo_by_cost);
+    columns.count("games_equal_nodes", &|row| Some(row.strength.as_ref()?.games[0]));
+    columns.count("games_equal_cost", &|row| Some(row.strength.as_ref()?.games[1]));
+    columns.number("nodes_equal_cost", &|row| row.strength.as_ref()?.nodes);
+    columns.number("search_nps", &|row| Some(row.strength.as_ref()?.nps));
     columns.build()
 }
 
@@ -179,13 +197,13 @@ fn pairs_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
         .flat_map(|method| method.comparisons.pairs.iter().map(move |pair| (method.method, pair)))
         .collect();
     let mut columns: FrameBuilder<'_, PairRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
-    columns.text("method", |(method, _)| method_name(*method).to_owned());
-    columns.text("set", |(_, pair)| pair.set.clone());
-    columns.text("against", |(_, pair)| pair.against.clone());
-    columns.difference(|(_, pair)| &pair.difference);
-    columns.count("games", |(_, pair)| Some(pair.games as u64));
-    columns.count("more_seeds", |(_, pair)| pair.more_seeds);
-    columns.count("more_games", |(_, pair)| pair.more_games);
+    columns.text("method", &|(method, _)| method_name(*method).to_owned());
+    columns.text("set", &|(_, pair)| pair.set.clone());
+    columns.text("against", &|(_, pair)| pair.against.clone());
+    columns.difference(&|(_, pair)| &pair.difference);
+    columns.count("games", &|(_, pair)| Some(pair.games as u64));
+    columns.count("more_seeds", &|(_, pair)| pair.more_seeds);
+    columns.count("more_games", &|(_, pair)| pair.more_games);
     if rows.is_empty() { Ok(None) } else { columns.build().map(Some) }
 }
 
@@ -197,31 +215,31 @@ fn parts_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
         .flat_map(|method| method.comparisons.parts.iter().map(move |part| (method.method, part)))
         .collect();
     let mut columns: FrameBuilder<'_, PartRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
-    columns.text("method", |(method, _)| method_name(*method).to_owned());
-    columns.text("by", |(_, part)| part.by.clone());
-    columns.text("part", |(_, part)| part.part.clone());
-    columns.count("samples", |(_, part)| Some(part.samples));
-    columns.text("set", |(_, part)| part.set.clone());
-    columns.text("against", |(_, part)| part.against.clone());
-    columns.difference(|(_, part)| &part.difference);
+    columns.text("method", &|(method, _)| method_name(*method).to_owned());
+    columns.text("by", &|(_, part)| part.by.clone());
+    columns.text("part", &|(_, part)| part.part.clone());
+    columns.count("samples", &|(_, part)| Some(part.samples));
+    columns.text("set", &|(_, part)| part.set.clone());
+    columns.text("against", &|(_, part)| part.against.clone());
+    columns.difference(&|(_, part)| &part.difference);
     if rows.is_empty() { Ok(None) } else { columns.build().map(Some) }
 }
 
 fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
     let mut columns: FrameBuilder<'_, RunRecord> =
         FrameBuilder { rows: results.runs.iter().collect(), columns: Vec::new() };
-    columns.text("method", |run| method_name(run.key.method).to_owned());
-    columns.text("set", |run| run.key.set.clone());
-    columns.count("seed", |run| Some(run.key.seed.0));
-    columns.text("identity", |run| run.identity.to_string());
-    columns.count("features", |run| Some(u64::from(run.num_features)));
-    columns.count("parameters", |run| Some(run.parameters));
-    columns.count("trained_parameters", |run| run.trained_parameters);
-    columns.count("training_samples", |run| Some(run.training_samples));
-    columns.count("best_epoch", |run| Some(u64::from(run.best_epoch)));
-    columns.count("validation_samples", |run| Some(run.validation_samples));
-    columns.number("validation_loss", |run| Some(run.validation_loss));
-    columns.number("baseline_loss", |run| Some(run.baseline_loss));
+    columns.text("method", &|run| method_name(run.key.method).to_owned());
+    columns.text("set", &|run| run.key.set.clone());
+    columns.count("seed", &|run| Some(run.key.seed.0));
+    columns.text("identity", &|run| run.identity.to_string());
+    columns.count("features", &|run| Some(u64::from(run.num_features)));
+    columns.count("parameters", &|run| Some(run.parameters));
+    columns.count("trained_parameters", &|run| run.trained_parameters);
+    columns.count("training_samples", &|run| Some(run.training_samples));
+    columns.count("best_epoch", &|run| Some(u64::from(run.best_epoch)));
+    columns.count("validation_samples", &|run| Some(run.validation_samples));
+    columns.number("validation_loss", &|run| Some(run.validation_loss));
+    columns.number("baseline_loss", &|run| Some(run.baseline_loss));
     columns.build()
 }
 
@@ -230,45 +248,45 @@ fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
     let rows: Vec<EpochRow<'_>> =
         results.runs.iter().flat_map(|run| run.epochs.iter().map(move |epoch| (run, epoch))).collect();
     let mut columns: FrameBuilder<'_, EpochRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
-    columns.text("method", |(run, _)| method_name(run.key.method).to_owned());
-    columns.text("set", |(run, _)| run.key.set.clone());
-    columns.count("seed", |(run, _)| Some(run.key.seed.0));
-    columns.count("epoch", |(_, epoch)| Some(u64::from(epoch.epoch)));
-    columns.count("samples", |(_, epoch)| Some(epoch.samples));
-    columns.number("learning_rate", |(_, epoch)| Some(epoch.learning_rate));
-    columns.number("train_loss", |(_, epoch)| Some(epoch.train_loss));
-    columns.number("validation_loss", |(_, epoch)| Some(epoch.validation_loss));
-    columns.number("validation_accuracy", |(_, epoch)| epoch.validation_accuracy);
+    columns.text("method", &|(run, _)| method_name(run.key.method).to_owned());
+    columns.text("set", &|(run, _)| run.key.set.clone());
+    columns.count("seed", &|(run, _)| Some(run.key.seed.0));
+    columns.count("epoch", &|(_, epoch)| Some(u64::from(epoch.epoch)));
+    columns.count("samples", &|(_, epoch)| Some(epoch.samples));
+    columns.number("learning_rate", &|(_, epoch)| Some(epoch.learning_rate));
+    columns.number("train_loss", &|(_, epoch)| Some(epoch.train_loss));
+    columns.number("validation_loss", &|(_, epoch)| Some(epoch.validation_loss));
+    columns.number("validation_accuracy", &|(_, epoch)| epoch.validation_accuracy);
     columns.build()
 }
 
 fn matches_frame(results: &Results) -> PolarsResult<DataFrame> {
     let mut columns: FrameBuilder<'_, MatchResult> =
         FrameBuilder { rows: results.matches.iter().collect(), columns: Vec::new() };
-    columns.text("method", |played| method_name(played.key.method).to_owned());
-    columns.text("set", |played| played.key.set.clone());
-    columns.count("seed", |played| Some(played.key.seed.0));
-    columns.text("reference", |played| played.reference.clone());
-    columns.text("kind", |played| played.record.kind.name().to_owned());
-    columns.number("elo", |played| Some(played.record.pairs.estimate().elo.value));
-    columns.number("elo_low", |played| Some(played.record.pairs.estimate().elo.low));
-    columns.number("elo_high", |played| Some(played.record.pairs.estimate().elo.high));
+    columns.text("method", &|played| method_name(played.key.method).to_owned());
+    columns.text("set", &|played| played.key.set.clone());
+    columns.count("seed", &|played| Some(played.key.seed.0));
+    columns.text("reference", &|played| played.reference.clone());
+    columns.text("kind", &|played| played.record.kind.name().to_owned());
+    columns.number("elo", &|played| Some(played.record.pairs.estimate().elo.value));
+    columns.number("elo_low", &|played| Some(played.record.pairs.estimate().elo.low));
+    columns.number("elo_high", &|played| Some(played.record.pairs.estimate().elo.high));
     for (index, name) in ["pairs_ll", "pairs_ld", "pairs_wl_dd", "pairs_wd", "pairs_ww"].into_iter().enumerate() {
-        columns.count(name, |played| Some(played.record.pairs.counts()[index]));
+        columns.count(name, &|played| Some(played.record.pairs.counts()[index]));
     }
-    columns.count("wins", |played| Some(played.record.games.wins));
-    columns.count("draws", |played| Some(played.record.games.draws));
-    columns.count("losses", |played| Some(played.record.games.losses));
-    columns.count("adjudicated", |played| Some(played.record.adjudicated));
-    columns.count("nodes", |played| Some(played.record.player.node_limit));
-    columns.count("reference_nodes", |played| Some(played.record.reference_player.node_limit));
-    columns.number("nps", |played| Some(played.record.player.nps()));
-    columns.number("reference_nps", |played| Some(played.record.reference_player.nps()));
-    columns.number("cost_ratio", |played| Some(played.record.cost.as_ref()?.ratio));
-    columns.number("cost_ratio_low", |played| Some(played.record.cost.as_ref()?.low));
-    columns.number("cost_ratio_high", |played| Some(played.record.cost.as_ref()?.high));
-    columns.text("openings", |played| played.record.conditions.openings.blake3.clone());
-    columns.count("opening_seed", |played| Some(played.record.conditions.seed.0));
-    columns.number("half_width", |played| played.record.conditions.half_width);
+    columns.count("wins", &|played| Some(played.record.games.wins));
+    columns.count("draws", &|played| Some(played.record.games.draws));
+    columns.count("losses", &|played| Some(played.record.games.losses));
+    columns.count("adjudicated", &|played| Some(played.record.adjudicated));
+    columns.count("nodes", &|played| Some(played.record.player.node_limit));
+    columns.count("reference_nodes", &|played| Some(played.record.reference_player.node_limit));
+    columns.number("nps", &|played| Some(played.record.player.nps()));
+    columns.number("reference_nps", &|played| Some(played.record.reference_player.nps()));
+    columns.number("cost_ratio", &|played| Some(played.record.cost.as_ref()?.ratio));
+    columns.number("cost_ratio_low", &|played| Some(played.record.cost.as_ref()?.low));
+    columns.number("cost_ratio_high", &|played| Some(played.record.cost.as_ref()?.high));
+    columns.text("openings", &|played| played.record.conditions.openings.blake3.clone());
+    columns.count("opening_seed", &|played| Some(played.record.conditions.seed.0));
+    columns.number("half_width", &|played| played.record.conditions.half_width);
     columns.build()
 }

@@ -3,14 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, RunKey, SpeedRatio};
+use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, RowAtEqualSpeed, RunKey, SpeedRatio};
 
 /// The rows of a comparison at equal speed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EqualSpeed {
     /// How far from 1 a ratio may be to count as equal, as a share.
     pub tolerance: f64,
+    /// The reference's width.
     pub reference_l1: usize,
+    /// Whether speeds go by the user's own figures.
+    pub is_by_figures: bool,
     /// Without the reference.
     pub rows: Vec<EqualSpeedRow>,
 }
@@ -18,7 +21,9 @@ pub struct EqualSpeed {
 /// A set at its width of equal speed. Speeds are relative to the reference's.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EqualSpeedRow {
+    /// The set.
     pub set: String,
+    /// Its width of equal speed.
     pub l1: usize,
     /// When the width was found, with the neurons of the row's own network; `None` if it was chosen by the speed of the
     /// network trained at another width, and not timed before.
@@ -39,17 +44,19 @@ impl EqualSpeed {
         };
         let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
         let mut rows = Vec::new();
+        let mut is_by_figures = false;
         let mut first = None;
         for row in results.study.rows.iter().filter(is_compared) {
-            let Some((set, l1)) = row.name().rsplit_once(", l1 ") else { continue };
-            let (Some(search), Ok(l1)) = (of(row, set), l1.parse()) else { continue };
-            let found = search.tried.iter().find(|tried| tried.l1 == l1).map(|tried| tried.speed);
+            let Some(RowAtEqualSpeed { repeats: set, l1 }) = &row.equal_speed else { continue };
+            let Some(search) = of(row, set) else { continue };
+            let found = search.speed_at(*l1);
             let trained = of(row, &row.set).map(|record| record.speed);
-            rows.push(EqualSpeedRow { set: set.to_owned(), l1, found, trained });
+            rows.push(EqualSpeedRow { set: set.clone(), l1: *l1, found, trained });
+            is_by_figures |= search.is_by_figures();
             first = first.or(Some(search));
         }
         let EqualSpeedRecord { tolerance, reference_l1, .. } = *first?;
-        Some(EqualSpeed { tolerance, reference_l1, rows })
+        Some(EqualSpeed { tolerance, reference_l1, is_by_figures, rows })
     }
 
     /// How the widths were found, and which are not within the tolerance.
@@ -65,13 +72,19 @@ impl EqualSpeed {
         } else {
             format!(" No multiple of 32 was that close for {}: the closest was taken.", far.join(", "))
         };
+        let figures = if self.is_by_figures {
+            " Speeds are by your figures: measured times with your times of finding features, or scaled so that a \
+             node costs what you say at the row's own width."
+        } else {
+            ""
+        };
         format!(
             "Equal speed: of every set the width, a multiple of 32, at which it evaluates as many positions per second \
              as the reference at {}, within {percent}%: one thread, neurons arranged, both networks in turns, medians \
              with 95% intervals. A width is found before it is trained, with the neurons of the row's own network \
              repeated or left out; the last column is the network trained at that width. Where the first network \
              trained at the width found was further from the reference's speed than another width promised, that one \
-             was trained.{exceptions}",
+             was trained.{figures}{exceptions}",
             self.reference_l1
         )
     }

@@ -13,6 +13,7 @@ mod gallery;
 mod html;
 mod markdown;
 mod numbers;
+mod own_figures;
 mod pareto;
 mod plain_table;
 mod plot;

@@ -12,6 +12,7 @@ use crate::statistics::Estimate;
 /// order can be compared.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PublishedComparison {
+    /// Who measured, and how.
     pub source: String,
     /// Every compared pair whose losses were published.
     pub losses: Vec<PublishedLoss>,
@@ -22,7 +23,9 @@ pub struct PublishedComparison {
 /// A pair of sets.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PublishedLoss {
+    /// The set.
     pub set: String,
+    /// The set that it is compared with.
     pub against: String,
     /// The published difference in percent of the second set's loss.
     pub published: f64,
@@ -36,6 +39,7 @@ pub struct PublishedLoss {
 /// A set's Elo.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PublishedElo {
+    /// The set.
     pub set: String,
     /// Value and half of the 95% interval.
     pub published: [f64; 2],
@@ -244,7 +248,7 @@ mod tests {
         let published = Published {
             source: "a paper".into(),
             loss: loss.into_iter().map(|(set, loss)| (set.to_owned(), [loss, 0.0])).collect(),
-            elo: std::collections::BTreeMap::new(),
+            elo: crate::units::SortedMap::new(),
         };
         let training =
             |set: &str| Some(if set == "compact" { 0.02 } else { 0.01 } + if set == "piece" { 0.002 } else { 0.0 });

@@ -1,15 +1,18 @@
 //! Playing strength: each set's Elo over its trained seeds, and the conditions of the matches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::summary::{MethodSummary, SummaryRow};
-use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
+use crate::record::{
+    CostRatio, MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results,
+};
 use crate::statistics::pentanomial::Interval;
 use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, random_effects_mean, together};
 use crate::text::grouped;
+use crate::units::SortedMap;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -27,6 +30,8 @@ pub struct Strength {
     /// if no measurement was noisy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_noise: Option<[f64; 2]>,
+    /// Whether equal cost goes by the user's own figures.
+    pub is_by_figures: bool,
     /// Nodes per second over all its matches.
     pub nps: f64,
     /// Elo of every seed's match, at equal nodes, then at equal cost.
@@ -58,6 +63,7 @@ impl Strength {
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
             cost_noise: cost_noise(&cost),
+            is_by_figures: cost.iter().any(|result| is_by_figures(&result.record)),
             nps: nps(results, planned)?,
             effects: [&nodes, &cost].map(|matches| matches.iter().map(|result| effect(result)).collect()),
         })
@@ -101,6 +107,10 @@ fn cost_noise(matches: &[&MatchResult]) -> Option<[f64; 2]> {
     shares.max_by(|[low, high], [other_low, other_high]| (high - low).total_cmp(&(other_high - other_low)))
 }
 
+fn is_by_figures(record: &MatchRecord) -> bool {
+    record.cost.as_ref().is_some_and(CostRatio::is_by_figures)
+}
+
 fn effect(result: &MatchResult) -> Effect {
     result.record.pairs.elo_effect()
 }
@@ -135,6 +145,10 @@ pub(super) fn match_conditions(results: &Results) -> Option<String> {
     }
     if let Some(record) = of_kind(MatchKind::EqualCost) {
         text += &format!(" {}", equal_cost_sentence(record));
+        if results.matches.iter().any(|result| is_by_figures(&result.record)) {
+            text += " Where you gave figures of your own engine, the cost of a node goes by them: by your time of finding \
+                     features in the place of fsbench's, or by your cost of a node alone.";
+        }
     }
     text += &format!(" {}", rules_sentence(&first.record.conditions));
     if let Some(width) = first.record.conditions.half_width {
@@ -161,7 +175,8 @@ fn width_sentence(width: f64, matches: &[MatchResult]) -> String {
 }
 
 fn equal_cost_sentence(record: &MatchRecord) -> String {
-    let rounds = record.cost.as_ref().map(|cost| format!(", measured in {} rounds", cost.rounds)).unwrap_or_default();
+    let rounds = record.cost.as_ref().filter(|cost| cost.rounds > 0);
+    let rounds = rounds.map(|cost| format!(", measured in {} rounds", cost.rounds)).unwrap_or_default();
     format!(
         "Equal cost: {} nodes per move for the reference, and for every other network as many as cost the same \
          processor time{rounds}.",
@@ -189,9 +204,9 @@ fn rules_sentence(conditions: &MatchConditions) -> String {
 
 /// The meaning of the intervals.
 fn seeds_sentence(matches: &[MatchResult]) -> String {
-    let mut by_row: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    let mut by_row: SortedMap<_, BTreeSet<u64>> = SortedMap::new();
     for MatchResult { key, .. } in matches {
-        by_row.entry((key.method.name(), &key.set)).or_default().insert(key.seed.0);
+        by_row.get_or_default((key.method.name(), &key.set)).insert(key.seed.0);
     }
     let counts = || by_row.values().map(BTreeSet::len);
     let fewest = counts().min().unwrap_or(0);

@@ -1,23 +1,23 @@
 //! Summary of an experiment's records: one row per feature set and method, with intervals over the seeds.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparisons::Comparisons;
 use super::equal_speed::EqualSpeed;
+use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::strength::{Strength, match_conditions};
 use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
+use crate::features::EncoderKind;
 use crate::record::{
-    Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
-    Study, TimeBreakdown,
+    Environment, LayerActivity, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedEntry,
+    SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// All numbers of a report.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -66,6 +66,7 @@ pub struct Curve {
 /// An epoch's mean over the seeds.
 #[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
 pub struct CurvePoint {
+    /// The epoch, from 1.
     pub epoch: u32,
     /// Samples seen since the run began.
     pub samples: u64,
@@ -75,6 +76,7 @@ pub struct CurvePoint {
 /// One feature set trained by one method. Values that were not measured are `None`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryRow {
+    /// The row's label.
     pub set: String,
     /// `set` without the swept settings, which are the comparison's.
     #[serde(skip)]
@@ -83,22 +85,31 @@ pub struct SummaryRow {
     /// several have both measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_front: Option<bool>,
+    /// Finished trainings.
     pub seeds_done: usize,
+    /// Planned trainings.
     pub seeds_planned: usize,
     /// The facts of the set's definition.
     pub about: Option<String>,
+    /// Width of the accumulator.
     pub l1: Option<u64>,
     /// `None` before the first training is done.
     pub training_data: Option<TrainingData>,
+    /// Inputs per perspective.
     pub features: Option<u32>,
+    /// Trainable weights and biases.
     pub parameters: Option<u64>,
     /// Active features per perspective.
     pub active_mean: Option<f64>,
+    /// Most features active at once.
     pub active_max: Option<u64>,
+    /// Share of features that are active.
     pub density: Option<f64>,
     /// Rows of the feature transformer per move, mean of both perspectives.
     pub rows_update: Option<f64>,
+    /// Rows of a refresh.
     pub rows_refresh: Option<f64>,
+    /// Rows per move with a refresh cache.
     pub rows_cache: Option<f64>,
     /// Share of moves with a refresh, mean of both perspectives.
     pub refreshes: Option<f64>,
@@ -118,6 +129,7 @@ pub struct SummaryRow {
     pub l1_never: Option<Estimate>,
     /// Share of positions whose WDL by float and by integer network differ by at most `tolerance`.
     pub within_tolerance: Option<Estimate>,
+    /// The difference of WDL up to which a position counts as agreeing.
     pub tolerance: Option<f64>,
     pub error_mean: Option<Estimate>,
     /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy.
@@ -130,6 +142,14 @@ pub struct SummaryRow {
     pub speed_noisy: bool,
     /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
     pub nanoseconds: Option<TimeBreakdown>,
+    /// How its features were found in that time; `None` where that was not recorded.
+    pub encoder: Option<EncoderKind>,
+    /// The user's own figures of its cost.
+    #[serde(skip_serializing_if = "OwnFigures::is_empty")]
+    pub own: OwnFigures,
+    /// Evaluations per second with the user's time of finding features; `None` without such a figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_by_figures: Option<f64>,
     /// Speed of the same networks with their neurons permuted for other positions.
     pub speed_arranged: Option<Estimate>,
     /// Speeds of the fastest strategy that updates accumulators, and of the strategy that recomputes them at every
@@ -150,7 +170,8 @@ impl MethodSummary {
         let pairs = self.comparisons.note.clone().filter(|_| !self.comparisons.pairs.is_empty());
         let published = self.published.as_ref().map(PublishedComparison::agreement);
         let equal_speed = self.equal_speed.as_ref().map(EqualSpeed::note);
-        equal_speed.into_iter().chain(pairs).chain(published).collect()
+        let own_figures = own_figures::note(&self.rows);
+        own_figures.into_iter().chain(equal_speed).chain(pairs).chain(published).collect()
     }
 }
 
@@ -245,6 +266,7 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         speeds.iter().filter_map(|record| record.ft_permuted.as_ref().map(|arranged| &arranged.entries[..])).collect();
     let as_trained: Vec<_> = speeds.iter().map(|record| &record.entries[..]).collect();
     let fastest = FastestStrategy::of(&as_trained, |_| true);
+    let nanoseconds = fastest.as_ref().and_then(|fastest| fastest.nanoseconds);
     let accuracy: Option<Vec<f64>> =
         runs.iter().map(|run| run.measured_epoch().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
@@ -278,7 +300,10 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         error_mean: Estimate::over(&errors.iter().map(|error| error.mean).collect::<Vec<_>>()),
         speed_spread: fastest.as_ref().map(|fastest| fastest.spread),
         speed_noisy: fastest.as_ref().is_some_and(|fastest| fastest.spread > SpeedEntry::NOISY_SHARE),
-        nanoseconds: fastest.as_ref().and_then(|fastest| fastest.nanoseconds),
+        nanoseconds,
+        encoder: speeds.first().and_then(|record| record.encoder),
+        own: planned.own,
+        speed_by_figures: planned.own.features_ns.and_then(|own| Some(1e9 / nanoseconds?.total_with_features(own))),
         back_end: fastest.as_ref().map(|fastest| fastest.way.back_end.clone()),
         speed: fastest.as_ref().map(|fastest| fastest.speed),
         speed_way: fastest.map(|fastest| fastest.way),
@@ -305,11 +330,11 @@ fn set_differences(results: &Results, summary: &mut MethodSummary) {
     let planned: Vec<&PlannedRow> = results.study.rows.iter().filter(is_own).collect();
     let Some(first) = planned.first() else { return };
     let compared: Vec<usize> = (0..planned.len()).filter(|row| planned[*row].has_samples_of(first)).collect();
-    let losses = |row: &usize| -> BTreeMap<u64, f64> {
+    let losses = |row: &usize| -> SortedMap<u64, f64> {
         let runs = runs_of(results, &planned[*row].set, summary.method).into_iter();
         runs.map(|run| (run.key.seed.0, run.validation_loss)).collect()
     };
-    let losses: Vec<BTreeMap<u64, f64>> = compared.iter().map(losses).collect();
+    let losses: Vec<SortedMap<u64, f64>> = compared.iter().map(losses).collect();
     for (row, difference) in compared.into_iter().zip(differences_to_first(&losses)) {
         summary.rows[row].difference = difference;
     }
@@ -365,10 +390,10 @@ impl FastestStrategy {
 }
 
 fn curve(results: &Results, planned: &PlannedRow) -> Option<Curve> {
-    let mut epochs: BTreeMap<u32, (u64, Vec<f64>)> = BTreeMap::new();
+    let mut epochs: SortedMap<u32, (u64, Vec<f64>)> = SortedMap::new();
     for run in runs_of(results, &planned.set, planned.method) {
         for epoch in &run.epochs {
-            let (samples, losses) = epochs.entry(epoch.epoch).or_default();
+            let (samples, losses) = epochs.get_or_default(epoch.epoch);
             *samples = epoch.samples;
             losses.push(epoch.validation_loss);
         }

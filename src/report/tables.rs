@@ -98,7 +98,7 @@ impl ColumnBuilder<'_> {
     fn add_overview(&mut self, reference: &str) {
         self.section = Section::Overview;
         let meaning = "finished trainings, one per seed (\"1 of 3\": two planned trainings are missing)";
-        self.texts("seeds", meaning.into(), |row| {
+        self.texts("seeds", meaning.into(), &|row| {
             let text = if row.seeds_done == row.seeds_planned {
                 row.seeds_done.to_string()
             } else {
@@ -107,40 +107,40 @@ impl ColumnBuilder<'_> {
             Some((text, row.seeds_done as f64))
         });
         let meaning = "mean loss over the validation games at the best epoch; lower is better";
-        self.estimates("validation loss", meaning, |row| row.validation_loss);
+        self.estimates("validation loss", meaning, &|row| row.validation_loss);
         let meaning = format!(
             "validation loss minus that of {reference}, paired by seed; if the interval excludes 0, the spread between \
              seeds does not explain the difference (the intervals of all sets hold together)"
         );
-        self.differences("Δ to first", meaning, |row| row.difference);
+        self.differences("Δ to first", meaning, &|row| row.difference);
         self.add_fastest_strategy();
         self.add_training_data();
     }
 
     /// The samples that each set's trainings learned from, and their widths.
     fn add_training_data(&mut self) {
-        self.counts("l1", "width of the accumulator", |row| row.l1);
+        self.counts("l1", "width of the accumulator", &|row| row.l1);
         let meaning = "different samples of a training, at most";
-        self.counts("training samples", meaning, |row| Some(row.training_data.as_ref()?.samples));
+        self.counts("training samples", meaning, &|row| Some(row.training_data.as_ref()?.samples));
         let meaning = format!(
             "training samples per trained parameter: rows of features that a training sample has, times their width, \
              and the dense weights (all parameters in results that lack the number of such rows); below {} a network \
              may learn its samples by heart",
             RunRecord::SAMPLES_PER_PARAMETER
         );
-        self.texts("samples/parameter", meaning, |row| {
+        self.texts("samples/parameter", meaning, &|row| {
             let data = row.training_data.as_ref()?;
             Some((data.samples_per_parameter_text(), data.samples_per_parameter))
         });
         let meaning = "the epoch with the lowest validation loss, whose network was measured; best in the first half \
             of its epochs, a network has begun to learn its samples by heart";
-        self.texts("best epoch", meaning.into(), |row| {
+        self.texts("best epoch", meaning.into(), &|row| {
             let data = row.training_data.as_ref()?;
             let mean = data.best_epochs.iter().sum::<u32>() as f64 / data.best_epochs.len() as f64;
             Some((data.best_epoch_text(), mean))
         });
         let sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
-        self.texts("about", "what the set's definition says of it".into(), |row| {
+        self.texts("about", "what the set's definition says of it".into(), &|row| {
             let index = sets.iter().position(|set| *set == row.set)?;
             Some((row.about.clone()?, index as f64))
         });
@@ -159,11 +159,14 @@ impl ColumnBuilder<'_> {
             "evaluations per second of the integer network as trained (seed {seeds}), on one thread, with the fastest \
              strategy;{NOISY} marks timings whose repetitions differ too much: measure again on an idle machine"
         );
-        self.texts("evaluations/s", meaning, |row| {
+        self.texts("evaluations/s", meaning, &|row| {
             let speed = row.speed?;
             let noisy = if row.speed_noisy { NOISY } else { "" };
             Some((format!("{}{noisy}", numbers::estimate(speed, decimals, false)), speed.mean))
         });
+        let meaning = "evaluations per second by your figures: your time of finding features, and the measured time of \
+            rows and layers";
+        self.numbers("by your figures", meaning, 0, |row| row.speed_by_figures);
         let mut back_ends: Vec<&str> = self.rows.iter().filter_map(|row| row.back_end.as_deref()).collect();
         back_ends.dedup();
         let meaning = format!(
@@ -173,7 +176,7 @@ impl ColumnBuilder<'_> {
             back_ends.join(", ")
         );
         let sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
-        self.texts("strategy", meaning, |row| {
+        self.texts("strategy", meaning, &|row| {
             let fastest = row.speed_way.as_ref()?;
             let text = if back_ends.len() > 1 {
                 format!("{}, {}", fastest.strategy, fastest.back_end)
@@ -188,22 +191,24 @@ impl ColumnBuilder<'_> {
     fn add_strength(&mut self, reference: &str) {
         self.section = Section::Strength;
         let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
-        self.differences("Elo (equal nodes)", meaning, |row| row.strength.as_ref()?.elo_equal_nodes);
+        self.differences("Elo (equal nodes)", meaning, &|row| row.strength.as_ref()?.elo_equal_nodes);
         let meaning = format!(
             "Elo against {reference} of the same seed, both with the same processor time per move; each interval holds \
              with 95%, those of the verdict and its picture all together"
         );
-        self.differences("Elo (equal cost)", meaning, |row| row.strength.as_ref()?.elo_equal_cost);
+        self.differences("Elo (equal cost)", meaning, &|row| row.strength.as_ref()?.elo_equal_cost);
+        let meaning = "a node's cost by your figures, against the first set's; Elo at equal cost goes by it";
+        self.numbers("node cost", meaning, 3, &|row| row.own.node_cost);
         let meaning = "Elo at equal cost minus Elo at equal nodes, seed by seed: what the cost of a set takes, or its \
             speed gives";
-        self.differences("cost − nodes", meaning.into(), |row| row.strength.as_ref()?.elo_by_cost);
+        self.differences("cost − nodes", meaning.into(), &|row| row.strength.as_ref()?.elo_by_cost);
         let meaning =
             format!("nodes per move at equal cost; {reference} has the number that the conditions below name");
-        self.numbers("nodes", &meaning, 0, |row| row.strength.as_ref()?.nodes);
-        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock", 0, |row| {
+        self.numbers("nodes", &meaning, 0, &|row| row.strength.as_ref()?.nodes);
+        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock", 0, &|row| {
             Some(row.strength.as_ref()?.nps)
         });
-        self.texts("games", "games at equal nodes + at equal cost, over all seeds".into(), |row| {
+        self.texts("games", "games at equal nodes + at equal cost, over all seeds".into(), &|row| {
             let games = row.strength.as_ref()?.games;
             let played: Vec<String> = games.iter().filter(|games| **games > 0).map(u64::to_string).collect();
             (!played.is_empty()).then(|| (played.join(" + "), games.iter().sum::<u64>() as f64))
@@ -213,74 +218,84 @@ impl ColumnBuilder<'_> {
     fn add_training(&mut self) {
         self.section = Section::Training;
         let meaning = "validation loss as a share of the loss of the best constant output";
-        self.estimates("% of constant", meaning, |row| percent(row.relative_loss));
+        self.estimates("% of constant", meaning, &|row| percent(row.relative_loss));
         let meaning = "● no other network of the method, at any swept setting, is both faster and of lower loss";
-        self.texts("front", meaning.into(), |row| {
+        self.texts("front", meaning.into(), &|row| {
             let on_front = row.on_front?;
             Some((if on_front { "●" } else { "" }.into(), f64::from(u8::from(on_front))))
         });
         let meaning = "share of validation samples in which the network prefers the move played to the random move";
-        self.estimates("accuracy %", meaning, |row| percent(row.accuracy));
-        self.counts("parameters", "trainable weights and biases of the network", |row| row.parameters);
+        self.estimates("accuracy %", meaning, &|row| percent(row.accuracy));
+        self.counts("parameters", "trainable weights and biases of the network", &|row| row.parameters);
     }
 
     fn add_time(&mut self) {
         self.section = Section::Time;
         let nanoseconds = |row: &SummaryRow| Some(1e9 / row.speed?.mean);
-        self.numbers("ns", "nanoseconds per evaluation with the fastest strategy", 0, nanoseconds);
+        self.numbers("ns", "nanoseconds per evaluation with the fastest strategy", 0, &nanoseconds);
         let meaning = "nanoseconds per evaluation to find the features that the move adds and removes";
-        self.numbers("features ns", meaning, 0, |row| Some(row.nanoseconds?.features));
+        self.numbers("features ns", meaning, 0, &|row| Some(row.nanoseconds?.features));
+        let meaning = "share of the time in which features are found";
+        self.numbers("features %", meaning, 0, &|row| Some(100.0 * row.nanoseconds?.features_share()));
+        let meaning = "how features are found: interpreter (the definition's loops), machine code (made for the \
+            definition), AVX-512 (tables of pieces); the same set costs more with the interpreter";
+        self.texts("encoder", meaning.into(), &|row| {
+            let encoder = row.encoder?;
+            Some((encoder.name().to_owned(), f64::from(encoder as u8)))
+        });
+        let meaning = "nanoseconds a move in which your own engine finds the features, by your figures";
+        self.numbers("your features ns", meaning, 0, &|row| row.own.features_ns);
         let meaning = "nanoseconds per evaluation to add and subtract rows of the feature transformer";
-        self.numbers("rows ns", meaning, 0, |row| Some(row.nanoseconds?.rows));
+        self.numbers("rows ns", meaning, 0, &|row| Some(row.nanoseconds?.rows));
         let meaning = "nanoseconds per evaluation from the accumulators to the score";
-        self.numbers("forward ns", meaning, 0, |row| Some(row.nanoseconds?.forward));
+        self.numbers("forward ns", meaning, 0, &|row| Some(row.nanoseconds?.forward));
         let meaning = "evaluations per second with the fastest strategy that updates accumulators";
-        self.estimates("incremental/s", meaning, |row| row.speed_incremental);
+        self.estimates("incremental/s", meaning, &|row| row.speed_incremental);
         let meaning = "evaluations per second when every accumulator is recomputed";
-        self.estimates("from scratch/s", meaning, |row| row.speed_refresh);
+        self.estimates("from scratch/s", meaning, &|row| row.speed_refresh);
         let meaning = "evaluations per second of the same network with its neurons permuted for positions of other \
             games (`net convert --arrange`), with its fastest strategy; the scores are the same";
-        self.estimates("arranged/s", meaning, |row| row.speed_arranged);
+        self.estimates("arranged/s", meaning, &|row| row.speed_arranged);
     }
 
     fn add_cost(&mut self) {
         self.section = Section::Cost;
-        self.counts("features", "inputs per perspective", |row| row.features.map(u64::from));
-        self.numbers("active", "mean number of active features per perspective", 2, |row| row.active_mean);
+        self.counts("features", "inputs per perspective", &|row| row.features.map(u64::from));
+        self.numbers("active", "mean number of active features per perspective", 2, &|row| row.active_mean);
         let density = |row: &SummaryRow| Some(row.density? * 100.0);
-        self.numbers("density %", "active features as a share of all features", 3, density);
+        self.numbers("density %", "active features as a share of all features", 3, &density);
         let meaning = "rows of the feature transformer added or subtracted per move and perspective; a block whose \
             context changes is recomputed";
-        self.numbers("rows update", meaning, 2, |row| row.rows_update);
-        self.numbers("rows cache", "the same with a refresh cache", 2, |row| row.rows_cache);
+        self.numbers("rows update", meaning, 2, &|row| row.rows_update);
+        self.numbers("rows cache", "the same with a refresh cache", 2, &|row| row.rows_cache);
         let meaning = "rows added per move and perspective when every accumulator is recomputed";
-        self.numbers("rows refresh", meaning, 2, |row| row.rows_refresh);
+        self.numbers("rows refresh", meaning, 2, &|row| row.rows_refresh);
         let meaning = "share of moves, over both perspectives, that change the context of a block";
-        self.numbers("refreshes %", meaning, 2, |row| Some(row.refreshes? * 100.0));
+        self.numbers("refreshes %", meaning, 2, &|row| Some(row.refreshes? * 100.0));
     }
 
     fn add_network(&mut self) {
         self.section = Section::Network;
-        self.estimates("active neurons %", "share of accumulator outputs above zero", |row| percent(row.l1_active));
+        self.estimates("active neurons %", "share of accumulator outputs above zero", &|row| percent(row.l1_active));
         let meaning = "number of accumulator neurons that are zero in every position";
-        self.estimates("never active", meaning, |row| row.l1_never);
+        self.estimates("never active", meaning, &|row| row.l1_never);
         let tolerance = self.rows.iter().find_map(|row| row.tolerance).unwrap_or_default();
         let meaning = format!(
             "share of positions whose expected results by the float and by the integer network differ by at most \
              {tolerance}"
         );
-        self.estimates("integer agrees %", &meaning, |row| percent(row.within_tolerance));
+        self.estimates("integer agrees %", &meaning, &|row| percent(row.within_tolerance));
         let meaning = "mean difference between the expected results by the float and by the integer network";
-        self.estimates("integer error", meaning, |row| row.error_mean);
+        self.estimates("integer error", meaning, &|row| row.error_mean);
     }
 
     /// Adds a column of estimates with as many decimals as their intervals allow.
-    fn estimates(&mut self, heading: &'static str, meaning: &str, value: impl Fn(&SummaryRow) -> Option<Estimate>) {
+    fn estimates(&mut self, heading: &'static str, meaning: &str, value: &dyn Fn(&SummaryRow) -> Option<Estimate>) {
         self.signed_estimates(heading, meaning.into(), false, value);
     }
 
     /// Adds a column of estimates with a plus sign before positive ones.
-    fn differences(&mut self, heading: &'static str, meaning: String, value: impl Fn(&SummaryRow) -> Option<Estimate>) {
+    fn differences(&mut self, heading: &'static str, meaning: String, value: &dyn Fn(&SummaryRow) -> Option<Estimate>) {
         self.signed_estimates(heading, meaning, true, value);
     }
 
@@ -289,17 +304,17 @@ impl ColumnBuilder<'_> {
         heading: &'static str,
         meaning: String,
         signed: bool,
-        value: impl Fn(&SummaryRow) -> Option<Estimate>,
+        value: &dyn Fn(&SummaryRow) -> Option<Estimate>,
     ) {
-        let decimals = numbers::decimals(&self.rows.iter().filter_map(&value).collect::<Vec<_>>());
-        self.texts(heading, meaning, |row| {
+        let decimals = numbers::decimals(&self.rows.iter().filter_map(value).collect::<Vec<_>>());
+        self.texts(heading, meaning, &|row| {
             let estimate = value(row)?;
             Some((numbers::estimate(estimate, decimals, signed), estimate.mean))
         });
     }
 
-    fn counts(&mut self, heading: &'static str, meaning: &str, value: impl Fn(&SummaryRow) -> Option<u64>) {
-        self.numbers(heading, meaning, 0, |row| value(row).map(|count| count as f64));
+    fn counts(&mut self, heading: &'static str, meaning: &str, value: &dyn Fn(&SummaryRow) -> Option<u64>) {
+        self.numbers(heading, meaning, 0, &|row| value(row).map(|count| count as f64));
     }
 
     fn numbers(
@@ -307,16 +322,16 @@ impl ColumnBuilder<'_> {
         heading: &'static str,
         meaning: &str,
         decimals: usize,
-        value: impl Fn(&SummaryRow) -> Option<f64>,
+        value: &dyn Fn(&SummaryRow) -> Option<f64>,
     ) {
-        self.texts(heading, meaning.into(), |row| {
+        self.texts(heading, meaning.into(), &|row| {
             let value = value(row)?;
             Some((numbers::number(value, decimals, false), value))
         });
     }
 
     /// Adds a column from each row's text and sorting number, unless all are missing.
-    fn texts(&mut self, heading: &'static str, meaning: String, value: impl Fn(&SummaryRow) -> Option<(String, f64)>) {
+    fn texts(&mut self, heading: &'static str, meaning: String, value: &dyn Fn(&SummaryRow) -> Option<(String, f64)>) {
         let cell = |row: &SummaryRow| match value(row) {
             Some((text, value)) => Cell { text, value: Some(value) },
             None => Cell { text: MISSING.into(), value: None },

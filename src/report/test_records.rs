@@ -1,10 +1,11 @@
 //! Fixed records for the report's tests: seven sets and two methods, from simple formulas.
 
+use crate::features::EncoderKind;
 use crate::record::{
     ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts,
     LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method,
-    MoveCounts, NetResult, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, StageSeconds,
-    Study, TimeBreakdown, Timestamp, UpdatesRecord,
+    MoveCounts, NetResult, OwnFigures, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord,
+    StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord,
 };
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
@@ -35,6 +36,9 @@ pub(super) fn results() -> Results {
                 about: (facts.0 == "piece").then(|| "Every piece on its square".into()),
                 group: None,
                 train: None,
+                own: OwnFigures::default(),
+                name: None,
+                equal_speed: None,
             };
             results.study.rows.push(row);
             for seed in seeds {
@@ -60,7 +64,8 @@ pub(super) fn results_of_sweep() -> Results {
         for row in all.study.rows.iter().filter(|row| row.method == Method::Eval).take(4) {
             let group = format!("l1 {width}");
             let set = format!("{}, {group}", row.set);
-            swept.study.rows.push(PlannedRow { set: set.clone(), group: Some(group), ..row.clone() });
+            let name = Some(row.set.clone());
+            swept.study.rows.push(PlannedRow { set: set.clone(), name, group: Some(group), ..row.clone() });
             for run in all.runs.iter().filter(|run| run.key.method == Method::Eval && run.key.set == row.set) {
                 let key = RunKey { set: set.clone(), ..run.key.clone() };
                 swept.runs.push(RunRecord { key, validation_loss: loss * run.validation_loss, ..run.clone() });
@@ -128,7 +133,9 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
         recorded: Timestamp::from_unix(1_767_225_600),
     };
     let cost = CostRatio {
-        nanoseconds_per_node: [1_000.0, 1_000.0 / ratio],
+        nanoseconds_per_node: Some([1_000.0, 1_000.0 / ratio]),
+        own_features: [None; 2],
+        own_node_costs: None,
         ratio,
         low: ratio * 0.97,
         high: ratio * 1.03,
@@ -293,6 +300,7 @@ fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
     SpeedRecord {
         name: name.into(),
         identity: identity(),
+        encoder: Some(EncoderKind::Interpreter),
         network: Some(format!("eval-{name}-seed1/network.safetensors")),
         digest: "0".repeat(16),
         positions: 20_000,

@@ -1,11 +1,9 @@
 //! Tests of whole reports, from fixed records.
 
-use std::collections::BTreeMap;
-
 use super::{test_records, *};
 use crate::record::{Method, Results, Timestamp};
 use crate::statistics::differences_to_first;
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -104,7 +102,7 @@ fn rows_have_intervals_and_paired_differences() {
     let plain = Estimate::over(&pairs).expect("three seeds");
     assert!((difference.mean - plain.mean).abs() < 1e-12 && difference.count == plain.count, "{difference:?}");
     // The interval holds for all the sets' differences together.
-    let by_seed = |set: &SummaryRow| -> BTreeMap<u64, f64> { (1..).zip(losses(&set.set)).collect() };
+    let by_seed = |set: &SummaryRow| -> SortedMap<u64, f64> { (1..).zip(losses(&set.set)).collect() };
     let all: Vec<_> = summary.methods[0].rows.iter().map(by_seed).collect();
     assert_eq!(compact.difference, differences_to_first(&all)[1]);
     assert_eq!(piece.validation_loss, Estimate::over(&losses("piece")));

@@ -32,6 +32,8 @@ struct Evidence<'a> {
     elo_equal_cost: Option<JudgedElo>,
     /// [`Strength::cost_noise`](super::strength::Strength::cost_noise)
     cost_noise: Option<[f64; 2]>,
+    /// Whether equal cost goes by the user's own figures.
+    cost_is_by_figures: bool,
 }
 
 /// The sentences on a method's comparison: the whole first, then the trainings, then every set against the first. Empty
@@ -100,6 +102,7 @@ impl<'a> Evidence<'a> {
             elo_equal_nodes: judged(MatchKind::EqualNodes),
             elo_equal_cost: judged(MatchKind::EqualCost),
             cost_noise: strength.and_then(|strength| strength.cost_noise),
+            cost_is_by_figures: strength.is_some_and(|strength| strength.is_by_figures),
         }
     }
 
@@ -108,7 +111,9 @@ impl<'a> Evidence<'a> {
         let loss = self.loss.as_ref().map(|loss| loss_words(loss, reference));
         let speed = self.speed.map(RelativeSpeed::words);
         let elo = match (self.elo_equal_cost, self.elo_equal_nodes) {
-            (Some(elo), _) => Some(elo_words(elo.estimate, &equal_cost_words(self.cost_noise))),
+            (Some(elo), _) => {
+                Some(elo_words(elo.estimate, &equal_cost_words(self.cost_noise, self.cost_is_by_figures)))
+            }
             (None, Some(elo)) => Some(elo_words(elo.estimate, "equal nodes")),
             (None, None) => None,
         };

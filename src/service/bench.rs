@@ -14,12 +14,17 @@ use super::{Array, PreparedStream, ServiceError, SlotHeader};
 /// How fast batches are made for a consumer that takes no time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchReport {
+    /// Encoded positions per second.
     pub positions_per_second: f64,
+    /// Samples per second.
     pub samples_per_second: f64,
     /// Bytes written to shared memory.
     pub bytes_per_second: f64,
+    /// Encoding threads.
     pub threads: usize,
+    /// Duration of the measurement.
     pub seconds: f64,
+    /// Batches that were delivered.
     pub batches: u64,
     /// The CPU's model name.
     pub cpu: String,

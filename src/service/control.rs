@@ -2,12 +2,12 @@
 //! Batches are claimed and announced in ascending order. A batch is claimed together with a slot, so the oldest one
 //! always has a slot and the stream cannot deadlock.
 
-use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::batch_order::lock;
 use super::{MAX_SLOTS, ServiceError, Shard, SlotHeader};
+use crate::units::SortedMap;
 
 /// The exclusive right to fill one slot with one batch. Only [`StreamControl::claim`] creates claims.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ struct StreamState {
     /// By slot: whether it was announced and not given back.
     held: Vec<bool>,
     /// Filled slots by batch, waiting for earlier batches.
-    filled: BTreeMap<u64, (u8, SlotHeader)>,
+    filled: SortedMap<u64, (u8, SlotHeader)>,
     next_claim: u64,
     next_announced: u64,
     /// From one batch of this shard to the next.

@@ -46,6 +46,7 @@ impl Dtype {
 /// Description of an array in a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Array {
+    /// The array's name.
     pub name: String,
     pub dtype: Dtype,
     /// Bytes from the slot's start; a multiple of 64.
@@ -59,6 +60,7 @@ pub struct Array {
 /// Description of a number in a slot's header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Field {
+    /// The field's name.
     pub name: String,
     pub dtype: Dtype,
     /// Bytes from the slot's start.
@@ -125,25 +127,32 @@ impl SlotHeader {
 pub struct Description {
     /// A path to open and map while the service runs.
     pub shm: String,
+    /// Slots of the shared memory.
     pub slots: usize,
+    /// Bytes of a slot.
     pub slot_bytes: usize,
     /// Samples per batch; the last batch of an epoch may be shorter.
     pub batch_size: usize,
+    /// 1 for eval, 3 for pqr.
     pub positions_per_sample: usize,
     pub layout: Layout,
     pub method: Method,
     pub identity: Identity,
+    /// Inputs per perspective.
     pub num_features: u32,
     /// Unit of the data's scores; batches have them in centipawns.
     pub score_unit: ScoreUnit,
     pub arrays: Vec<Array>,
     pub header: Vec<Field>,
+    /// Version of the protocol.
     pub version: u32,
     /// The set's name.
     pub set: String,
     /// Words per position and side in the bitset layout, else 0.
     pub words_per_position: usize,
+    /// Samples of a pass over the data.
     pub samples_per_epoch: u64,
+    /// Batches of a pass over the data.
     pub batches_per_epoch: u64,
     /// Number of batches from batch 0, not `start_batch`, to the end of the last epoch; `None` = without end.
     pub batches: Option<u64>,

@@ -1,17 +1,17 @@
 //! A TOML file as one value, and where its keys and values are written.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
+use crate::units::SortedMap;
+
 /// The tables and values of a TOML file. A path names a key with the tables and places in arrays above it, as
 /// `runs.0.train.decay`.
 pub struct Document {
     root: Value,
-    places: BTreeMap<String, KeySpan>,
+    places: SortedMap<String, KeySpan>,
 }
 
 /// Bytes of the text at which a key and its value begin; for an element of an array, both are the element's.
@@ -25,7 +25,7 @@ impl Document {
     /// # Errors
     /// If a number is too large.
     pub fn new(root: Spanned<DeTable<'_>>) -> Result<Document, Error> {
-        let mut places = BTreeMap::new();
+        let mut places = SortedMap::new();
         add_table(&mut places, "", root.get_ref());
         Ok(Document { root: Value::deserialize(toml::Deserializer::from(root))?, places })
     }
@@ -66,7 +66,7 @@ impl Document {
     }
 }
 
-fn add_table(places: &mut BTreeMap<String, KeySpan>, path: &str, table: &DeTable<'_>) {
+fn add_table(places: &mut SortedMap<String, KeySpan>, path: &str, table: &DeTable<'_>) {
     for (key, value) in table {
         let name = key.get_ref();
         let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
@@ -74,7 +74,7 @@ fn add_table(places: &mut BTreeMap<String, KeySpan>, path: &str, table: &DeTable
     }
 }
 
-fn add(places: &mut BTreeMap<String, KeySpan>, path: String, key: usize, value: &Spanned<DeValue<'_>>) {
+fn add(places: &mut SortedMap<String, KeySpan>, path: String, key: usize, value: &Spanned<DeValue<'_>>) {
     match value.get_ref() {
         DeValue::Table(table) => add_table(places, &path, table),
         DeValue::Array(elements) => {

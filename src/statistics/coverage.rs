@@ -1,15 +1,13 @@
 //! How often intervals hold the truth: exact for Elo of few pairs, simulated for the rest. The tests here take a part
 //! of each grid; `scripts/coverage.sh` runs the whole and prints it.
 
-use std::collections::BTreeMap;
-
 use rand::RngExt;
 
 use super::pentanomial::{Interval, Pairs, moments};
 use super::{
     BySeed, CONFIDENCE, Effect, Level, PairedSets, Scale, SeedSums, differences_to_first, random_effects_mean,
 };
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// A match whose pairs have these probabilities.
 struct Truth {
@@ -263,8 +261,8 @@ fn common_half_width(values: &[BySeed], level: Level) -> f64 {
     let sets = values.len() as f64;
     let seeds = values[0].len() as f64;
     let of_set: Vec<f64> = values.iter().map(|set| set.values().sum::<f64>() / seeds).collect();
-    let mut of_seeds: BTreeMap<u64, f64> = BTreeMap::new();
-    values.iter().flatten().for_each(|(seed, value)| *of_seeds.entry(*seed).or_default() += value / sets);
+    let mut of_seeds: SortedMap<u64, f64> = SortedMap::new();
+    values.iter().flatten().for_each(|(seed, value)| *of_seeds.get_or_default(*seed) += value / sets);
     let all = of_set.iter().sum::<f64>() / sets;
     let rows = values.iter().zip(&of_set);
     let squares = rows.flat_map(|(set, mean)| set.iter().map(move |(seed, value)| (seed, value - mean)));

@@ -6,6 +6,7 @@ use serde::Serialize;
 /// A mean over repetitions with its 95% confidence interval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
+    /// The estimate.
     pub mean: f64,
     /// Half-width of the interval; `None` with fewer than two repetitions.
     pub interval: Option<f64>,

@@ -1,12 +1,11 @@
 //! Differences between feature sets, paired by training seed and by game: variance components of both, intervals that
 //! hold both, and the number of seeds or games that would tell two sets apart.
 
-use std::collections::BTreeMap;
-
 use super::Level;
 use super::distributions::t_quantile;
 use super::outlook::{NoiseSource, Outlook, least_above};
 use super::seed_noise::{BySeed, PairNoise, SeedNoise};
+use crate::units::SortedMap;
 
 /// How means are compared.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub enum Scale {
 }
 
 /// A feature set's networks on the same games: by training seed, a sum over the samples of each game.
-pub type SeedSums = BTreeMap<u64, Vec<f64>>;
+pub type SeedSums = SortedMap<u64, Vec<f64>>;
 
 /// Several feature sets, trained with several seeds and measured on the same games.
 ///
@@ -31,7 +30,7 @@ pub type SeedSums = BTreeMap<u64, Vec<f64>>;
 pub struct PairedSets {
     games: usize,
     /// By set and seed.
-    sets: Vec<BTreeMap<u64, Trained>>,
+    sets: Vec<SortedMap<u64, Trained>>,
     noise: Option<SeedNoise>,
 }
 
@@ -78,8 +77,8 @@ impl PairedSets {
             fits.then(|| Trained { value, influence: played.iter().map(influence).collect() })
         };
         let of_set = |sums: &SeedSums| sums.iter().map(|(seed, sums)| Some((*seed, trained(sums)?))).collect();
-        let sets = sets.iter().map(of_set).collect::<Option<Vec<BTreeMap<u64, Trained>>>>()?;
-        let by_seed = |set: &BTreeMap<u64, Trained>| set.iter().map(|(seed, net)| (*seed, net.value)).collect();
+        let sets = sets.iter().map(of_set).collect::<Option<Vec<SortedMap<u64, Trained>>>>()?;
+        let by_seed = |set: &SortedMap<u64, Trained>| set.iter().map(|(seed, net)| (*seed, net.value)).collect();
         let noise = SeedNoise::of(&sets.iter().map(by_seed).collect::<Vec<BySeed>>());
         (games > 1).then_some(PairedSets { games, sets, noise })
     }

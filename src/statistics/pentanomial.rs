@@ -209,8 +209,11 @@ impl Pairs {
 /// A value and the bounds of its 95% interval. Without a pair, the bounds are infinite.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
+    /// The estimate.
     pub value: f64,
+    /// Lower bound of its 95% interval.
     pub low: f64,
+    /// Upper bound of its 95% interval.
     pub high: f64,
 }
 

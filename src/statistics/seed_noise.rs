@@ -1,12 +1,11 @@
 //! The noise of training, set by set: how much a set's result changes with the training seed.
 
-use std::collections::BTreeMap;
-
 use super::distributions::t_quantile;
 use super::{Estimate, Level};
+use crate::units::SortedMap;
 
 /// Results of a feature set by training seed.
-pub type BySeed = BTreeMap<u64, f64>;
+pub type BySeed = SortedMap<u64, f64>;
 
 /// The noise of several sets that were trained with the same seeds.
 ///

@@ -224,6 +224,7 @@ pub struct SecondMethod {
     pub from_unit: Option<ScoreUnit>,
     #[serde(rename = "source")]
     pub read_mode: ReadMode,
+    /// Weight of its loss; the first method's is 1.
     pub weight: f64,
 }
 

@@ -14,9 +14,11 @@ use crate::features::Identity;
 pub struct EpochMetrics {
     /// From 1.
     pub epoch: u32,
+    /// Steps taken so far.
     pub step: u64,
     /// Samples seen since the run began.
     pub samples: u64,
+    /// Learning rate at the epoch's end.
     pub learning_rate: f64,
     /// Mean over the epoch's samples.
     pub train_loss: f64,
@@ -36,6 +38,7 @@ pub struct EpochMetrics {
     /// In training, without validation; absent if a resumed run had only the validation left to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_per_second: Option<f64>,
+    /// Duration of the epoch.
     pub seconds: f64,
 }
 
@@ -43,8 +46,11 @@ pub struct EpochMetrics {
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondMetrics {
     pub method: Method,
+    /// Mean training loss of the second method.
     pub train_loss: f64,
+    /// Its validation loss.
     pub validation_loss: f64,
+    /// Share of its validation samples in which the network prefers the move played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_accuracy: Option<f64>,
 }
@@ -54,9 +60,13 @@ pub struct SecondMetrics {
 pub struct WeightHistogram {
     /// As in a checkpoint; all buckets' layers are counted together.
     pub name: String,
+    /// The smallest weight.
     pub min: f64,
+    /// The largest weight.
     pub max: f64,
+    /// Sum of the weights.
     pub sum: f64,
+    /// Sum of their squares.
     pub sum_of_squares: f64,
     /// Counts in bins of equal width from `min` to `max`.
     pub counts: Vec<u64>,
@@ -77,8 +87,10 @@ pub struct NeuronActivity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrainOutcome {
     pub config: TrainConfig,
+    /// The set's name.
     pub name: String,
     pub identity: Identity,
+    /// Inputs per perspective.
     pub num_features: u32,
     /// Trainable parameters.
     pub parameters: u64,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Shard {
     /// From 0.
     pub index: u32,
+    /// Number of shards.
     pub of: u32,
 }
 

@@ -187,7 +187,7 @@ fn samples_are_thinned_to_a_distribution() {
     let balance = |by, weights| BuildOptions { balance: Some(Balance { by, weights }), ..everything() };
     let by_ply = count(&fixture.build(&balance(BalanceBy::Ply, None)).0, |record| record.ply().0);
     assert_eq!(by_ply.values().min(), by_ply.values().max());
-    let weights = BTreeMap::from([(28, 1.0), (30, 3.0)]);
+    let weights = fsbench::units::SortedMap::from([(28, 1.0), (30, 3.0)]);
     let by_pieces =
         count(&fixture.build(&balance(BalanceBy::Pieces, Some(weights))).0, |record| record.board().count() as u16);
     assert_eq!(by_pieces.keys().copied().collect::<Vec<_>>(), [28, 30]);

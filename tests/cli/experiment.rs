@@ -286,6 +286,14 @@ fn an_experiment_plays_matches() {
     assert_eq!(again[1], *cost, "what was measured and played stands");
     assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&begun), "its games were kept");
 
+    // By the user's cost of a node, the wider network searches half the nodes.
+    let own = format!("{EXPERIMENT}{matches}cost = {{ \"own, wider\" = 2.0 }}\n");
+    workspace.write("proj/figures.toml", &own);
+    let text = workspace.stdout(&["run", "proj/figures.toml", "--out", "figures"]);
+    assert!(text.contains("By your figures: a node costs, against the first set's, own, wider 2"), "{text}");
+    let played: Value = serde_json::from_slice(&std::fs::read(workspace.path("figures/match.json")).unwrap()).unwrap();
+    assert_eq!((&played[0], &played[1]["record"]["player"]["node_limit"]), (&again[0], &Value::from(30)));
+
     // A wanted precision: the first stage of fifty pairs is enough.
     let to_width = "[match]\nnodes = 10\nhalf_width = 1000.0\nhash = 1\n";
     workspace.write("proj/small.toml", &format!("{EXPERIMENT}{to_width}"));

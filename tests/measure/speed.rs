@@ -4,7 +4,9 @@ use std::path::Path;
 
 use fsbench::chess::{BoardChange, Chess, Perspective};
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
-use fsbench::measure::{ReadSummary, SpeedOptions, ft_permute, speed};
+use fsbench::measure::{
+    EqualSpeedOptions, OwnSpeeds, ReadSummary, SpeedOptions, equal_speed, ft_permute, relative_speed, speed,
+};
 use fsbench::net::NetFile;
 use fsbench::record::SpeedRecord;
 use shakmaty::Position;
@@ -60,6 +62,64 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     let (other, _) = ft_permute(file.clone(), &path).unwrap();
     assert_ne!(timed(&other, &path, options).0.digest, record.digest);
     assert_eq!(without_others.digest, record.digest);
+}
+
+/// The user's figures change the ratio of speeds as they should: a time of finding features far above all others decides
+/// alone; a cost of a node holds at the network's own width.
+#[test]
+fn speeds_beside_a_reference_go_by_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_pgn(folder.path(), &games());
+    let Nets { file, .. } = nets("piece", &[8]);
+    let options = EqualSpeedOptions { tolerance: 0.5, positions: 200, repetitions: 3, seconds: 0.005 };
+    let ratio = |features_ns| {
+        let own = OwnSpeeds { features_ns, ..OwnSpeeds::default() };
+        relative_speed(&file, &file, &path, options, own).unwrap()
+    };
+    let [far, further] = [Some(1e6), Some(2e6)];
+    let record = ratio([far, None]);
+    assert!(record.speed.ratio < 0.1 && record.is_by_figures(), "{record:?}");
+    let record = ratio([further, far]);
+    assert!((record.speed.ratio - 0.5).abs() < 0.05 && record.own_features_ns == [further, far], "{record:?}");
+    assert!(!ratio([None, None]).is_by_figures());
+    let own = OwnSpeeds { node_cost: Some(4.0), ..OwnSpeeds::default() };
+    let found = equal_speed(&file, &file, &path, options, own).unwrap();
+    let scale = found.own_scale.unwrap();
+    assert!((0.1..0.6).contains(&scale) && found.l1 == 32, "a quarter as fast at every width: {found:?}");
+    let own = OwnSpeeds { scale: Some(2.0 * scale), ..OwnSpeeds::default() };
+    let again = relative_speed(&file, &file, &path, options, own).unwrap();
+    assert!((0.3..0.8).contains(&again.speed.ratio) && again.own_scale == Some(2.0 * scale), "{again:?}");
+}
+
+/// Every strategy finds the features of every move of a line once; a lazy one those of positions that are evaluated, and
+/// on the way to them.
+#[test]
+fn followed_moves_are_counted() {
+    let games = games();
+    let Nets { file, .. } = nets("piece", &[]);
+    let set = file.origin.feature_set().unwrap();
+    let model = Model::new(&file.net);
+    for strategy in Strategy::ALL {
+        let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best()).unwrap();
+        let mut position = Chess::default();
+        evaluator.set(position.board());
+        evaluator.score(position.turn());
+        for (index, mv) in games[0].iter().enumerate() {
+            let change = BoardChange::of(*mv, position.turn());
+            let before = position.clone();
+            position.play_unchecked(*mv);
+            evaluator.play(before.board(), &change, position.board());
+            // Every second position is evaluated, twice.
+            if index % 2 == 1 {
+                evaluator.score(position.turn());
+                evaluator.score(position.turn());
+            }
+        }
+        let moves = (games[0].len() / 2 * 2 + 1) as f64;
+        let last = (games[0].len() % 2) as f64;
+        let expected = if strategy.lazy() { moves } else { moves + last };
+        assert_eq!(evaluator.moves_followed(), expected, "{}", strategy.name());
+    }
 }
 
 /// An evaluator with a model without neurons counts the same rows.

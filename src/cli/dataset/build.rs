@@ -1,6 +1,5 @@
 //! `fsbench dataset build`: builds a `.fsd` file from games and samples.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -23,7 +22,7 @@ use crate::pipeline::label::{LabelSettings, Labelling};
 use crate::pipeline::manifest::SourceFile;
 use crate::pipeline::uci::SearchLimit;
 use crate::pipeline::{self, BuildJob, BuildOptions, Manifest, WeightedInput, journal_path};
-use crate::units::Shard;
+use crate::units::{Shard, SortedMap};
 
 /// Build a .fsd file from games and samples
 ///
@@ -258,22 +257,26 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
 /// The `.fsd` file that a build or a merge made.
 #[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
+    /// Path of the file that was written.
     out: &'a Path,
     /// `fsd`.
     format: &'static str,
     /// The method for which the samples were drawn.
     method: Purpose,
+    /// Samples that were kept.
     samples: u64,
     /// Games read, without the games that were left out.
     games: u64,
+    /// Games of the inputs.
     games_read: u64,
     /// Positions of these games from which a move was played.
     positions: u64,
+    /// Positions of these games.
     positions_read: u64,
     /// Positions that gave no sample, by reason.
-    dropped: &'a BTreeMap<DropReason, u64>,
+    dropped: &'a SortedMap<DropReason, u64>,
     /// Valid games that gave no samples, by reason.
-    dropped_games: &'a BTreeMap<GameDropReason, u64>,
+    dropped_games: &'a SortedMap<GameDropReason, u64>,
     /// Broken games.
     skipped_games: u64,
     /// Broken games of each source.
@@ -323,6 +326,7 @@ impl Document<'_> {
 pub struct ShardDocument<'a> {
     /// `I/N`: number I, from 0, of N shards.
     shard: String,
+    /// Path of the shard's file.
     out: &'a Path,
     #[serde(flatten)]
     summary: &'a ShardSummary,

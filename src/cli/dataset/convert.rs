@@ -65,6 +65,7 @@ enum UnknownResult {
 /// A conversion.
 #[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
+    /// Path of the file that was written.
     out: &'a Path,
     #[serde(flatten)]
     summary: &'a ConvertSummary,

@@ -68,6 +68,7 @@ fn range(text: &str) -> Result<(u16, u16), String> {
 /// The games that engines played.
 #[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
+    /// Path of the file that was written.
     out: &'a Path,
     #[serde(flatten)]
     summary: &'a GenerateSummary,

@@ -36,6 +36,7 @@ pub struct Arguments {
 /// The result of checking a file.
 #[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
+    /// The file that was read.
     file: &'a Path,
     /// Whether nothing is wrong.
     ok: bool,

@@ -12,7 +12,7 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 /// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table has the
 /// speed along lines whose moves are known beforehand, as in `measure loss`: positions are then evaluated together. A
 /// third shows the same network with its neurons permuted for positions of other games (see `net convert --arrange`;
-/// scores stay the same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end,
+/// scores stay the same). --format json: name, identity, encoder, network, digest, positions, entries[{strategy, back_end,
 /// evaluations_per_second, interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy,
 /// back_end}, known_lines[as entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end,
 /// commit, recorded}.
@@ -48,10 +48,16 @@ fn text(record: &SpeedRecord) -> String {
     if let Some(machine) = &record.machine {
         let _ = write!(out, "; {}, {} cores", machine.cpu, machine.cores);
     }
+    if let Some(encoder) = record.encoder {
+        let _ = write!(out, "; features found by {encoder}");
+    }
     let _ = write!(out, "\n\nas in the file\n{}", entries(&record.entries));
     if let Some(best) = record.fastest() {
         let rate = best.evaluations_per_second;
         let _ = write!(out, "\n\nfastest: {} on {}, {rate:.0} evaluations/s", best.strategy, best.back_end);
+        if let Some(times) = best.nanoseconds {
+            let _ = write!(out, ", {:.0}% of the time finding features", 100.0 * times.features_share());
+        }
     }
     if !record.known_lines.is_empty() {
         let _ = write!(out, "\n\nlines whose moves are known beforehand\n{}", entries(&record.known_lines));
@@ -87,6 +93,7 @@ fn entries(entries: &[SpeedEntry]) -> String {
             format!("± {:.0}{noisy}", entry.interval),
             format!("{:.0}", 1e9 / entry.evaluations_per_second),
             time(|times| times.features),
+            time(|times| 100.0 * times.features_share()),
             time(|times| times.rows),
             time(|times| times.forward),
             format!("{:.2}", entry.rows),
@@ -94,6 +101,6 @@ fn entries(entries: &[SpeedEntry]) -> String {
         ]
     });
     let header =
-        ["strategy", "back end", "evaluations/s", "95%", "ns", "features", "+ rows", "+ forward", "rows", "bytes"];
+        ["strategy", "back end", "evaluations/s", "95%", "ns", "features", "%", "+ rows", "+ forward", "rows", "bytes"];
     table(&header, rows)
 }

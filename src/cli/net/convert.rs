@@ -65,11 +65,13 @@ impl TargetFormat {
 /// A network in another format.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct NetworkConversion {
+    /// Path of the file that was written.
     out: PathBuf,
     /// `nnue`, `fsbench` or `bullet`.
     format: &'static str,
     /// Only of .nnue files.
     architecture: Option<&'static str>,
+    /// The network's description.
     description: Option<String>,
     pawn: PawnValues,
 }
@@ -77,7 +79,9 @@ pub struct NetworkConversion {
 /// Internal units per pawn.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PawnValues {
+    /// Internal units per pawn of the network that was read.
     from: i32,
+    /// Internal units per pawn of the network that was written.
     to: i32,
     /// The pawn value of the engine that loads the file.
     engine: Option<i32>,

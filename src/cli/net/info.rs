@@ -31,13 +31,16 @@ pub struct NetworkInfo {
     format: &'static str,
     /// Only of .nnue files.
     architecture: Option<&'static str>,
+    /// The network's description.
     description: Option<String>,
     /// The feature set's name.
     name: String,
     identity: Identity,
+    /// The same facts in words.
     text: String,
     shape: Shape,
     scheme: Scheme,
+    /// Trainable weights and biases.
     parameters: u64,
 }
 

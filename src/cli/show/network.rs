@@ -59,6 +59,7 @@ pub(super) fn is_network(argument: &str) -> bool {
 /// Neurons and their weights.
 #[derive(Serialize, JsonSchema)]
 pub struct NetworkDocument<'a> {
+    /// The page that was written; absent where it is printed.
     out: Option<&'a PathBuf>,
     neurons: &'a [NeuronWeights],
 }

@@ -1,7 +1,5 @@
 //! Counts of information that a format cannot hold.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +7,7 @@ use super::Format;
 use super::binpack::{MAX_PLY, NO_SCORE};
 use super::game_numbers::GameNumbers;
 use crate::data::{GameResult, Record};
+use crate::units::SortedMap;
 
 /// Why a format cannot hold a sample at all.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -83,10 +82,10 @@ impl OmittedField {
 pub struct Omissions {
     /// Samples not written, by reason.
     #[serde(rename = "left_out")]
-    pub samples: BTreeMap<OmittedSample, u64>,
+    pub samples: SortedMap<OmittedSample, u64>,
     /// Samples written without a field, by field.
     #[serde(rename = "lost")]
-    pub fields: BTreeMap<OmittedField, u64>,
+    pub fields: SortedMap<OmittedField, u64>,
     /// Scores clamped to the range of the format or the unit.
     pub clamped: u64,
     /// Unknown results written as draws.

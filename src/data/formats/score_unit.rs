@@ -18,6 +18,7 @@ pub enum ScoreUnit {
     Centipawns,
     /// An engine's internal units, with the value of a pawn.
     Internal {
+        /// Units per pawn.
         pawn: u16,
     },
 }

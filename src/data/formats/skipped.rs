@@ -1,12 +1,12 @@
 //! Counts the entries of a file that are not samples and keeps the first as examples.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::SkippedGames;
+use crate::units::SortedMap;
 
 /// An entry that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,7 @@ pub struct SkippedSample {
     /// `line 3, column 7`, `position 12 (byte 384)`, `game at byte 99`.
     #[serde(rename = "place")]
     pub location: String,
+    /// What is wrong with it.
     #[serde(rename = "why")]
     pub message: String,
 }
@@ -27,7 +28,8 @@ impl fmt::Display for SkippedSample {
 /// The entries skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedSamples {
-    pub by_reason: BTreeMap<String, u64>,
+    /// Samples that were left out, by reason.
+    pub by_reason: SortedMap<String, u64>,
     /// The first ten.
     pub examples: Vec<SkippedSample>,
 }
@@ -75,7 +77,7 @@ impl SkippedSamples {
     /// Adds the entries of a later part of the file.
     pub(super) fn extend(&mut self, later: SkippedSamples) {
         for (reason, count) in later.by_reason {
-            *self.by_reason.entry(reason).or_default() += count;
+            *self.by_reason.get_or_default(reason) += count;
         }
         let room = Self::EXAMPLES - self.examples.len();
         self.examples.extend(later.examples.into_iter().take(room));

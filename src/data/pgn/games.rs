@@ -1,7 +1,7 @@
 //! Reads the games of a file. The file is cut into texts in order; all cores parse them while the next ones are read;
 //! games come out in file order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::data::input::{Input, InputPath};
 use crate::data::{DataError, GameResult};
-use crate::units::Ply;
+use crate::units::{Ply, SortedMap};
 
 /// A game read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,8 @@ impl GameVisitor for GameCollector {
 /// The games skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedGames {
-    pub by_reason: BTreeMap<SkipReason, u64>,
+    /// Games that were left out, by reason.
+    pub by_reason: SortedMap<SkipReason, u64>,
     /// The first ten.
     pub examples: Vec<SkippedGame>,
 }
@@ -133,7 +134,7 @@ impl SkippedGames {
     }
 
     fn add(&mut self, game: SkippedGame) {
-        *self.by_reason.entry(game.reason).or_default() += 1;
+        *self.by_reason.get_or_default(game.reason) += 1;
         if self.examples.len() < Self::EXAMPLES {
             self.examples.push(game);
         }

@@ -89,6 +89,7 @@ pub struct SkippedGame {
     pub reason: SkipReason,
     /// Where the game begins and where the error is, in bytes of the decompressed file.
     pub game_offset: u64,
+    /// Byte of the file at which the game begins.
     pub offset: u64,
     /// The text at the error, shortened.
     pub text: String,

@@ -16,6 +16,7 @@ pub struct PgnNotes {
     pub unread_examples: Vec<String>,
     /// Scores without a point, whose unit follows from the rest of the file or from the options.
     pub whole_numbers: u64,
+    /// A score that is a whole number, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_number_example: Option<String>,
     /// How those were read.

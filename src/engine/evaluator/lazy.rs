@@ -43,6 +43,7 @@ impl Evaluator<'_> {
             }
         }
         let board = self.plies[self.top].board.clone();
+        self.updates += 1;
         self.refresh(&board, pov);
     }
 
@@ -90,11 +91,13 @@ impl Evaluator<'_> {
             }
         }
         ply.computed = ByPerspective { white: Computed::All, black: Computed::All };
+        self.updates += 2;
         true
     }
 
     /// Rolls accumulators forward from ply `first`; before ply `context` only the sums over the stable blocks.
     fn roll_forward(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
+        self.updates += (self.top - first) as u64;
         for at in first + 1..=self.top {
             let (earlier, rest) = self.plies.split_at_mut(at);
             let before = &earlier[at - 1];

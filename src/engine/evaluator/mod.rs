@@ -2,6 +2,8 @@
 
 mod lazy;
 
+use std::hint::black_box;
+
 use thiserror::Error;
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
@@ -9,6 +11,7 @@ use crate::cpu::BackEnd;
 use crate::engine::aligned::AlignedVec;
 use crate::engine::evaluation::Evaluation;
 use crate::engine::kernels::{AccumulatorSums, NoObserver, Observer};
+use crate::engine::line::LinePosition;
 use crate::engine::model::{Model, Scratch};
 use crate::engine::refresh_cache::{RefreshCache, RefreshRequest};
 use crate::engine::refresh_rule::{PartialRefresh, recomputes};
@@ -92,6 +95,8 @@ pub struct Evaluator<'a> {
     active: Vec<u32>,
     deltas: ByPerspective<Delta>,
     rows: u64,
+    /// Accumulators of one perspective that were brought up to date.
+    updates: u64,
 }
 
 impl<'a> Evaluator<'a> {
@@ -126,6 +131,7 @@ impl<'a> Evaluator<'a> {
             active: Vec::with_capacity(set.max_active()),
             deltas: ByPerspective::default(),
             rows: 0,
+            updates: 0,
         })
     }
 
@@ -140,6 +146,7 @@ impl<'a> Evaluator<'a> {
             ply.computed = ByPerspective::default();
             return;
         }
+        self.updates += 2;
         for pov in Perspective::ALL {
             self.refresh(board, pov);
         }
@@ -151,6 +158,9 @@ impl<'a> Evaluator<'a> {
             // From `before`, which is in the CPU's cache anyway.
             let [removed, added] = change.counts();
             self.pieces = before.occupied().count() + added - removed;
+        }
+        if !self.strategy.lazy() {
+            self.updates += 2;
         }
         match self.strategy {
             Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
@@ -215,6 +225,26 @@ impl<'a> Evaluator<'a> {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Moves whose features were found since [`Evaluator::new`], half a move per perspective. Lazy strategies find them
+    /// for positions that are evaluated, and on the way to these.
+    #[must_use]
+    pub fn moves_followed(&self) -> f64 {
+        self.updates as f64 / 2.0
+    }
+
+    /// Computes both accumulators of positions that follow one another, and no score.
+    pub fn follow<'p>(&mut self, positions: impl IntoIterator<Item = LinePosition<'p>>) {
+        for LinePosition { board, played, .. } in positions {
+            match played {
+                None => self.set(board),
+                Some((before, change)) => self.play(before, change, board),
+            }
+            for pov in Perspective::ALL {
+                black_box(self.accumulator(pov));
+            }
+        }
     }
 
     /// The output bucket of the present position.

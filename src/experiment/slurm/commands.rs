@@ -1,6 +1,6 @@
 //! Slurm's commands: `sbatch`, `squeue`, `scontrol`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use super::stages::{ArrayTask, JobArray};
 use super::submissions::log_path;
 use super::{SlurmError, SlurmOptions};
+use crate::units::SortedMap;
 
 /// A task's state in the queue.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum QueuedState {
 
 /// The tasks in the queue.
 #[derive(Debug, Default)]
-pub struct Queue(BTreeMap<ArrayTask, QueuedState>);
+pub struct Queue(SortedMap<ArrayTask, QueuedState>);
 
 impl Queue {
     /// `None` if the task has left the queue.

@@ -10,7 +10,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use super::listed_steps::ListedStep;
 use crate::record::RecordFileError;
+use crate::units::SortedMap;
 use commands::{Queue, QueuedState};
 use stages::{ArrayTask, JobArray};
 use submissions::{Submissions, SubmittedArray};
@@ -80,9 +81,13 @@ pub struct SlurmOptions {
 /// Where an experiment's steps are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SlurmStatus {
+    /// Steps of the experiment.
     pub steps: usize,
+    /// Steps that are done.
     pub done: usize,
+    /// Steps that run.
     pub running: usize,
+    /// Steps that failed.
     pub failed: usize,
     /// For Slurm, for other steps, or to be submitted.
     pub waiting: usize,
@@ -94,10 +99,13 @@ pub struct SlurmStatus {
 /// A step whose job ended without its result.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailedStep {
+    /// The step's key.
     pub key: String,
+    /// The step in words.
     pub name: String,
     /// The job and its task: `17_3`.
     pub job: String,
+    /// The end of its log.
     pub log: PathBuf,
     /// The log's last lines.
     pub end: String,
@@ -106,8 +114,11 @@ pub struct FailedStep {
 /// An array of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SubmittedJobs {
+    /// The stage of the steps.
     pub stage: String,
+    /// Slurm's number of the job array.
     pub job: String,
+    /// Its tasks.
     pub tasks: usize,
     /// As `sbatch --dependency` takes it.
     pub dependency: Option<String>,
@@ -182,13 +193,13 @@ pub fn submit(steps: &[ListedStep], options: &SlurmOptions, which: Submit) -> Re
 
 /// Steps that are in Slurm's queue, and what became of the others.
 struct Places {
-    live: BTreeMap<String, ArrayTask>,
+    live: SortedMap<String, ArrayTask>,
     running: BTreeSet<String>,
 }
 
 impl Places {
     fn of(steps: &[ListedStep], submissions: &Submissions, queue: &Queue) -> Places {
-        let mut live = BTreeMap::new();
+        let mut live = SortedMap::new();
         let mut running = BTreeSet::new();
         for step in steps.iter().filter(|step| !step.done) {
             let Some(place) = submissions.place_of(&step.key) else { continue };

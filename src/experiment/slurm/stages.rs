@@ -5,10 +5,11 @@
 //! all its tasks need are waited for with `afterok`. Where tasks need different steps, the array waits until those
 //! arrays have ended (`afterany`), and a task whose needs failed says so and ends.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::SlurmError;
 use crate::experiment::listed_steps::ListedStep;
+use crate::units::SortedMap;
 
 /// A task of a job array.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +25,7 @@ pub struct JobArray<'a> {
     /// Whether its tasks measure time.
     pub alone: bool,
     /// Keys of the steps that a task does one after the other, by its number.
-    pub tasks: BTreeMap<u32, Vec<&'a str>>,
+    pub tasks: SortedMap<u32, Vec<&'a str>>,
     after: After,
 }
 
@@ -107,7 +108,7 @@ pub fn arrange<'a>(
 ) -> Result<(), SlurmError> {
     let missing_keys: BTreeSet<&str> = missing.iter().map(|step| step.key.as_str()).collect();
     let numbers = training_numbers(missing, live);
-    let mut places: BTreeMap<&str, ArrayTask> = BTreeMap::new();
+    let mut places: SortedMap<&str, ArrayTask> = SortedMap::new();
     for (stage, kinds, alone) in STAGES {
         let of_stage = missing.iter().filter(|step| kinds.contains(&step.kind) && step.alone == alone);
         let mut left: Vec<&ListedStep> = of_stage.copied().collect();
@@ -145,8 +146,8 @@ pub fn arrange<'a>(
 fn training_numbers<'a>(
     missing: &[&'a ListedStep],
     live: &dyn Fn(&str) -> Option<ArrayTask>,
-) -> BTreeMap<&'a str, u32> {
-    let mut numbers = BTreeMap::new();
+) -> SortedMap<&'a str, u32> {
+    let mut numbers = SortedMap::new();
     let mut next = 0;
     for step in missing {
         let own = if step.kind == "train" { Some(&step.key) } else { step.needs.first() };
@@ -161,7 +162,7 @@ fn training_numbers<'a>(
 }
 
 /// The tasks of a round; `together`: one for all steps of a training, else one a step.
-fn tasks<'a>(steps: &[&'a ListedStep], numbers: &BTreeMap<&str, u32>, together: bool) -> Vec<Task<'a>> {
+fn tasks<'a>(steps: &[&'a ListedStep], numbers: &SortedMap<&str, u32>, together: bool) -> Vec<Task<'a>> {
     let mut tasks: Vec<Task<'a>> = Vec::new();
     for step in steps {
         let own = if step.kind == "train" { Some(step.key.as_str()) } else { step.needs.first().map(String::as_str) };
@@ -206,8 +207,8 @@ fn arrays<'a>(
     let are_distinct = |tasks: &[WithNeeds<'_>]| {
         tasks.iter().map(|(task, _)| task.number).collect::<BTreeSet<_>>().len() == tasks.len()
     };
-    let mut groups: BTreeMap<(u8, Option<u64>), Vec<WithNeeds<'a>>> = BTreeMap::new();
-    groups.entry((0, None)).or_default().extend(free);
+    let mut groups: SortedMap<(u8, Option<u64>), Vec<WithNeeds<'a>>> = SortedMap::new();
+    groups.get_or_default((0, None)).extend(free);
     // Arrays that correspond, where every other need is common to all.
     let corresponds = are_distinct(&bound) && bound.iter().all(own_only);
     for (task, needs) in bound {
@@ -219,7 +220,7 @@ fn arrays<'a>(
             _ if others.is_empty() => (1, None),
             _ => (2, None),
         };
-        groups.entry(group).or_default().push((task, needs));
+        groups.get_or_default(group).push((task, needs));
     }
     let mut arrays = Vec::new();
     for ((kind, corresponding), group) in groups {
@@ -232,10 +233,10 @@ fn arrays<'a>(
             },
         };
         let keep = are_distinct(&group);
-        let mut parts: BTreeMap<u32, BTreeMap<u32, Vec<&'a str>>> = BTreeMap::new();
+        let mut parts: SortedMap<u32, SortedMap<u32, Vec<&'a str>>> = SortedMap::new();
         for ((task, _), ordinal) in group.into_iter().zip(0..) {
             let number = if keep { task.number } else { ordinal };
-            parts.entry(number / size).or_default().insert(number % size, task.keys);
+            parts.get_or_default(number / size).insert(number % size, task.keys);
         }
         let array = |tasks| JobArray { stage: stage.to_owned(), alone, tasks, after: after.clone() };
         arrays.extend(parts.into_values().map(array));

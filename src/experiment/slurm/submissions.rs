@@ -1,6 +1,5 @@
 //! Notes of submissions: which task of which job does which steps, and where its log is.
 
-use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::SlurmError;
 use super::stages::{ArrayTask, JobArray};
 use crate::record::{read_checked_json, write_checked_json};
+use crate::units::SortedMap;
 
 /// The end of a log that is shown: so many lines, and so many bytes.
 const LINES: usize = 12;
@@ -26,7 +26,7 @@ pub struct SubmittedArray {
     pub job: u64,
     pub stage: String,
     /// Keys of steps by task.
-    pub tasks: BTreeMap<u32, Vec<String>>,
+    pub tasks: SortedMap<u32, Vec<String>>,
 }
 
 impl SubmittedArray {
@@ -42,7 +42,7 @@ pub struct Submissions {
     folder: PathBuf,
     arrays: Vec<SubmittedArray>,
     /// The newest task of each step.
-    places: BTreeMap<String, ArrayTask>,
+    places: SortedMap<String, ArrayTask>,
     _lock: File,
 }
 
@@ -64,7 +64,7 @@ impl Submissions {
         let path = folder.join(ARRAYS);
         let arrays = if path.exists() { read_checked_json(&path)? } else { Vec::new() };
         let mut submissions =
-            Submissions { folder: folder.to_path_buf(), arrays: Vec::new(), places: BTreeMap::new(), _lock: lock };
+            Submissions { folder: folder.to_path_buf(), arrays: Vec::new(), places: SortedMap::new(), _lock: lock };
         arrays.into_iter().for_each(|array| submissions.add(array));
         Ok(submissions)
     }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn array(job: u64) -> SubmittedArray {
-        SubmittedArray { job, stage: "train".into(), tasks: BTreeMap::from([(0, vec![format!("key {job}")])]) }
+        SubmittedArray { job, stage: "train".into(), tasks: SortedMap::from([(0, vec![format!("key {job}")])]) }
     }
 
     #[test]

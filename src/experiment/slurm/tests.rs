@@ -1,9 +1,8 @@
 //! How steps become job arrays.
 
-use std::collections::BTreeMap;
-
 use super::stages::{ArrayTask, JobArray, arrange};
 use crate::experiment::listed_steps::ListedStep;
+use crate::units::SortedMap;
 
 fn step(key: &str, kind: &'static str, needs: &[&str]) -> ListedStep {
     ListedStep {
@@ -20,7 +19,7 @@ fn step(key: &str, kind: &'static str, needs: &[&str]) -> ListedStep {
 
 /// Each array as `STAGE NUMBERS KEYS DEPENDENCY`; jobs are numbered from 1, and `live` gives the queue's.
 fn arranged(steps: &[ListedStep], live: &[(&str, ArrayTask)], largest: u32) -> Vec<String> {
-    let live: BTreeMap<&str, ArrayTask> = live.iter().copied().collect();
+    let live: SortedMap<&str, ArrayTask> = live.iter().copied().collect();
     let missing: Vec<&ListedStep> = steps.iter().filter(|step| !live.contains_key(step.key.as_str())).collect();
     let mut found = Vec::new();
     arrange(&missing, &|key| live.get(key).copied(), largest, &mut |array: &JobArray<'_>| {

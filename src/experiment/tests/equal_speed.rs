@@ -63,7 +63,7 @@ fn the_speed_of_the_trained_network_decides() {
     executor.found = 96;
     let options = RunnerOptions { fresh: true, ..folder.options() };
     let experiment = folder.experiment(&text()).expect("an experiment");
-    executor.calls.clear();
+    executor.calls = SortedMap::new();
     let mut monitor = RecordingMonitor::default();
     let results = Runner::run(&experiment, &mut executor, &options, &mut monitor).expect("done");
     let names: Vec<&str> = results.study.rows.iter().map(PlannedRow::name).collect();

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::*;
 use crate::data::ScoreUnit;
+use crate::features::EncoderKind;
 use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
@@ -16,9 +17,9 @@ use crate::train::{TrainOutcome, TrainSettings};
 
 /// Returns made-up records, and counts how often each is requested.
 pub struct FakeExecutor {
-    pub calls: BTreeMap<String, u32>,
+    pub calls: SortedMap<String, u32>,
     /// The folder of the run that each training begins with, without its key.
-    pub starts: BTreeMap<String, String>,
+    pub starts: SortedMap<String, String>,
     /// Fails after this many calls, like a process that is killed.
     pub calls_left: Option<u32>,
     /// The name of a call that fails.
@@ -38,8 +39,8 @@ pub struct FakeExecutor {
 impl Default for FakeExecutor {
     fn default() -> Self {
         FakeExecutor {
-            calls: BTreeMap::new(),
-            starts: BTreeMap::new(),
+            calls: SortedMap::new(),
+            starts: SortedMap::new(),
             calls_left: None,
             fails: None,
             any_set: false,
@@ -69,7 +70,7 @@ impl FakeExecutor {
                 }
             }
         }
-        *self.calls.entry(name).or_default() += 1;
+        *self.calls.get_or_default(name) += 1;
         Ok(())
     }
 }
@@ -87,13 +88,16 @@ pub fn run_name(network: &Path) -> String {
 impl Executor for FakeExecutor {
     fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
         if self.any_set && request.ends_with(".toml") {
-            return Ok(ResolvedSet { name: "own".into(), about: None, identity: identity(), definition: "own".into() });
+            let definition = "own".into();
+            let encoder = EncoderKind::Interpreter;
+            return Ok(ResolvedSet { name: "own".into(), about: None, identity: identity(), encoder, definition });
         }
         if !["piece", "compact", "king-piece"].contains(&request) {
             return Err(format!("no set `{request}`").into());
         }
         let about = Some(format!("about {request}"));
-        Ok(ResolvedSet { name: request.into(), about, identity: identity(), definition: request.into() })
+        let encoder = EncoderKind::Interpreter;
+        Ok(ResolvedSet { name: request.into(), about, identity: identity(), encoder, definition: request.into() })
     }
 
     fn check_trainer(&self, _settings: &TrainSettings) -> Result<(), StepError> {
@@ -246,7 +250,20 @@ impl Executor for FakeExecutor {
         let known_lines = Vec::new();
         let ft_permuted = None;
         let machine = None;
-        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, known_lines, ft_permuted, machine })
+        let encoder = None;
+        Ok(SpeedRecord {
+            name,
+            identity,
+            encoder,
+            network,
+            digest,
+            positions,
+            entries,
+            best,
+            known_lines,
+            ft_permuted,
+            machine,
+        })
     }
 
     /// As if compact were as fast as piece at half the width.
@@ -262,6 +279,8 @@ impl Executor for FakeExecutor {
             tried: vec![WidthSpeed { l1, speed }],
             tolerance: request.options.tolerance,
             reference_l1: 8,
+            own_features_ns: request.own.features_ns,
+            own_scale: request.own.scale.or(request.own.node_cost),
             strategies: [setup(), setup()],
             positions: request.options.positions,
             rounds: request.options.repetitions,
@@ -284,10 +303,7 @@ impl Executor for FakeExecutor {
         _monitor: &dyn MatchMonitor,
     ) -> Result<Option<CostRatio>, StepError> {
         self.call(format!("cost {}", run_name(&request.networks[0])))?;
-        let nanoseconds_per_node = [1.0; 2];
-        let rounds = 15;
-        let machine = None;
-        Ok(Some(CostRatio { nanoseconds_per_node, ratio: 1.0, low: 0.9, high: 1.1, rounds, machine }))
+        Ok(Some(CostRatio { rounds: 15, own_node_costs: None, ..CostRatio::of_figures([1.0, 1.0]) }))
     }
 
     fn play_shard(

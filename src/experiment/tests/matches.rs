@@ -62,7 +62,7 @@ fn steps(text: &str) -> Vec<String> {
     let step = |step: &PlanStep| match *step {
         PlanStep::Train(run) => format!("train {}", name(run)),
         PlanStep::Match(index) => {
-            let PlannedMatch { run, reference, kind } = plan.matches[index];
+            let PlannedMatch { run, reference, kind, .. } = plan.matches[index];
             format!("{} against {} at {}", name(run), plan.runs[reference].key.set, kind.name())
         }
         other => plan.describe(other),

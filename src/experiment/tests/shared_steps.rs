@@ -36,11 +36,11 @@ fn workers_do_every_step_once_and_find_what_one_process_finds() {
         let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(|worker| worker.join().expect("no panic")).collect::<Vec<_>>()
     });
-    let mut calls = BTreeMap::<String, u32>::new();
+    let mut calls = SortedMap::<String, u32>::new();
     for (results, done) in all {
         assert_eq!(timeless(results), timeless(expected.clone()));
         for (step, count) in done {
-            *calls.entry(step).or_default() += count;
+            *calls.get_or_default(step) += count;
         }
     }
     assert_eq!((calls.len(), calls.values().sum::<u32>() as usize), (STEPS, STEPS), "{calls:?}");

@@ -1,13 +1,13 @@
 //! Templates of generated sources: text with values `{{NAME}}`, and lines that stand only `%if` a flag of the network
 //! is set.
 
-use std::collections::BTreeMap;
+use crate::units::SortedMap;
 
 /// The values and flags of a template for one network.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    values: BTreeMap<&'static str, String>,
-    flags: BTreeMap<&'static str, bool>,
+    values: SortedMap<&'static str, String>,
+    flags: SortedMap<&'static str, bool>,
 }
 
 impl Values {

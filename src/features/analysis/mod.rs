@@ -21,9 +21,8 @@ mod positions;
 mod sources;
 mod witness;
 
-use std::collections::BTreeMap;
-
 use crate::chess::Perspective;
+use crate::units::SortedMap;
 
 use super::set::{Block, FeatureSet};
 use budget::AnalysisSteps;
@@ -67,8 +66,11 @@ enum AnalysisGoal {
 /// Number of features per status.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct StatusCounts {
+    /// Features that no legal position activates.
     pub dead: u32,
+    /// Features that some legal position activates.
     pub live: u32,
+    /// Features of which neither is proved.
     pub unresolved: u32,
 }
 
@@ -84,7 +86,7 @@ struct BlockAnalysis {
     offset: u32,
     size: u32,
     /// Under a selection: set index → element of the block's product.
-    elements: Option<BTreeMap<u32, u32>>,
+    elements: Option<SortedMap<u32, u32>>,
     /// `None` when the set is too large.
     statuses: Option<BlockStatuses>,
 }

@@ -1,7 +1,5 @@
 //! The keys of a definition file, where they stand, and the blocks to which they apply.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,6 +12,7 @@ use crate::features::library::Siblings;
 use crate::features::selection::Selection;
 use crate::features::spec::Multiplicity;
 use crate::features::syntax::{self, BlockExpr, Span};
+use crate::units::SortedMap;
 
 /// The keys of a definition file.
 #[derive(Debug, Deserialize)]
@@ -26,7 +25,7 @@ pub(super) struct DefinitionKeys {
     pub(super) mirror: Option<Spanned<Mirror>>,
     pub(super) multiplicity: Option<Spanned<Multiplicity>>,
     #[serde(default)]
-    pub(super) buckets: BTreeMap<String, Spanned<BucketTable>>,
+    pub(super) buckets: SortedMap<String, Spanned<BucketTable>>,
     /// One for all blocks written in the file, or a list with one per block; "" = no factor.
     pub(super) factor: Option<Spanned<FactorKey>>,
     /// Name of a file of indices.
@@ -35,7 +34,7 @@ pub(super) struct DefinitionKeys {
     pub(super) selected: Option<Spanned<String>>,
     /// The definitions that `features` names, so that the text needs no other file; fsbench writes this key.
     #[serde(default)]
-    pub(super) definitions: BTreeMap<String, StandaloneDefinition>,
+    pub(super) definitions: SortedMap<String, StandaloneDefinition>,
 }
 
 /// A key that applies to the blocks written in its file.

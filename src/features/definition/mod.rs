@@ -3,7 +3,6 @@
 mod factors;
 mod keys;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::chess::{BlackOrientation, Mirror, Orientation};
+use crate::units::SortedMap;
 
 use super::buckets;
 use super::error::{ExpressionText, FeatureError, SourceText};
@@ -42,14 +42,14 @@ struct StandaloneDefinition {
     mirror: Mirror,
     #[serde(default)]
     multiplicity: Multiplicity,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    buckets: BTreeMap<String, Vec<i32>>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    buckets: SortedMap<String, Vec<i32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     factor: Option<FactorKey>,
     #[serde(skip_serializing_if = "Option::is_none")]
     selected: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    definitions: BTreeMap<String, StandaloneDefinition>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    definitions: SortedMap<String, StandaloneDefinition>,
 }
 
 impl StandaloneDefinition {
@@ -162,7 +162,7 @@ struct Loader {
 /// Where a definition's names are looked up before the `feature_sets` folders.
 #[derive(Clone, Copy, Default)]
 struct NameScope<'a> {
-    embedded: Option<&'a BTreeMap<String, StandaloneDefinition>>,
+    embedded: Option<&'a SortedMap<String, StandaloneDefinition>>,
     siblings: Siblings<'a>,
 }
 
@@ -188,14 +188,14 @@ impl Loader {
             black: BlackOrientation::default(),
             mirror: Mirror::default(),
             multiplicity: Multiplicity::default(),
-            buckets: BTreeMap::new(),
+            buckets: SortedMap::new(),
             factor: None,
             selected: None,
-            definitions: BTreeMap::new(),
+            definitions: SortedMap::new(),
         };
         let expression = ExpressionText { source: SourceText::new("expression", text), offset: 0 };
         let scope = NameScope { embedded: None, siblings };
-        self.blocks(name, standalone, &BTreeMap::new(), &expression, &[], scope)
+        self.blocks(name, standalone, &SortedMap::new(), &expression, &[], scope)
     }
 
     fn text(
@@ -223,7 +223,7 @@ impl Loader {
             buckets: buckets.iter().map(|(name, bucket)| (name.clone(), bucket.table.to_vec())).collect(),
             factor: keys.factor.map(Spanned::into_inner),
             selected: selection.as_ref().map(Selection::ranges),
-            definitions: BTreeMap::new(),
+            definitions: SortedMap::new(),
         };
         let scope = NameScope { embedded: Some(&keys.definitions), siblings };
         let mut loaded = self.blocks(name, standalone, &buckets, &expression, &factors, scope)?;
@@ -241,7 +241,7 @@ impl Loader {
         &mut self,
         name: String,
         mut standalone: StandaloneDefinition,
-        buckets: &BTreeMap<String, Arc<Bucket>>,
+        buckets: &SortedMap<String, Arc<Bucket>>,
         expression: &ExpressionText,
         factors: &[FactorText],
         scope: NameScope<'_>,

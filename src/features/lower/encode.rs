@@ -203,22 +203,27 @@ impl<'a> Nest<'a, '_> {
                 let terms = builder.constant(terms.len() as u64);
                 builder.for_range(terms, |builder, number| {
                     let counted = self.counted_in_any(builder, number, scope);
-                    let rows = self.context.rows_of_any(builder, number, &scope.bound, counted, self.povs);
-                    self.emit(builder, rows, binding.conditions);
+                    let rows = self.context.rows_of_any(
+                        builder,
+                        number,
+                        &scope.bound,
+                        counted,
+                        (self.povs, binding.conditions),
+                    );
+                    self.emit(builder, rows);
                 });
                 return;
             }
             for (number, term) in terms.iter().enumerate() {
                 let counted = self.counted(builder, term, scope);
-                let rows = self.context.rows(builder, number, &scope.bound, counted);
-                self.emit(builder, rows, binding.conditions);
+                let rows = self.context.rows(builder, number, &scope.bound, counted, binding.conditions);
+                self.emit(builder, rows);
             }
         });
     }
 
-    fn emit(&self, builder: &mut Builder, (rows, hold): (Rows, Conditions), conditions: Conditions) {
-        let conditions = hold.and(builder, conditions);
-        rows.emit(builder, Program::ACTIVE, conditions);
+    fn emit(&self, builder: &mut Builder, (rows, conditions): (Rows, Conditions)) {
+        rows.only(builder, self.povs).emit(builder, Program::ACTIVE, conditions);
     }
 
     /// The counts' part of a term's rows.

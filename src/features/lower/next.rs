@@ -372,8 +372,7 @@ impl<'a, 'b> NextBlock<'a, 'b> {
         let hold = self.values.conditions(builder, &self.conditions, povs, is_same);
         let hold = hold.and(builder, Conditions::both(exists));
         for term in &self.terms {
-            let (rows, conditions) = self.context.rows(builder, term.number, &bound, None);
-            let mut conditions = conditions.and(builder, hold);
+            let (rows, mut conditions) = self.context.rows(builder, term.number, &bound, None, hold);
             if let Some(classes) = &term.sharing {
                 let mut changes = Conditions::ALWAYS;
                 for pov in (0..2).filter(|pov| povs[*pov]) {

@@ -161,10 +161,11 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         others: Others,
     ) -> Found {
         let bound = Bound::both(self.slot, state);
-        let (rows, mut conditions) = self.context.rows(builder, term.number, &[bound], None);
-        if let (Some(exists), false) = (exists, term.is_partial) {
-            conditions = conditions.and(builder, Conditions::both(exists));
-        }
+        let given = match exists {
+            Some(exists) if !term.is_partial => Conditions::both(exists),
+            _ => Conditions::ALWAYS,
+        };
+        let (rows, mut conditions) = self.context.rows(builder, term.number, &[bound], None, given);
         let hold = self.values.conditions(builder, &self.conditions, [true; 2], true);
         conditions = conditions.and(builder, hold);
         if let Sharing::Once(classes) = &term.sharing {

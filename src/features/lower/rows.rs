@@ -42,6 +42,16 @@ impl Rows {
         }
     }
 
+    /// Without the rows of other perspectives.
+    #[must_use]
+    pub fn only(self, builder: &mut Builder, povs: [bool; 2]) -> Rows {
+        if povs == [true; 2] {
+            return self;
+        }
+        let each = self.each(builder);
+        Rows::Each([0, 1].map(|pov: usize| each[pov].filter(|_| povs[pov])))
+    }
+
     #[must_use]
     pub fn plus(self, builder: &mut Builder, other: Rows) -> Rows {
         if let (Rows::Packed(left), Rows::Packed(right)) = (self, other) {
@@ -100,12 +110,20 @@ impl Rows {
 }
 
 impl Context<'_> {
-    /// The rows of a term for bound variables, and on what they depend. `more` is added to them: the counts' part.
-    pub fn rows(&self, builder: &mut Builder, number: usize, bound: &[Bound], more: Option<Rows>) -> (Rows, Conditions) {
+    /// The rows of a term for bound variables, and on what they depend besides `given`. `more` is added to them: the
+    /// counts' part.
+    pub fn rows(
+        &self,
+        builder: &mut Builder,
+        number: usize,
+        bound: &[Bound],
+        more: Option<Rows>,
+        given: Conditions,
+    ) -> (Rows, Conditions) {
         let term = &self.block.terms()[number];
         let base: &TermBase = &self.bases[number];
         let constant = base.constant();
-        let mut conditions = base.conditions;
+        let mut conditions = given.and(builder, base.conditions);
         let mut sum = more;
         // One table gives the index at once.
         let is_folded = constant.is_some() && bound.len() == 1 && more.is_none();
@@ -142,14 +160,15 @@ impl Context<'_> {
         number: Register,
         bound: &[Bound],
         more: Option<Rows>,
-        povs: [bool; 2],
+        (povs, given): ([bool; 2], Conditions),
     ) -> (Rows, Conditions) {
         let terms = self.block.terms();
         let base: Vec<u32> = terms.iter().map(|term| term.base + self.first).collect();
         let base = builder.words(base);
         let base = builder.load(base, number);
         let mut rows = [None; 2];
-        let mut conditions = self.hold;
+        let given = given.and(builder, self.hold);
+        let mut conditions = given;
         for pov in (0..2).filter(|pov| povs[*pov]) {
             let mut sum = base;
             let mut all = Vec::new();
@@ -181,7 +200,7 @@ impl Context<'_> {
                 add(builder, variable.slot, oriented);
             }
             let own = all.into_iter().reduce(|left, right| builder.and(left, right));
-            conditions.0[pov] = match (self.hold.0[pov], own) {
+            conditions.0[pov] = match (given.0[pov], own) {
                 (Some(hold), Some(own)) => Some(builder.and(hold, own)),
                 (hold, own) => hold.or(own),
             };

@@ -215,7 +215,7 @@ fn check_encoding(set: &FeatureSet, programs: &[EncoderProgram], executables: &[
         let [white, black] = &mut lists;
         executable.run(Inputs::of(&placed), [[white, black]]);
         for (all, mut rows) in active.iter_mut().zip(lists) {
-            assert!(rows.len() <= of.program.capacity as usize);
+            assert!(rows.len() <= of.program.capacity as usize, "{} {} {}", rows.len(), of.program.capacity, set.definition());
             if of.repeats {
                 rows.sort_unstable();
                 rows.dedup();

@@ -29,6 +29,7 @@ use super::{Activation, NetError, Shape};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
+    /// The scheme's name.
     pub name: String,
     /// The integer of activation 1.0.
     pub one: i32,

@@ -1,12 +1,10 @@
 //! Thinning samples to a target distribution, a number of samples, or both.
 
-use std::collections::BTreeMap;
-
 use super::drop_reason::{BuildCounts, DropReason};
 use super::options::{Balance, BalanceBy};
 use super::temp_samples::TempSamples;
 use crate::data::{DataError, Record};
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// Thins the samples to the distribution `balance`, to at most `limit` samples, or both.
 ///
@@ -24,8 +22,8 @@ pub fn thin(
         Some(BalanceBy::Pieces) => record.board().count() as u16,
         None => 0,
     };
-    let mut remaining: BTreeMap<u16, u64> = BTreeMap::new();
-    samples.for_each(|_, record| *remaining.entry(value_of(record)).or_default() += 1)?;
+    let mut remaining: SortedMap<u16, u64> = SortedMap::new();
+    samples.for_each(|_, record| *remaining.get_or_default(value_of(record)) += 1)?;
     let weight = |value: &u16| match balance.and_then(|balance| balance.weights.as_ref()) {
         Some(weights) => weights.get(value).copied().unwrap_or(0.0),
         None => 1.0,
@@ -53,11 +51,11 @@ struct WeightedValue {
 /// How many samples of each value are kept. With `exact` and without a limit, the quotas have the ratios of the
 /// weights.
 fn quotas(
-    available: &BTreeMap<u16, u64>,
+    available: &SortedMap<u16, u64>,
     weight: impl Fn(&u16) -> f64,
     limit: Option<u64>,
     exact: bool,
-) -> BTreeMap<u16, u64> {
+) -> SortedMap<u16, u64> {
     let weighted = available.iter().map(|(value, count)| WeightedValue {
         value: *value,
         count: *count as f64,
@@ -103,7 +101,7 @@ mod tests {
 
     #[test]
     fn quotas_follow_the_weights() {
-        let available = BTreeMap::from([(2, 10), (3, 100), (4, 1000)]);
+        let available = SortedMap::from([(2, 10), (3, 100), (4, 1000)]);
         let check = |weights: [f64; 3], limit, exact, expected: [u64; 3]| {
             let quotas = quotas(&available, |value| weights[usize::from(value - 2)], limit, exact);
             let found: Vec<u64> = [2, 3, 4].iter().map(|value| quotas.get(value).copied().unwrap_or(0)).collect();

@@ -1,11 +1,10 @@
 //! Why positions and games give no samples, and how many of each.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shard_file::take_u64;
+use crate::units::SortedMap;
 
 /// Why a position of a valid game is not a sample.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -201,12 +200,12 @@ impl BuildCounts {
     }
 
     /// Dropped positions by reason, without the reasons that did not occur.
-    pub fn dropped(&self) -> BTreeMap<DropReason, u64> {
+    pub fn dropped(&self) -> SortedMap<DropReason, u64> {
         DropReason::ALL.into_iter().zip(self.dropped).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Dropped games by reason, without the reasons that did not occur.
-    pub fn dropped_games(&self) -> BTreeMap<GameDropReason, u64> {
+    pub fn dropped_games(&self) -> SortedMap<GameDropReason, u64> {
         GameDropReason::ALL.into_iter().zip(self.dropped_games).filter(|(_, count)| *count > 0).collect()
     }
 }

@@ -1,6 +1,5 @@
 //! The options of a build: which positions become samples.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::str::FromStr;
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Method, Needs, Speed, Split};
 use crate::settings::{SettingError, check_all};
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// How many samples each game gives. In files, a number; left out or null for all.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +92,7 @@ pub struct Balance {
     /// What is to be equally frequent
     pub by: BalanceBy,
     /// Relative frequencies by value [default: all values that occur are equally frequent]
-    pub weights: Option<BTreeMap<u16, f64>>,
+    pub weights: Option<SortedMap<u16, f64>>,
 }
 
 impl Balance {
@@ -114,9 +113,9 @@ impl Balance {
 }
 
 /// Reads lines of a value and its weight; skips empty lines and `#` comments.
-fn read_weights(path: &Path) -> Result<BTreeMap<u16, f64>, String> {
+fn read_weights(path: &Path) -> Result<SortedMap<u16, f64>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let mut weights = BTreeMap::new();
+    let mut weights = SortedMap::new();
     for (index, line) in text.lines().enumerate() {
         let place = format!("{}, line {}", path.display(), index + 1);
         let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();

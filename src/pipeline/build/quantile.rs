@@ -1,10 +1,9 @@
 //! Leaving out positions with few legal moves, relative to the other positions of the same ply.
 
-use std::collections::BTreeMap;
-
 use super::drop_reason::{BuildCounts, DropReason};
 use super::temp_samples::TempSamples;
 use crate::data::DataError;
+use crate::units::SortedMap;
 
 /// Drops the positions with fewer legal moves than the `quantile` of all positions at their ply. The number of legal
 /// moves is in the records' scratch field.
@@ -13,12 +12,12 @@ pub fn drop_below_quantile(
     quantile: f64,
     counts: &mut BuildCounts,
 ) -> Result<TempSamples, DataError> {
-    let mut histograms: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
+    let mut histograms: SortedMap<u16, Vec<u64>> = SortedMap::new();
     samples.for_each(|_, record| {
-        let histogram = histograms.entry(record.ply().0).or_insert_with(|| vec![0; 256]);
+        let histogram = histograms.get_or_insert_with(record.ply().0, || vec![0; 256]);
         histogram[usize::from(record.scratch()).min(255)] += 1;
     })?;
-    let min_moves: BTreeMap<u16, u16> =
+    let min_moves: SortedMap<u16, u16> =
         histograms.iter().map(|(ply, histogram)| (*ply, quantile_of(histogram, quantile))).collect();
     samples.retain(DropReason::FewMoves, counts, |_, record| {
         min_moves.get(&record.ply().0).is_none_or(|min_moves| record.scratch() >= *min_moves)

@@ -10,7 +10,6 @@ mod pool;
 mod repeats;
 mod run;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -22,7 +21,7 @@ use super::journal::{Journal, JournalError};
 use super::uci::{Answer, Engine, EngineFault, EngineIdentity, EngineSpec, SearchLimit, UciError, Workers};
 use crate::chess::PackedMove;
 use crate::data::{Eval, Record};
-use crate::units::Centipawn;
+use crate::units::{Centipawn, SortedMap};
 use run::LabelRun;
 
 pub use journal_entry::read as read_entry;
@@ -146,8 +145,10 @@ impl FailReason {
 pub struct FailedPosition {
     /// Number of the first record with this position.
     pub record: u32,
+    /// The position.
     pub fen: String,
     pub reason: FailReason,
+    /// What the engine or this program says of it.
     pub message: String,
 }
 
@@ -163,7 +164,7 @@ pub struct Labelling {
     /// Records whose position an earlier record has too.
     pub repeated: u64,
     /// Distinct positions without a score.
-    pub failed: BTreeMap<FailReason, u64>,
+    pub failed: SortedMap<FailReason, u64>,
     /// The first failed positions.
     pub examples: Vec<FailedPosition>,
 }

@@ -1,6 +1,5 @@
 //! The state of a labelling run: labels found, failures, and the journal.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,6 +14,7 @@ use crate::chess::fen_of;
 use crate::data::Record;
 use crate::pipeline::journal::Journal;
 use crate::pipeline::uci::{EngineIdentity, SearchLimit, failures_allowed};
+use crate::units::SortedMap;
 
 pub struct LabelRun<'a> {
     records: &'a [Record],
@@ -75,7 +75,7 @@ impl<'a> LabelRun<'a> {
             limit,
             positions,
             repeated: records.len() as u64 - positions,
-            failed: BTreeMap::new(),
+            failed: SortedMap::new(),
             examples: Vec::new(),
         };
         Ok(LabelRun {
@@ -116,7 +116,7 @@ impl<'a> LabelRun<'a> {
 
     fn record_failure(&mut self, number: u32, reason: FailReason, message: String) -> Result<(), LabelError> {
         self.failed += 1;
-        *self.labelling.failed.entry(reason).or_default() += 1;
+        *self.labelling.failed.get_or_default(reason) += 1;
         let record = &self.records[number as usize];
         let fen = record.position().map(|position| fen_of(&position));
         let failed = FailedPosition { record: number, fen: fen.unwrap_or_else(|_| "?".into()), reason, message };

@@ -1,7 +1,5 @@
 //! Counts over samples. All counts are integers, so parts can be merged in any order.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Board, Color, Position, Role};
@@ -12,10 +10,12 @@ use super::{DatasetStats, Duplicates, SCORE_CUT};
 use crate::chess::mobility;
 use crate::data::formats::SampleReader;
 use crate::data::{Eval, GameResult, Record, RecordError, ScoreUnit};
+use crate::units::SortedMap;
 
 /// Mobility of the pieces of a role, counted as `moves(P)` counts it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleMobility {
+    /// The kind of piece.
     pub role: String,
     /// Number of pieces.
     pub pieces: u64,
@@ -27,8 +27,11 @@ pub struct RoleMobility {
 /// Numbers of legal moves at a ply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegalMovesAtPly {
+    /// Plies since the start of the game.
     pub ply: u16,
+    /// Positions at this ply.
     pub positions: u64,
+    /// Mean number of legal moves.
     pub mean: f64,
     /// The 5%, 25%, 50%, 75% and 95% quantiles.
     pub quantiles: [i32; 5],
@@ -67,7 +70,7 @@ struct Histograms {
     plies: Histogram,
     scores: Histogram,
     legal_moves_by_ply: Vec<Histogram>,
-    results_by_score: BTreeMap<i32, ResultCounts>,
+    results_by_score: SortedMap<i32, ResultCounts>,
 }
 
 impl Default for SampleCounts {
@@ -190,7 +193,7 @@ impl Histograms {
         if let Some(score) = score {
             self.scores.add((f64::from(score) / 10.0).round() as i32 * 10, 1);
             if let Some(result) = result {
-                self.results_by_score.entry(score).or_default().add(result);
+                self.results_by_score.get_or_default(score).add(result);
             }
         }
     }

@@ -1,18 +1,18 @@
 //! Counts by value.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::units::SortedMap;
 
 /// How often each value occurs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Histogram(pub BTreeMap<i32, u64>);
+pub struct Histogram(pub SortedMap<i32, u64>);
 
 impl Histogram {
     pub fn add(&mut self, value: i32, count: u64) {
-        *self.0.entry(value).or_default() += count;
+        *self.0.get_or_default(value) += count;
     }
 
     pub fn merge(&mut self, other: &Histogram) {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn quantiles() {
-        let histogram = Histogram(BTreeMap::from([(1, 1), (2, 2), (10, 1)]));
+        let histogram = Histogram(SortedMap::from([(1, 1), (2, 2), (10, 1)]));
         let check = |q, expected| assert_eq!(histogram.quantile(q), Some(expected), "{q}");
         check(0.0, 1);
         check(0.25, 1);

@@ -8,8 +8,11 @@ use crate::data::GameResult;
 /// Counts of results, side to move's view.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultCounts {
+    /// Won by the side to move.
     pub wins: u64,
+    /// Without a winner.
     pub draws: u64,
+    /// Lost by the side to move.
     pub losses: u64,
 }
 
@@ -51,6 +54,7 @@ impl ResultCounts {
 pub struct ScoreBin {
     /// Middle of the range, centipawns.
     pub score: i32,
+    /// Samples with such scores.
     pub samples: u64,
     /// In [0, 1], side to move's view.
     pub mean: f64,
@@ -68,7 +72,9 @@ pub struct LogisticFit {
     /// Half the widths of the 95% intervals, if the samples were independent. The positions of a game are not, so the
     /// true intervals are wider.
     pub a_plus_minus: f64,
+    /// Likewise of `b`.
     pub b_plus_minus: f64,
+    /// Samples that were fitted.
     pub samples: u64,
     /// Mean squared difference between result and curve.
     pub mean_squared_error: f64,

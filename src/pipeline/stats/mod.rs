@@ -25,12 +25,18 @@ pub use logistic::{LogisticFit, ResultCounts, ScoreBin};
 /// The statistics of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetStats {
+    /// The file.
     pub path: String,
     pub format: Format,
+    /// Its samples.
     pub samples: u64,
+    /// Games that they come from.
     pub games: u64,
+    /// Samples that have a score.
     pub with_score: u64,
+    /// Samples that have their game's result.
     pub with_result: u64,
+    /// Samples that have the move played.
     pub with_move: u64,
     /// Broken entries of the file.
     #[serde(default, skip_serializing_if = "SkippedSamples::is_empty")]

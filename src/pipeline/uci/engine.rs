@@ -1,7 +1,6 @@
 //! A chess engine in a process of its own. Every call returns within its time limit, even when the engine dies, hangs
 //! or writes without end.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -16,6 +15,7 @@ use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, InfoLine, info_line, similar_names};
 use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, UciGame};
 use crate::chess::{fen_of, uci_move};
+use crate::units::SortedMap;
 
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
@@ -80,7 +80,7 @@ impl Engine {
         thread::spawn(move || forward_lines(stdout, &sender, &stdout_lines));
         let name = String::new();
         let arguments = spec.arguments.clone();
-        let identity = EngineIdentity { name, arguments, options: BTreeMap::new(), hash: None };
+        let identity = EngineIdentity { name, arguments, options: SortedMap::new(), hash: None };
         let mut engine =
             Engine { path: spec.path.clone(), identity, child, stdin, lines, last_lines, stderr, answer_timeout };
         engine.handshake(spec)?;

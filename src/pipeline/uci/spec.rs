@@ -1,12 +1,13 @@
 //! Which engine to start and how it searches, and the identity recorded of a running engine.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
+
+use crate::units::SortedMap;
 
 /// An engine to start. Engines always run with one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub struct EngineIdentity {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// Options by name, in the engine's spelling.
-    pub options: BTreeMap<String, String>,
+    pub options: SortedMap<String, String>,
     /// MiB; `None` where the engine has no such option.
     pub hash: Option<u32>,
 }
@@ -84,14 +85,19 @@ impl EngineIdentity {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchLimit {
+    /// Nodes.
     Nodes(u64),
+    /// Depth in plies.
     Depth(u32),
     /// Milliseconds.
     MoveTime(u64),
     /// A game's clock, in milliseconds: the time left to both sides, and the increment per move.
     Clock {
+        /// White's time left.
         white: u64,
+        /// Black's time left.
         black: u64,
+        /// Added after every move.
         increment: u64,
     },
 }

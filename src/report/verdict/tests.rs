@@ -36,6 +36,7 @@ fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<JudgedE
         elo_equal_nodes: None,
         elo_equal_cost,
         cost_noise: None,
+        cost_is_by_figures: false,
     }
 }
 
@@ -122,6 +123,7 @@ fn noise_and_own_code_stand_beside_a_speed() {
         low: ratio / error,
         high: ratio * error,
         finding_features: share,
+        is_by_figures: false,
     };
     let check = |ratio, error, share, expected: &str| assert_eq!(speed(ratio, error, share).words(), expected);
     check(0.4, 1.0, None, "60% slower");
@@ -152,6 +154,11 @@ fn noise_in_the_cost_of_a_match_is_said() {
     let noisy = Evidence { cost_noise: Some([0.85, 1.2]), ..evidence(&open, 1.0, elo(-40.0, 9.0)) };
     let text = noisy.sentence("piece", false).expect("known");
     assert!(text.contains("weaker at equal cost (noisy: 85% to 120% of the nodes that were searched)"), "{text}");
+    let speed = RelativeSpeed { is_by_figures: true, ..RelativeSpeed::exact(0.87) };
+    let own = Evidence { cost_is_by_figures: true, ..timed(&open, speed, elo(-40.0, 9.0)) };
+    let text = own.sentence("piece", false).expect("known");
+    assert!(text.contains("13% slower (by your figures), "), "{text}");
+    assert!(text.contains("weaker at equal cost (by your figures)"), "{text}");
 }
 
 #[test]

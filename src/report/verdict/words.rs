@@ -18,21 +18,31 @@ pub(super) struct RelativeSpeed {
     pub(super) high: f64,
     /// Share of the set's time in which fsbench finds the features.
     pub(super) finding_features: Option<f64>,
+    /// Whether it goes by the user's own figures of either set.
+    pub(super) is_by_figures: bool,
 }
 
 impl RelativeSpeed {
     /// `None` if one of the sets was not timed.
     pub(super) fn of(row: &SummaryRow, reference: &SummaryRow) -> Option<RelativeSpeed> {
-        let ratio = row.speed?.mean / reference.speed?.mean;
+        // A node's cost replaces all; a time of finding features makes another speed of the measured times.
+        if let Some(cost) = row.own.node_cost {
+            let ratio = reference.own.node_cost.unwrap_or(1.0) / cost;
+            return Some(RelativeSpeed { is_by_figures: true, ..RelativeSpeed::exact(ratio) });
+        }
+        let speed = |row: &SummaryRow| row.speed_by_figures.or(row.speed.map(|speed| speed.mean));
+        let ratio = speed(row)? / speed(reference)?;
+        let is_by_figures = row.speed_by_figures.or(reference.speed_by_figures).is_some();
         let spread = |row: &SummaryRow| row.speed_spread.unwrap_or_default();
         let error =
             if row.speed_noisy || reference.speed_noisy { spread(row).hypot(spread(reference)).exp() } else { 1.0 };
-        let finding_features = row.nanoseconds.map(|time| time.features / time.total());
-        Some(RelativeSpeed { ratio, low: ratio / error, high: ratio * error, finding_features })
+        let own_time = row.nanoseconds.filter(|_| row.own.features_ns.is_none());
+        let finding_features = own_time.map(|time| time.features_share());
+        Some(RelativeSpeed { ratio, low: ratio / error, high: ratio * error, finding_features, is_by_figures })
     }
 
     pub(super) fn exact(ratio: f64) -> RelativeSpeed {
-        RelativeSpeed { ratio, low: ratio, high: ratio, finding_features: None }
+        RelativeSpeed { ratio, low: ratio, high: ratio, finding_features: None, is_by_figures: false }
     }
 
     pub(super) fn is_noisy(self) -> bool {
@@ -55,7 +65,8 @@ impl RelativeSpeed {
         });
         let own_code = self.finding_features.filter(|_| self.names_own_code());
         let own_code = own_code.map(|share| format!("{} of its time finding features", percent(share)));
-        let notes: Vec<String> = noise.into_iter().chain(own_code).collect();
+        let by_figures = self.is_by_figures.then(|| "by your figures".to_owned());
+        let notes: Vec<String> = by_figures.into_iter().chain(noise).chain(own_code).collect();
         let words = speed_words(self.ratio);
         if notes.is_empty() { words } else { format!("{words} ({})", notes.join("; ")) }
     }
@@ -128,14 +139,13 @@ pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
     }
 }
 
-/// `equal cost`, with what noise in its measurement leaves open.
-pub(super) fn equal_cost_words(noise: Option<[f64; 2]>) -> String {
-    match noise {
-        None => "equal cost".into(),
-        Some([low, high]) => {
-            format!("equal cost (noisy: {} to {} of the nodes that were searched)", percent(low), percent(high))
-        }
-    }
+/// `equal cost`, with whose figures it goes by and what noise in its measurement leaves open.
+pub(super) fn equal_cost_words(noise: Option<[f64; 2]>, is_by_figures: bool) -> String {
+    let by_figures = is_by_figures.then(|| "by your figures".to_owned());
+    let noise = noise
+        .map(|[low, high]| format!("noisy: {} to {} of the nodes that were searched", percent(low), percent(high)));
+    let notes: Vec<String> = by_figures.into_iter().chain(noise).collect();
+    if notes.is_empty() { "equal cost".into() } else { format!("equal cost ({})", notes.join("; ")) }
 }
 
 /// What all rows have in common, which a sentence on all of them says: samples and L1.
