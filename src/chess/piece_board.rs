@@ -71,21 +71,25 @@ impl PieceBoard {
         out
     }
 
+    #[inline]
     #[must_use]
     pub const fn squares(&self) -> &[u8; 64] {
         &self.squares
     }
 
+    #[inline]
     #[must_use]
     pub const fn by_code(&self) -> &[u64; 16] {
         &self.by_code
     }
 
+    #[inline]
     #[must_use]
     pub const fn by_color(&self) -> &[u64; 2] {
         &self.by_color
     }
 
+    #[inline]
     #[must_use]
     pub const fn occupied(&self) -> u64 {
         self.occupied
