@@ -59,11 +59,13 @@ impl<'a> BagCounter<'a> {
         }) {
             return None;
         }
-        let [first, second] = [0, 1].map(|at: usize| {
+        let classes_of = |at: usize| {
             let reads_piece = joint.iter().any(|condition| condition.reads_piece(slots[at]));
             let kind = if at == 0 { VariableKind::Piece } else { block.second_kind };
             classes(context, &term.tables[slots[at]], kind, reads_piece)
-        });
+        };
+        let first = classes_of(0)?;
+        let second = classes_of(1)?;
         if first.states.len() * second.states.len() > MOST_COUNTERS {
             return None;
         }
@@ -216,7 +218,7 @@ fn reads_square(property: &Property) -> bool {
     !matches!(property, Property::Role | Property::Color)
 }
 
-/// Classes of states, as the board stands, that have equal rows for both perspectives.
+/// Classes of states, as the board stands, that have equal entries for both perspectives.
 struct RowStates {
     /// By state.
     class: Vec<u32>,
@@ -224,15 +226,20 @@ struct RowStates {
     states: Vec<u32>,
 }
 
-fn classes(context: &Context<'_>, table: &[u32], kind: VariableKind, by_code: bool) -> RowStates {
+/// `None` if two classes have an entry in common, whose rows two counters would count. `by_code`: conditions tell codes
+/// apart.
+fn classes(context: &Context<'_>, table: &[u32], kind: VariableKind, by_code: bool) -> Option<RowStates> {
     let mut turns = Vec::new();
     for pov in 0..2 {
         turns.extend(context.turns(pov, kind));
     }
     let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+    // By turn and entry.
+    let mut class_of: HashMap<(usize, u32), u32> = HashMap::new();
     let mut classes = RowStates { class: Vec::new(), states: Vec::new() };
     for state in 0..table.len() {
         let mut entries: Vec<u32> = turns.iter().map(|turn| table[state ^ turn]).collect();
+        let of_turns = entries.clone();
         if by_code && entries.iter().any(|entry| *entry != NONE) {
             entries.push(state as u32 >> 6);
         }
@@ -242,6 +249,11 @@ fn classes(context: &Context<'_>, table: &[u32], kind: VariableKind, by_code: bo
             classes.states.push(state as u32);
         }
         classes.class.push(number);
+        for (turn, entry) in turns.iter().zip(of_turns) {
+            if entry != NONE && *class_of.entry((*turn, entry)).or_insert(number) != number {
+                return None;
+            }
+        }
     }
-    classes
+    Some(classes)
 }
