@@ -171,7 +171,8 @@ fn delta(criterion: &mut Criterion) {
         let mut delta = ByPerspective::<Delta>::default();
         let mut indices = 0;
         follow(&set, &played_moves, &boards, &mut delta, |delta| {
-            indices += Perspective::ALL.map(|pov| delta[pov].added.len() + delta[pov].removed.len()).iter().sum::<usize>();
+            indices +=
+                Perspective::ALL.map(|pov| delta[pov].added.len() + delta[pov].removed.len()).iter().sum::<usize>();
         });
         let bytes = size_of::<PackedBoard>() * played_moves.len() + size_of::<u32>() * indices;
         let limit = Limit::copying(bytes as f64, played_moves.len());

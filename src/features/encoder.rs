@@ -164,13 +164,8 @@ impl ChangedRows {
         if let Some(start) = &self.start {
             self.prepare(start, before, [&mut *state_before, &mut *state_after]);
         }
-        let inputs = Inputs {
-            before,
-            after,
-            change,
-            state_before: &state_before.values,
-            state_after: &mut state_after.values,
-        };
+        let inputs =
+            Inputs { before, after, change, state_before: &state_before.values, state_after: &mut state_after.values };
         let added = [&mut white.added, &mut black.added];
         let removed = [&mut white.removed, &mut black.removed];
         self.derived.run(inputs, [added, removed]);

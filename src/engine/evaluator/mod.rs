@@ -389,6 +389,13 @@ impl PlyState {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
         let none = || ByPerspective::new_with(|_| AlignedVec::zeroed(0));
         let stable = if is_split { accumulators.clone() } else { none() };
-        PlyState { board: PieceBoard::empty(), states: Default::default(), change: None, accumulators, stable, computed: ByPerspective::default() }
+        PlyState {
+            board: PieceBoard::empty(),
+            states: Default::default(),
+            change: None,
+            accumulators,
+            stable,
+            computed: ByPerspective::default(),
+        }
     }
 }

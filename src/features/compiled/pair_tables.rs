@@ -3,9 +3,9 @@
 
 use crate::features::spec::{DROPPED, Multiplicity, SourceSpec, VariableKind};
 
-use super::binding_plan::StateMasks;
 use super::CompiledBlock;
 use super::binding::Binding;
+use super::binding_plan::StateMasks;
 use super::kings::Kings;
 use super::tables::TableTerm;
 
