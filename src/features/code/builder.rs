@@ -244,6 +244,7 @@ impl Builder {
         self.push(Instruction::If { condition, body, otherwise: Vec::new() });
     }
 
+    #[cfg(test)]
     pub fn if_else(
         &mut self,
         condition: Register,

@@ -41,6 +41,7 @@ pub enum Obstacle {
     Capacity { rows: u32, most: u32 },
     #[error("the compiler gave up: {0}")]
     Compiler(String),
+    #[cfg(test)]
     #[error("the interpreter was asked for")]
     Choice,
 }
@@ -74,6 +75,7 @@ impl Executable {
     }
 
     /// The interpreter, whatever is possible.
+    #[cfg(test)]
     #[must_use]
     pub fn interpreted(program: Program) -> Executable {
         Executable { program, machine_code: Err(Obstacle::Choice) }
@@ -83,12 +85,6 @@ impl Executable {
     #[must_use]
     pub fn obstacle(&self) -> Option<&Obstacle> {
         self.machine_code.as_ref().err()
-    }
-
-    /// Bytes of machine code.
-    #[must_use]
-    pub fn code_bytes(&self) -> Option<usize> {
-        self.machine_code.as_ref().ok().map(MachineCode::bytes)
     }
 
     #[must_use]

@@ -13,14 +13,16 @@ mod machine;
 mod machine;
 #[cfg(feature = "jit")]
 mod magics;
+// The C and Rust of programs. The export has an analysis of its own still.
+#[cfg(test)]
 mod source;
 
 pub use builder::Builder;
 pub use executable::{Executable, Inputs, Obstacle};
-pub use form::{
-    Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, TableId,
-    Unary, Width,
-};
+pub use form::{Binary, BoardField, BoardTime, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary};
+#[cfg(test)]
+pub use form::{Body, TableId, Width};
+#[cfg(test)]
 pub use source::{Function, Lists, Parameter, SourceLanguage};
 
 #[cfg(test)]

@@ -11,10 +11,6 @@ impl MachineCode {
         Err(Obstacle::Build)
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        match *self {}
-    }
-
     pub(super) fn run<const KINDS: usize>(
         &self,
         _: &Program,

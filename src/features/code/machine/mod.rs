@@ -80,11 +80,6 @@ impl MachineCode {
         Ok(code)
     }
 
-    /// Bytes of instructions.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Runs the program that it was made of; `false`, with nothing done, if a board has more than 32 pieces. The states
     /// have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero.
     #[inline]
