@@ -35,7 +35,11 @@ enum Members {
     Color(Memory),
     All(Memory),
     /// Pieces of so many codes each; codes and masks by state.
-    Listed { count: usize, codes: Memory, masks: Memory },
+    Listed {
+        count: usize,
+        codes: Memory,
+        masks: Memory,
+    },
 }
 
 /// Bitboards of a class by code.

@@ -39,7 +39,10 @@ pub struct TermBase {
 enum KingPart {
     Constant(u32),
     /// For both perspectives, and both in one register.
-    Registers { each: [Register; 2], packed: Option<Register> },
+    Registers {
+        each: [Register; 2],
+        packed: Option<Register>,
+    },
 }
 
 impl TermBase {
@@ -220,7 +223,8 @@ impl<'a> Context<'a> {
     /// The squares of the enemy king, on the board as it stands, where conditions over both kings hold.
     fn allowed_enemies(&self, conditions: &[&ConditionSpec], pov: usize, own: u32) -> u64 {
         let mask = turn(self.spec, pov, own) as u32 & 63;
-        let king = |slot: usize, square: u32| Entity { square: square ^ mask, role: 5, color: u32::from(slot == ENEMY_KING) };
+        let king =
+            |slot: usize, square: u32| Entity { square: square ^ mask, role: 5, color: u32::from(slot == ENEMY_KING) };
         let holds = |enemy: u32| {
             let entity = |slot: usize| king(slot, if slot == OWN_KING { own } else { enemy });
             conditions.iter().all(|condition| condition.holds(&entity))

@@ -150,8 +150,8 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         self.values.bind(builder, self.context, &Bound::both(self.slot, state), &self.conditions);
     }
 
-    /// The row of a piece, and what must hold for it. `others`: for rows that count once, the board on which no other
-    /// piece may have it; on the piece's own board no lower one. `exists`: whether there is a piece, if that is not known.
+    /// The row of a piece, and what must hold for it. `others`: where no other piece may have it, if it counts once.
+    /// `exists`: whether there is a piece, if that is not known.
     fn row(
         &self,
         builder: &mut Builder,

@@ -140,7 +140,10 @@ impl Context<'_> {
                 table.iter_mut().filter(|entry| **entry != NONE).for_each(|entry| *entry += constant);
             }
             if let (true, Some(renumbering)) = (is_folded, self.renumbering()) {
-                table.iter_mut().filter(|entry| **entry != NONE).for_each(|entry| *entry = self.index(renumbering, *entry));
+                table
+                    .iter_mut()
+                    .filter(|entry| **entry != NONE)
+                    .for_each(|entry| *entry = self.index(renumbering, *entry));
             }
             let (entries, present) = self.entries(builder, &table, variable);
             conditions = conditions.and(builder, present);
@@ -267,11 +270,8 @@ impl Context<'_> {
             let pairs = (0..table.len()).map(pair).map(|[white, black]| white | black << 32).collect();
             let memory = builder.bitboards(pairs);
             let pair = builder.load(memory, state);
-            let conditions = if is_complete {
-                Conditions::ALWAYS
-            } else {
-                Conditions::both(builder.not_equal(pair, u64::MAX))
-            };
+            let conditions =
+                if is_complete { Conditions::ALWAYS } else { Conditions::both(builder.not_equal(pair, u64::MAX)) };
             return (Rows::Packed(pair), conditions);
         }
         let mut rows = [None; 2];
@@ -304,9 +304,8 @@ impl Context<'_> {
     /// Whether a state has an entry for both perspectives and both halves of the board, or for none.
     fn looks_equal(&self, table: &[u32], kind: VariableKind) -> bool {
         let turns: Vec<usize> = [0, 1].into_iter().flat_map(|pov| self.turns(pov, kind)).collect();
-        (0..table.len()).all(|state| {
-            turns.iter().all(|turn| (table[state ^ turn] == NONE) == (table[state ^ turns[0]] == NONE))
-        })
+        (0..table.len())
+            .all(|state| turns.iter().all(|turn| (table[state ^ turn] == NONE) == (table[state ^ turns[0]] == NONE)))
     }
 }
 

@@ -19,13 +19,14 @@ impl BoardRegisters {
     }
 }
 
-/// The directions of a board as it stands by the lowest bit of the orientation, and whether they lead to higher squares.
+/// Directions on the board as it stands, by the lowest bit of the orientation, and whether they lead to higher squares.
 pub type SeenDirections = [(Direction, bool); 2];
 
 const THIRD_RANK: u64 = 0xff << 16;
 const SIXTH_RANK: u64 = 0xff << 40;
 
-/// The squares that a piece attacks, including squares of its own side. `codes`: bit by code, the codes that it may have.
+/// The squares that a piece attacks, including squares of its own side. `codes`: the codes that it may have, bit by
+/// code.
 pub fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, codes: u16) -> Register {
     let has = |roles: u16| (codes | codes >> 8) & roles != 0;
     let square = builder.and(state, 63);
@@ -49,7 +50,8 @@ pub fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, c
         if (codes | codes >> 8) & 0b11_1111 & !roles != 0 {
             // 1 for its pieces, 0 for others.
             let code = builder.shift_right(state, 6);
-            let of_code = (0..16).map(|code| if code & 7 < 6 && roles >> (code & 7) & 1 != 0 { !0 } else { 0 }).collect();
+            let of_code =
+                (0..16).map(|code| if code & 7 < 6 && roles >> (code & 7) & 1 != 0 { !0 } else { 0 }).collect();
             let memory = builder.bitboards(of_code);
             let mask = builder.load(memory, code);
             squares = builder.and(squares, mask);

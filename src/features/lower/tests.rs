@@ -162,9 +162,12 @@ fn deltas_of_neighbours() {
         check("role(P) * role(Q, pawn..rook) for P in pieces, Q in next");
     }
     // Conditions over several variables, where every pair has a row of its own.
-    let features = "role(P) * color(P) * square(P) * role(Q) * color(Q) * square(Q) for P in pieces, Q in next(P, north) \
-                    if color(P) != color(Q) and rank(Q) - rank(P) > 1 and file(K) != file(P)";
-    check_followed(features);
+    let state = "role(P) * color(P) * square(P)";
+    let partner = state.replace('P', "Q");
+    check_followed(&format!(
+        "{state} * {partner} for P in pieces, Q in next(P, north) \
+         if color(P) != color(Q) and (rank(Q) - rank(P)) > 1 and file(K) != file(P)"
+    ));
 }
 
 #[test]
@@ -193,8 +196,7 @@ fn deltas_of_generated_sets() {
 fn check_encoders(set: &FeatureSet, games: u64) {
     let blocks: Vec<&Block> = set.blocks().iter().collect();
     let programs: Vec<EncoderProgram> = encoders(&blocks);
-    let executables: Vec<Executable> =
-        programs.iter().map(|of| Executable::interpreted(of.program.clone())).collect();
+    let executables: Vec<Executable> = programs.iter().map(|of| Executable::interpreted(of.program.clone())).collect();
     for game in 0..games {
         let mut rng = Seed(42).stream("lowered encoders", game);
         for (position, _) in random_game(&mut rng, 60) {
@@ -215,7 +217,13 @@ fn check_encoding(set: &FeatureSet, programs: &[EncoderProgram], executables: &[
         let [white, black] = &mut lists;
         executable.run(Inputs::of(&placed), [[white, black]]);
         for (all, mut rows) in active.iter_mut().zip(lists) {
-            assert!(rows.len() <= of.program.capacity as usize, "{} {} {}", rows.len(), of.program.capacity, set.definition());
+            assert!(
+                rows.len() <= of.program.capacity as usize,
+                "{} {} {}",
+                rows.len(),
+                of.program.capacity,
+                set.definition()
+            );
             if of.repeats {
                 rows.sort_unstable();
                 rows.dedup();

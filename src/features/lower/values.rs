@@ -129,9 +129,8 @@ impl Values {
 
     /// Whether a condition holds for a perspective, given its counts.
     pub fn truth(&self, builder: &mut Builder, condition: &ConditionSpec, pov: usize, counts: &[Operand]) -> Truth {
-        let mut each = |of: &[ConditionSpec]| {
-            of.iter().map(|of| self.truth(builder, of, pov, counts)).collect::<Vec<Truth>>()
-        };
+        let mut each =
+            |of: &[ConditionSpec]| of.iter().map(|of| self.truth(builder, of, pov, counts)).collect::<Vec<Truth>>();
         match condition {
             ConditionSpec::All(of) => {
                 let each = each(of);
