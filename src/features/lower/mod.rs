@@ -2,13 +2,12 @@
 //!
 //! Everything is done on the board as it stands. A variable's value is a state, code · 64 + square, or a bare square; a
 //! perspective's exclusive or ([`Context::orientation`]) turns it into the state that the perspective sees. [`Context`]
-//! writes down what the kings decide; [`Context::rows`] gives the rows of bound variables, for both perspectives at once
-//! where that is possible.
+//! writes down what the kings decide; [`Context::rows`] gives the rows of bound variables, for both perspectives at
+//! once where that is possible.
 //!
-//! A delta is derived from the change of the board: [`pieces`] for blocks of one variable of pieces, [`next`] for pieces
-//! with the next one in a direction, [`pairs`] for selected pairs of pieces, [`reach`] for pieces with what they attack
-//! or move to, and for counts. Blocks without such a derivation are encoded before and after the move and compared, by
-//! the caller.
+//! A delta is derived from the change of the board: [`pieces`] for blocks of one variable of pieces, [`next`] for
+//! pieces with the next one in a direction, [`pairs`] for selected pairs of pieces, [`reach`] for attacks, moves and
+//! counts of them. Blocks without such a derivation are encoded before and after the move and compared, by the caller. [`encode`] writes the loops of any block.
 
 mod allowed;
 mod classes;
@@ -75,7 +74,8 @@ pub fn encoders(blocks: &[&Block]) -> Vec<EncoderProgram> {
 /// Whether the encoder of a block may list a row several times though it counts once.
 fn may_repeat(block: &Block) -> bool {
     let context = Context::new(&mut Builder::default(), block, &mut None);
-    let is_told_apart = !block.merges && (pieces::derives(&context) || next::derives(&context));
+    let is_told_apart =
+        !block.merges && (pieces::derives(&context) || next::derives(&context) || pairs::derives(&context));
     block.may_repeat() && !is_told_apart
 }
 
@@ -96,6 +96,7 @@ fn encoder(blocks: &[&Block]) -> Program {
         }
         let mut pieces = Vec::new();
         let mut pairs = Vec::new();
+        let mut selected = Vec::new();
         let mut others = Vec::new();
         for context in &contexts {
             capacity += encode::capacity(context);
@@ -103,12 +104,17 @@ fn encoder(blocks: &[&Block]) -> Program {
                 pieces.push(context);
             } else if next::derives(context) {
                 pairs.push(context);
+            } else if pairs::derives(context) {
+                selected.push(context);
             } else {
                 others.push(context);
             }
         }
         pieces::encode(builder, &pieces);
         next::encode(builder, &pairs);
+        for context in selected {
+            pairs::encode(builder, context);
+        }
         for context in others {
             encode::encode(builder, context);
         }

@@ -1,5 +1,6 @@
 //! Deltas of blocks of two variables of pieces, each bound from all pieces, in which few pairs of pieces have a row, as
-//! under a selection: each piece has a list of partners.
+//! under a selection: each piece has a list of partners. Where these are pieces of few codes, as pawns are, bitboards
+//! say which of them are there.
 
 use crate::chess::BoardChange;
 use crate::features::code::{Binary, BoardTime, Builder, Memory, Operand, Program, Register};
@@ -23,9 +24,23 @@ struct Partners {
     starts: Memory,
     states: Memory,
     rows: Memory,
+    /// Where the partners have few codes: for each of these the partners' squares, and where their rows begin.
+    by_code: Vec<(u64, Memory, Memory)>,
     /// Where the half matters: the orientation, whose lowest bit says which.
     turn: Option<Register>,
 }
+
+/// Partners that are left out.
+#[derive(Copy, Clone)]
+enum Skipped {
+    Nothing,
+    /// The piece with this code on this square.
+    State(Register),
+    LowerSquares,
+}
+
+/// Codes of partners up to which bitboards find them.
+const FEW_CODES: usize = 2;
 
 /// States that have a piece, on each half.
 const STATES: usize = 1024;
@@ -122,11 +137,26 @@ impl Partners {
         let mut halves: Vec<PairRows> = turns.into_iter().filter_map(|turn| pairs(context, turn)).collect();
         halves.iter_mut().for_each(|pairs| pairs.sort_unstable());
         halves.dedup();
-        let partners = by_state(&halves);
+        let mut partners = by_state(&halves);
+        partners.iter_mut().for_each(|of_state| of_state.sort_unstable());
+        // Two rows with one partner have no numbers of their own.
+        let has_both_orders = partners.iter().any(|of_state| of_state.windows(2).any(|rows| rows[0].0 == rows[1].0));
+        let mut codes: Vec<u16> = partners.iter().flatten().map(|(state, _)| state >> 6).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        codes.truncate(FEW_CODES + 1);
+        let mut by_code: Vec<(u64, Vec<u64>, Vec<u32>)> =
+            codes.iter().map(|code| (u64::from(*code), Vec::new(), Vec::new())).collect();
         let mut starts = vec![0];
         let mut states = Vec::new();
         let mut rows = Vec::new();
         for of_state in partners {
+            for (code, masks, firsts) in &mut by_code {
+                let own = of_state.iter().filter(|(state, _)| u64::from(state >> 6) == *code);
+                masks.push(own.fold(0, |mask, (state, _)| mask | 1 << (state & 63)));
+                let lower = of_state.iter().filter(|(state, _)| u64::from(state >> 6) < *code).count();
+                firsts.push((rows.len() + lower) as u32);
+            }
             states.extend(of_state.iter().map(|(state, _)| u32::from(*state)));
             rows.extend(of_state.iter().map(|(_, row)| *row));
             starts.push(states.len() as u32);
@@ -135,18 +165,59 @@ impl Partners {
             Operand::Register(turn) if halves.len() > 1 => Some(turn),
             _ => None,
         };
-        Partners { starts: builder.words(starts), states: builder.words(states), rows: builder.words(rows), turn }
+        if by_code.len() > FEW_CODES || has_both_orders {
+            by_code.clear();
+        }
+        let by_code = by_code
+            .into_iter()
+            .map(|(code, masks, firsts)| (code, builder.bitboards(masks), builder.words(firsts)))
+            .collect();
+        let [starts, states, rows] = [starts, states, rows].map(|of| builder.words(of));
+        Partners { starts, states, rows, by_code, turn }
     }
 
-    /// Emits the rows of a piece with its partners on a board, but for the piece `except`.
-    fn emit(
+    /// [`Partners::emit`] by bitboards.
+    fn emit_by_code(
         &self,
         builder: &mut Builder,
         (list, time): (u8, BoardTime),
         pov: usize,
-        state: Register,
-        except: Option<Register>,
+        (state, index): (Register, Register),
+        but: Skipped,
     ) {
+        let one = builder.constant(1);
+        for (code, masks, firsts) in &self.by_code {
+            let mask = builder.load(*masks, index);
+            let pieces = builder.by_code(time, *code);
+            let mut partners = builder.and(pieces, mask);
+            if let Skipped::LowerSquares = but {
+                let square = builder.and(state, 63);
+                let upwards = builder.constant(!0);
+                let upwards = builder.shift_left(upwards, square);
+                partners = builder.and(partners, upwards);
+            }
+            let first = builder.load(*firsts, index);
+            builder.for_bits(partners, |builder, square| {
+                let bit = builder.shift_left(one, square);
+                let below = builder.binary(Binary::Subtract, bit, 1);
+                let below = builder.and(below, mask);
+                let number = builder.count_ones(below);
+                let at = builder.add(first, number);
+                let row = builder.load(self.rows, at);
+                let condition = match but {
+                    Skipped::State(other) => {
+                        let partner = builder.or(square, code << 6);
+                        Some(builder.not_equal(partner, other))
+                    }
+                    Skipped::Nothing | Skipped::LowerSquares => None,
+                };
+                builder.emit_one(list, pov, row, condition);
+            });
+        }
+    }
+
+    /// Emits the rows of a piece with its partners on a board, but for those to be skipped.
+    fn emit(&self, builder: &mut Builder, (list, time): (u8, BoardTime), pov: usize, state: Register, but: Skipped) {
         let index = match self.turn {
             None => state,
             Some(turn) => {
@@ -155,6 +226,9 @@ impl Partners {
                 builder.add(first, state)
             }
         };
+        if !self.by_code.is_empty() {
+            return self.emit_by_code(builder, (list, time), pov, (state, index), but);
+        }
         let start = builder.load(self.starts, index);
         let after = builder.add(index, 1);
         let end = builder.load(self.starts, after);
@@ -167,13 +241,36 @@ impl Partners {
             let code = builder.code_on(time, square);
             let expected = builder.shift_right(partner, 6);
             let mut condition = builder.equal(code, expected);
-            if let Some(except) = except {
-                let is_other = builder.not_equal(partner, except);
-                condition = builder.and(condition, is_other);
+            let is_meant = match but {
+                Skipped::Nothing => None,
+                Skipped::State(other) => Some(builder.not_equal(partner, other)),
+                Skipped::LowerSquares => {
+                    let own = builder.and(state, 63);
+                    let is_lower = builder.binary(Binary::Less, square, own);
+                    Some(builder.xor(is_lower, 1))
+                }
+            };
+            if let Some(is_meant) = is_meant {
+                condition = builder.and(condition, is_meant);
             }
             builder.emit_one(list, pov, row, Some(condition));
         });
     }
+}
+
+/// Writes the encoder of such a block.
+pub fn encode(builder: &mut Builder, context: &Context<'_>) {
+    let partners = [0, 1].map(|pov| Partners::of(builder, context, pov));
+    let time = BoardTime::Before;
+    let occupied = builder.occupied(time);
+    builder.for_bits(occupied, |builder, square| {
+        let code = builder.code_on(time, square);
+        let code = builder.shift_left(code, 6);
+        let state = builder.or(code, square);
+        for (pov, partners) in partners.iter().enumerate() {
+            partners.emit(builder, (Program::ACTIVE, time), pov, state, Skipped::LowerSquares);
+        }
+    });
 }
 
 /// Writes the delta of a block for which [`derives`] holds.
@@ -186,8 +283,8 @@ pub fn delta(builder: &mut Builder, context: &Context<'_>) {
             builder.if_(exists, |builder| {
                 for (pov, partners) in partners.iter().enumerate() {
                     // A pair of two changed pieces is the first one's.
-                    let except = (position == 1).then_some(states[0]);
-                    partners.emit(builder, (list, time), pov, state, except);
+                    let but = if position == 1 { Skipped::State(states[0]) } else { Skipped::Nothing };
+                    partners.emit(builder, (list, time), pov, state, but);
                 }
             });
         }

@@ -69,7 +69,7 @@ impl Rows {
     }
 
     /// Whether rows equal others, for each perspective that has both. `jointly`: they are equal for both perspectives
-    /// or for none.
+    /// or for none, where they are there at all.
     pub fn equal(self, builder: &mut Builder, other: Rows, jointly: bool) -> Conditions {
         if let (Rows::Packed(left), Rows::Packed(right), true) = (self, other, jointly) {
             return Conditions::both(builder.equal(left, right));
@@ -79,7 +79,6 @@ impl Rows {
         let mut equal = [None; 2];
         for pov in 0..2 {
             equal[pov] = match (left[pov], right[pov]) {
-                (Some(_), Some(_)) if pov == 1 && jointly && equal[0].is_some() => equal[0],
                 (Some(left), Some(right)) => Some(builder.equal(left, right)),
                 _ => None,
             };

@@ -19,13 +19,14 @@ impl BoardRegisters {
     }
 }
 
-/// The directions of a board as it stands by the lowest bit of the orientation, and whether they lead to higher squares.
+/// Directions on the board as it stands, by the lowest bit of the orientation, and whether they lead to higher squares.
 pub type SeenDirections = [(Direction, bool); 2];
 
 const THIRD_RANK: u64 = 0xff << 16;
 const SIXTH_RANK: u64 = 0xff << 40;
 
-/// The squares that a piece attacks, including squares of its own side. `codes`: bit by code, the codes that it may have.
+/// The squares that a piece attacks, including squares of its own side. `codes`: the codes that it may have, bit by
+/// code.
 pub fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, codes: u16) -> Register {
     let has = |roles: u16| (codes | codes >> 8) & roles != 0;
     let square = builder.and(state, 63);

@@ -175,9 +175,12 @@ fn deltas_of_neighbours() {
         check("role(P) * role(Q, pawn..rook) for P in pieces, Q in next");
     }
     // Conditions over several variables, where every pair has a row of its own.
-    let features = "role(P) * color(P) * square(P) * role(Q) * color(Q) * square(Q) for P in pieces, Q in next(P, north) \
-                    if color(P) != color(Q) and rank(Q) - rank(P) > 1 and file(K) != file(P)";
-    check_followed(features);
+    let state = "role(P) * color(P) * square(P)";
+    let partner = state.replace('P', "Q");
+    check_followed(&format!(
+        "{state} * {partner} for P in pieces, Q in next(P, north) \
+         if color(P) != color(Q) and (rank(Q) - rank(P)) > 1 and file(K) != file(P)"
+    ));
 }
 
 #[test]

@@ -1,20 +1,27 @@
 //! Encoders: loops over the bindings of any block.
 //!
-//! A [`Nest`] binds the variables of a block or a count one inside the other. Conditions are decided as soon as all that
-//! they read is bound; so are counts. Blocks that see the same pieces from both perspectives are encoded for both at once.
+//! A [`Nest`] binds the variables of a block or a count one inside the other. Conditions are decided as soon as all
+//! that they read is bound; so are counts. Blocks that see the same pieces from both perspectives are encoded for both
+//! at once.
 
-use crate::features::code::{Binary, BoardTime, Builder, Operand, Program, Register};
-use crate::features::compiled::{NONE, TableTerm};
+mod allowed_states;
+mod counts;
+
+use crate::features::code::{BoardTime, Builder, Operand, Program, Register};
+use crate::features::compiled::NONE;
 use crate::features::spec::{
-    BinderSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, SourceSpec, VariableKind,
+    BinderSpec, ConditionSpec, CountSpec, ENEMY_KING, GuardSpec, OWN_KING, SourceSpec, VariableKind,
 };
 use crate::features::syntax::Direction;
+
+use allowed_states::AllowedStates;
+use counts::with_nested;
 
 use super::conditions::Conditions;
 use super::context::Context;
 use super::rows::{Bound, Rows};
 use super::sources::{self, BoardRegisters, SeenDirections};
-use super::values::{Truth, Values};
+use super::values::Values;
 
 /// What has been bound and computed on the way into the loops.
 #[derive(Clone)]
@@ -59,60 +66,6 @@ struct Level<'a> {
     is_counted: bool,
 }
 
-/// States by code on the board as it stands.
-struct AllowedStates {
-    masks: [u64; 16],
-    is_exact: bool,
-}
-
-impl AllowedStates {
-    /// The states that any of the perspectives allows for any orientation. `is_allowed` says so for an oriented state.
-    fn of(context: &Context<'_>, slot: usize, povs: [bool; 2], is_allowed: &dyn Fn(usize) -> bool) -> AllowedStates {
-        let kind = context.spec.variables[slot];
-        let states = if kind == VariableKind::Square { 64 } else { 1024 };
-        let oriented: Vec<bool> = (0..states).map(is_allowed).collect();
-        let mut seen: Vec<[u64; 16]> = Vec::new();
-        for pov in (0..2).filter(|pov| povs[*pov]) {
-            for turn in context.turns(pov, kind) {
-                let mut masks = [0; 16];
-                for state in (0..states).filter(|state| oriented[state ^ turn]) {
-                    masks[state >> 6] |= 1 << (state & 63);
-                }
-                seen.push(masks);
-            }
-        }
-        let mut masks = [0; 16];
-        for one in &seen {
-            masks.iter_mut().zip(one).for_each(|(mask, more)| *mask |= more);
-        }
-        AllowedStates { masks, is_exact: seen.iter().all(|one| *one == masks) }
-    }
-
-    /// Bit by code.
-    fn codes(&self) -> u16 {
-        (0..16).filter(|code| self.masks[*code] != 0).fold(0, |codes, code| codes | 1 << code)
-    }
-
-    /// The pieces of a board, or the squares, that are allowed; `None` if all are.
-    fn candidates(&self, builder: &mut Builder, time: BoardTime, kind: VariableKind) -> Option<Register> {
-        if kind == VariableKind::Square {
-            return (self.masks[0] != !0).then(|| builder.constant(self.masks[0]));
-        }
-        if (0..16).all(|code| code & 7 > 5 || self.masks[code] == !0) {
-            return None;
-        }
-        let mut all = builder.constant(0);
-        for (code, mask) in self.masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
-            let mut pieces = builder.by_code(time, code as u64);
-            if *mask != !0 {
-                pieces = builder.and(pieces, *mask);
-            }
-            all = builder.or(all, pieces);
-        }
-        Some(all)
-    }
-}
-
 /// Whether both perspectives find the same bindings, and so can be encoded at once.
 fn are_joint(context: &Context<'_>, binders: &[&BinderSpec]) -> bool {
     binders.iter().all(|binder| match binder.source {
@@ -132,16 +85,6 @@ pub fn directions(context: &Context<'_>, pov: usize, direction: Direction) -> Se
         let turn = turns.iter().find(|turn| **turn & 1 == half).unwrap_or(&turns[0]);
         super::next::seen(direction, *turn)
     })
-}
-
-/// Collects a count and those in its guards.
-fn with_nested<'a>(count: &'a CountSpec, out: &mut Vec<&'a CountSpec>) {
-    for guard in &count.guards {
-        guard.counts.iter().for_each(|count| with_nested(count, out));
-    }
-    if !out.contains(&count) {
-        out.push(count);
-    }
 }
 
 /// Writes the encoder of a block.
@@ -212,57 +155,6 @@ impl<'a> Nest<'a, '_> {
 
     fn emit(&self, builder: &mut Builder, (rows, conditions): (Rows, Conditions)) {
         rows.only(builder, self.povs).emit(builder, Program::ACTIVE, conditions);
-    }
-
-    /// The counts' part of a term's rows.
-    fn counted(&self, builder: &mut Builder, term: &TableTerm, scope: &Scope) -> Option<Rows> {
-        let mut sums = [None; 2];
-        for count in &term.counts {
-            let values = self.count_of(scope, &count.spec);
-            for pov in (0..2).filter(|pov| self.povs[*pov]) {
-                let value = match values[pov] {
-                    Operand::Register(value) => builder.binary(Binary::Multiply, value, u64::from(count.stride)),
-                    Operand::Constant(value) => builder.constant(value * u64::from(count.stride)),
-                };
-                sums[pov] = Some(match sums[pov] {
-                    None => value,
-                    Some(sum) => builder.add(sum, value),
-                });
-            }
-        }
-        (!term.counts.is_empty()).then_some(Rows::Each(sums))
-    }
-
-    /// The counts' part of the rows of a term whose number is known at run time only.
-    fn counted_in_any(&self, builder: &mut Builder, number: Register, scope: &Scope) -> Option<Rows> {
-        let terms = self.context.block.terms();
-        let mut sums = [None; 2];
-        for (at, count) in self.counts.iter().enumerate() {
-            let stride = |term: &TableTerm| {
-                let own = term.counts.iter().filter(|own| own.spec == **count);
-                own.map(|own| own.stride).sum::<u32>()
-            };
-            let strides: Vec<u32> = terms.iter().map(stride).collect();
-            let Some(values) = scope.counts[at].filter(|_| strides.iter().any(|stride| *stride != 0)) else { continue };
-            let memory = builder.words(strides);
-            let stride = builder.load(memory, number);
-            for pov in (0..2).filter(|pov| self.povs[*pov]) {
-                let value = builder.binary(Binary::Multiply, stride, values[pov]);
-                sums[pov] = Some(match sums[pov] {
-                    None => value,
-                    Some(sum) => builder.add(sum, value),
-                });
-            }
-        }
-        sums.iter().any(Option::is_some).then_some(Rows::Each(sums))
-    }
-
-    fn number_of(&self, count: &CountSpec) -> usize {
-        self.counts.iter().position(|known| *known == count).unwrap_or(0)
-    }
-
-    fn count_of(&self, scope: &Scope, count: &CountSpec) -> [Operand; 2] {
-        scope.counts[self.number_of(count)].unwrap_or([Operand::Constant(0); 2])
     }
 
     /// Binds the variables of a level in all ways.
@@ -430,67 +322,6 @@ impl<'a> Nest<'a, '_> {
         let codes =
             level.binders.iter().position(|binder| binder.slot == of).map_or(!0, |at| level.allowed[at].codes());
         (state.unwrap_or_else(|| builder.constant(0)), codes)
-    }
-
-    /// The value of a count for each perspective.
-    fn count(&self, builder: &mut Builder, count: &'a CountSpec, scope: &Scope) -> [Operand; 2] {
-        let conjuncts: Vec<&ConditionSpec> = count.condition.iter().flat_map(ConditionSpec::conjuncts).collect();
-        let own = |binder: &BinderSpec| {
-            conjuncts.iter().copied().filter(|condition| condition.slots() == [binder.slot]).collect::<Vec<_>>()
-        };
-        let mut conditions = conjuncts.clone();
-        let mut allowed = Vec::new();
-        for binder in &count.binders {
-            let own = own(binder);
-            let of_binder = AllowedStates::of(self.context, binder.slot, self.povs, &|state| {
-                let entity =
-                    Entity { square: state as u32 & 63, role: state as u32 >> 6 & 7, color: state as u32 >> 9 };
-                entity.role <= 5 && own.iter().all(|condition| condition.holds(&|_| entity))
-            });
-            if of_binder.is_exact {
-                conditions.retain(|condition| condition.slots() != [binder.slot]);
-            }
-            allowed.push(of_binder);
-        }
-        let level = Level {
-            binders: &count.binders,
-            conditions,
-            guards: &count.guards,
-            allowed,
-            counts: Vec::new(),
-            is_counted: true,
-        };
-        let numbers = [0, 1].map(|_| builder.constant(0));
-        let mut inner = scope.clone();
-        self.enter(builder, &level, &mut inner, &mut |builder, _, binding| {
-            for pov in (0..2).filter(|pov| self.povs[*pov]) {
-                let number: Operand = match (binding.number, binding.conditions.0[pov]) {
-                    (None, None) => 1.into(),
-                    (None, Some(condition)) => condition.into(),
-                    (Some(number), None) => number.into(),
-                    (Some(number), Some(condition)) => builder.binary(Binary::Multiply, number, condition).into(),
-                };
-                builder.change(numbers[pov], Binary::Add, number);
-            }
-        });
-        numbers.map(|number| {
-            let is_less = builder.binary(Binary::Less, number, u64::from(count.max));
-            builder.select(is_less, number, u64::from(count.max)).into()
-        })
-    }
-
-    /// Whether a guard holds.
-    fn guard(&self, builder: &mut Builder, guard: &GuardSpec, scope: &Scope) -> Conditions {
-        let mut hold = Conditions::ALWAYS;
-        for pov in (0..2).filter(|pov| self.povs[*pov]) {
-            let counts: Vec<Operand> = guard.counts.iter().map(|count| self.count_of(scope, count)[pov]).collect();
-            hold.0[pov] = match scope.values.truth(builder, &guard.condition, pov, &counts) {
-                Truth::Known(true) => None,
-                Truth::Known(false) => Some(builder.constant(0)),
-                Truth::Depends(register) => Some(register),
-            };
-        }
-        hold
     }
 }
 
