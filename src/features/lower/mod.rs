@@ -74,8 +74,11 @@ pub fn encoders(blocks: &[&Block]) -> Vec<EncoderProgram> {
 /// Whether the encoder of a block may list a row several times though it counts once.
 fn may_repeat(block: &Block) -> bool {
     let context = Context::new(&mut Builder::default(), block, &mut None);
-    let is_told_apart =
-        !block.merges && (pieces::derives(&context) || next::derives(&context) || pairs::derives(&context));
+    let is_told_apart = !block.merges
+        && (pieces::derives(&context)
+            || next::derives(&context)
+            || pairs::derives(&context)
+            || reach::tells_apart(&context));
     block.may_repeat() && !is_told_apart
 }
 
@@ -115,8 +118,8 @@ fn encoder(blocks: &[&Block]) -> Program {
         for context in selected {
             pairs::encode(builder, context);
         }
-        for context in others {
-            encode::encode(builder, context);
+        for number in reach::encode(builder, &others) {
+            encode::encode(builder, others[number]);
         }
     });
     builder.finish(1, u32::try_from(capacity).unwrap_or(u32::MAX))

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::features::code::{Binary, Builder, Memory, Register};
+use crate::features::code::{Binary, Builder, Memory, Program, Register};
 use crate::features::compiled::{NONE, PairBlock};
 use crate::features::lower::conditions::Conditions;
 use crate::features::lower::context::Context;
@@ -81,8 +81,19 @@ impl<'a> ChannelPlan<'a> {
         }
     }
 
+    /// Emits the active rows.
+    pub fn encode(&self, builder: &mut Builder, scene: &Scene, unions: &Unions) {
+        for (number, term) in self.terms.iter().enumerate() {
+            for channel in &term.channels {
+                builder.scope(|builder| {
+                    let reached = self.reached(builder, scene, unions, channel, 0);
+                    self.emit(builder, channel, number, [reached; 2], (reached, 0, Program::ACTIVE, false));
+                });
+            }
+        }
+    }
+
     fn write_channel(&self, builder: &mut Builder, scene: &Scene, unions: &Unions, number: usize, channel: &Channel) {
-        let term = &self.terms[number];
         let reached = [0, 1].map(|time| self.reached(builder, scene, unions, channel, time));
         // A piece that replaced another one on its square has another row.
         let staying = if self.block.ends_on_pieces() {
@@ -91,25 +102,39 @@ impl<'a> ChannelPlan<'a> {
         } else {
             builder.and(reached[0], reached[1])
         };
+        for time in 0..2 {
+            let changed = builder.xor(reached[time], staying);
+            self.emit(builder, channel, number, reached, (changed, time, LISTS[time], true));
+        }
+    }
+
+    /// Emits the rows of some squares into a list. `reached`: the channel's squares on both boards. `is_compared`: only
+    /// rows that the other board lacks.
+    fn emit(
+        &self,
+        builder: &mut Builder,
+        channel: &Channel,
+        number: usize,
+        reached: [Register; 2],
+        (squares, time, list, is_compared): (Register, usize, u8, bool),
+    ) {
+        let term = &self.terms[number];
         let base = &self.context.bases[number];
         let part = self.part(builder, number, channel);
         let states = |state: Register| channel.entries.map(|entry| entry.map(|_| state));
         let tables = term.equals.as_ref().map(|tables| tables.clone().map(|table| builder.bitboards(table)));
-        for time in 0..2 {
-            let changed = builder.xor(reached[time], staying);
-            builder.for_bits(changed, |builder, square| {
-                let state = self.second(builder, time, square);
-                let bound = Bound { slot: self.block.slots()[1], states: states(state) };
-                let (entries, present) = self.context.entries(builder, term.second, &bound);
-                let rows = part.plus(builder, entries);
-                let mut conditions = base.conditions.and(builder, present);
-                if let Some(tables) = &tables {
-                    let only = self.is_first(builder, tables, [state, square], reached, time, channel);
-                    conditions = conditions.and(builder, only);
-                }
-                rows.emit(builder, LISTS[time], conditions);
-            });
-        }
+        builder.for_bits(squares, |builder, square| {
+            let state = self.second(builder, time, square);
+            let bound = Bound { slot: self.block.slots()[1], states: states(state) };
+            let (entries, present) = self.context.entries(builder, term.second, &bound);
+            let rows = part.plus(builder, entries);
+            let mut conditions = base.conditions.and(builder, present);
+            if let Some(tables) = &tables {
+                let only = self.is_first(builder, tables, [state, square], reached, (time, is_compared), channel);
+                conditions = conditions.and(builder, only);
+            }
+            rows.emit(builder, list, conditions);
+        });
     }
 
     /// The kings' part of rows and the channel's.
@@ -158,14 +183,15 @@ impl<'a> ChannelPlan<'a> {
         super::scene::state(builder, code, square)
     }
 
-    /// Whether a reached square is the first one of its row on this board, and the other board has none.
+    /// Whether a reached square is the first one of its row on this board, and the other board has none, if it is
+    /// compared.
     fn is_first(
         &self,
         builder: &mut Builder,
         tables: &[Memory; 2],
         [state, square]: [Register; 2],
         reached: [Register; 2],
-        time: usize,
+        (time, is_compared): (usize, bool),
         channel: &Channel,
     ) -> Conditions {
         let mut conditions = Conditions::ALWAYS;
@@ -185,8 +211,12 @@ impl<'a> ChannelPlan<'a> {
             });
             let first = builder.lowest(own);
             let is_first = builder.equal(first, square);
-            let is_absent = builder.equal(other, 0);
-            conditions.0[pov] = Some(builder.and(is_first, is_absent));
+            conditions.0[pov] = Some(if is_compared {
+                let is_absent = builder.equal(other, 0);
+                builder.and(is_first, is_absent)
+            } else {
+                is_first
+            });
         }
         conditions
     }

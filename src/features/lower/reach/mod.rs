@@ -136,6 +136,56 @@ pub fn delta<'a>(builder: &mut Builder, contexts: &[(usize, &'a Context<'a>)]) -
     reached
 }
 
+/// Whether [`encode`] lists a row that counts once only once, however many bindings have it.
+pub fn tells_apart(context: &Context<'_>) -> bool {
+    let has_few_terms = context.block.terms().len() <= super::MOST_TERMS;
+    has_few_terms && context.block.as_pairs().is_some_and(|block| ChannelPlan::new(context, block).is_some())
+}
+
+/// Writes the encoders of blocks that bind a piece and something that it attacks or moves to. Gives the positions of
+/// those that are of another kind.
+pub fn encode<'a>(builder: &mut Builder, contexts: &[&'a Context<'a>]) -> Vec<usize> {
+    let mut others = Vec::new();
+    let mut alone: Vec<(&Context<'_>, PairBlock<'_>)> = Vec::new();
+    let mut channels = Vec::new();
+    for (number, context) in contexts.iter().enumerate() {
+        let block = context.block.as_pairs().filter(|_| context.block.terms().len() <= super::MOST_TERMS);
+        let reach = block.and_then(|block| Reachable::of(block.source));
+        let (Some(block), Some(Reachable::Attacks | Reachable::Moves)) = (block, reach) else {
+            others.push(number);
+            continue;
+        };
+        match ChannelPlan::new(context, block) {
+            Some(plan) => channels.push(plan),
+            None => alone.push((context, block)),
+        }
+    }
+    if others.len() == contexts.len() {
+        return others;
+    }
+    let scene = Scene::of_board(builder);
+    for (reach, ends_on_pieces) in [(Reachable::Attacks, true), (Reachable::Attacks, false), (Reachable::Moves, false)]
+    {
+        let is_one = |(_, block): &&(&Context<'_>, PairBlock<'_>)| {
+            Reachable::of(block.source) == Some(reach) && block.ends_on_pieces() == ends_on_pieces
+        };
+        let blocks: Vec<_> = alone.iter().filter(is_one).copied().collect();
+        let rows = rows_of(builder, &blocks);
+        if !rows.is_empty() {
+            let plan = PairPlan { reach, ends_on_pieces, pairs: PairSink::Emitted(&rows), scene: &scene };
+            plan.encode(builder, &rows);
+        }
+    }
+    if !channels.is_empty() {
+        let codes = channels.iter().fold(0, |codes, plan: &ChannelPlan<'_>| codes | plan.codes());
+        let unions = Unions::of_board(builder, &scene, codes);
+        for plan in &channels {
+            plan.encode(builder, &scene, &unions);
+        }
+    }
+    others
+}
+
 /// The rows of blocks of one source: those of several blocks as one table where that is possible.
 fn rows_of<'a>(builder: &mut Builder, blocks: &[(&'a Context<'a>, PairBlock<'a>)]) -> Vec<StatePairRows<'a>> {
     let mut all = Vec::new();

@@ -90,6 +90,48 @@ impl PairPlan<'_> {
         });
     }
 
+    /// Emits the rows of all pairs of a board.
+    pub fn encode(&self, builder: &mut Builder, rows: &[StatePairRows<'_>]) {
+        let codes = [self.pairs.codes(0), self.pairs.codes(1)];
+        let tables = ReachTables::new(builder, self.reach, codes[0]);
+        builder.scope(|builder| {
+            let ends = self.ends_on_pieces.then(|| pieces_of(builder, 0, self.scene, codes[1]));
+            for roles in [&[2, 4][..], &[3, 4], &[0, 1, 5]] {
+                let of_roles = roles.iter().fold(0, |all, role| all | 0x101u16 << role) & codes[0];
+                if of_roles == 0 {
+                    continue;
+                }
+                let slider = match roles[0] {
+                    2 => Some(Slider::Bishop),
+                    3 => Some(Slider::Rook),
+                    _ => None,
+                };
+                let pieces = pieces_of(builder, 0, self.scene, of_roles);
+                builder.for_bits(pieces, |builder, square| {
+                    let code = builder.code_on(TIMES[0], square);
+                    let first = self.first(builder, code, square);
+                    let attacked = match slider {
+                        Some(slider) => builder.slide(slider, square, self.scene.occupied[0]),
+                        None => tables.leaps(builder, first.state),
+                    };
+                    let mut reached = tables.reached(builder, [code, first.state], attacked, self.scene, 0);
+                    if let Some(ends) = ends {
+                        reached = builder.and(reached, ends);
+                    }
+                    builder.for_bits(reached, |builder, square| {
+                        let end = self.end(builder, 0, square);
+                        for (rows, part) in rows.iter().zip(&first.parts) {
+                            builder.scope(|builder| {
+                                let (found, conditions) = rows.rows(builder, part, end);
+                                found.emit(builder, Program::ACTIVE, conditions);
+                            });
+                        }
+                    });
+                });
+            }
+        });
+    }
+
     /// The pairs of any two pieces of which one is on a changed square.
     fn write_all(&self, builder: &mut Builder) {
         let ends = [0, 1].map(|time| pieces_of(builder, time, self.scene, self.pairs.codes(1)));

@@ -44,6 +44,12 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// A board alone, as the board before and after of no change.
+    pub fn of_board(builder: &mut Builder) -> Scene {
+        let occupied = builder.occupied(BoardTime::Before);
+        Scene { occupied: [occupied; 2], changed: builder.constant(0) }
+    }
+
     pub fn new(builder: &mut Builder) -> Scene {
         let changed = builder.constant(0);
         builder.scope(|builder| {

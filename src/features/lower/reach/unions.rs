@@ -75,6 +75,23 @@ impl Unions {
         Unions { attacks, scene: *scene }
     }
 
+    /// The unions of a board alone.
+    pub fn of_board(builder: &mut Builder, scene: &Scene, codes: u16) -> Unions {
+        let mut attacks = [None; 16];
+        for code in (0..16).filter(|code| codes >> code & 1 != 0 && code & 7 < 6) {
+            let pieces = builder.by_code(BoardTime::Before, code as u64);
+            let union = if SLIDERS.contains(&(code & 7)) {
+                let union = builder.constant(0);
+                slide_all(builder, code, pieces, scene.occupied[0], union);
+                union
+            } else {
+                leaper_union(builder, code, pieces)
+            };
+            attacks[code] = Some([union; 2]);
+        }
+        Unions { attacks, scene: *scene }
+    }
+
     /// The squares that pieces of a code attack.
     pub fn attacks(&self, builder: &mut Builder, code: usize, time: usize) -> Register {
         match self.attacks[code] {
