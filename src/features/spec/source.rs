@@ -1,6 +1,6 @@
 //! Sources: the ranges of variables, as in `for P in pieces, N in next(P, east)`.
 //!
-//! `reference.rs` evaluates them plainly, `compiled/oriented_board.rs` on bitboards, and `analysis/sources.rs` on
+//! `reference.rs` evaluates them plainly, `lower/sources.rs` on bitboards, and `analysis/sources.rs` on
 //! partially known boards.
 
 use crate::features::syntax::Direction;
