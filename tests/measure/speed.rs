@@ -106,9 +106,8 @@ fn followed_moves_are_counted() {
         evaluator.score(position.turn());
         for (index, mv) in games[0].iter().enumerate() {
             let change = BoardChange::of(*mv, position.turn());
-            let before = position.clone();
             position.play_unchecked(*mv);
-            evaluator.play(before.board(), &change, position.board());
+            evaluator.play(&change);
             // Every second position is evaluated, twice.
             if index % 2 == 1 {
                 evaluator.score(position.turn());

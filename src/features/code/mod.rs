@@ -19,9 +19,9 @@ mod source;
 
 pub use builder::Builder;
 pub use executable::{Executable, Inputs, Obstacle};
-pub use form::{Binary, BoardField, BoardTime, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary};
+pub use form::{Binary, BoardTime, Memory, Operand, Program, Register, Slider, Unary};
 #[cfg(test)]
-pub use form::{Body, TableId, Width};
+pub use form::{BoardField, Instruction, Table};
 #[cfg(test)]
 pub use source::{Function, Lists, Parameter, SourceLanguage};
 

@@ -100,11 +100,6 @@ impl ContextTable {
         self.enemy
     }
 
-    /// Size in table entries.
-    pub fn entries(&self) -> usize {
-        self.ids.len()
-    }
-
     /// The context of two king squares on the perspective's board (turned for Black, not mirrored).
     pub fn id(&self, own: u32, enemy: u32) -> u32 {
         match (self.ids.is_empty(), self.enemy) {

@@ -2,7 +2,7 @@
 //! packed boards for both perspectives, so the loops count instructions: they take pieces by eights, whose trip counts
 //! the CPU predicts well.
 
-use crate::chess::{Mirror, PackedBoard, Perspective};
+use crate::chess::{PackedBoard, Perspective};
 use crate::features::spec::{BinderSpec, ENEMY_KING, SourceSpec};
 
 use super::CompiledBlock;
@@ -16,12 +16,6 @@ const MAX_PIECES: usize = 32;
 /// The table of a block with one piece variable, no conditions and no shared rows, whose product is one term.
 #[derive(Debug)]
 pub struct PieceTable {
-    /// Entries by relative code and oriented square.
-    pub entries: Box<[u32; 1024]>,
-    /// Whether the rows do not depend on the squares of the kings.
-    pub king_independent: bool,
-    /// Whether no two states share an entry and all entries are below 1,024.
-    pub small: bool,
     /// Whether every piece has an entry on every square.
     complete: bool,
     oriented: OrientedTables,
@@ -188,9 +182,6 @@ impl CompiledBlock {
             own_kings: self.own_kings(),
             #[cfg(target_arch = "x86_64")]
             sums: SumTables::of(&entries),
-            king_independent: term.king_independent_base.is_some() && self.orientation.mirror == Mirror::None,
-            small: self.injective && entries.iter().all(|entry| *entry == NONE || *entry < 1024),
-            entries,
         })
     }
 

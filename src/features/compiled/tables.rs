@@ -38,10 +38,6 @@ pub struct TermCount {
 pub type Mask = Vec<(usize, u64)>;
 
 impl TableTerm {
-    pub fn entries(&self) -> usize {
-        self.tables.iter().map(Vec::len).sum::<usize>()
-    }
-
     /// Whether some variable has no entry at all, so that the term has no rows.
     fn is_dead(&self) -> bool {
         self.tables.iter().any(|table| !table.is_empty() && table.iter().all(|entry| *entry == NONE))

@@ -51,8 +51,6 @@ pub struct DeltaProgram {
 pub struct EncoderProgram {
     /// Emits nothing for a board on which a side has no king or several.
     pub program: Program,
-    /// The blocks, by position.
-    pub blocks: Vec<usize>,
     /// Whether rows that count once may be listed several times, so that they must be sorted and repeats dropped.
     pub repeats: bool,
 }
@@ -65,7 +63,7 @@ pub fn encoders(blocks: &[&Block]) -> Vec<EncoderProgram> {
         let own: Vec<usize> = (0..blocks.len()).filter(|block| may_repeat(blocks[*block]) == repeats).collect();
         if !own.is_empty() {
             let of: Vec<&Block> = own.iter().map(|block| blocks[*block]).collect();
-            programs.push(EncoderProgram { program: encoder(&of), blocks: own, repeats });
+            programs.push(EncoderProgram { program: encoder(&of), repeats });
         }
     }
     programs

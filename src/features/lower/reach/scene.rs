@@ -83,7 +83,6 @@ pub struct ReachTables {
     /// By code: all squares if it is a pawn.
     is_pawn: Option<Memory>,
     reach: Reachable,
-    codes: u16,
 }
 
 impl ReachTables {
@@ -106,11 +105,7 @@ impl ReachTables {
             [once, builder.bitboards(by_state(&|code, square| pushes(code, square)[1]))]
         });
         let is_pawn = has_pawns.then(|| builder.bitboards(by_code(&|code| code & 7 == 0)));
-        ReachTables { leaps, sliders: [bishops, rooks], pushes, is_pawn, reach, codes }
-    }
-
-    pub fn has(&self, roles: &[usize]) -> bool {
-        roles.iter().any(|role| self.codes >> role & 0x101 != 0)
+        ReachTables { leaps, sliders: [bishops, rooks], pushes, is_pawn, reach }
     }
 
     pub fn leaps(&self, builder: &mut Builder, state: Register) -> Register {
