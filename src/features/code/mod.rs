@@ -21,7 +21,7 @@ pub use builder::Builder;
 pub use executable::{Executable, Inputs, Obstacle};
 pub use form::{Binary, BoardTime, Memory, Operand, Program, Register, Slider, Unary};
 #[cfg(test)]
-pub use form::{BoardField, Instruction, Table};
+pub use form::{BoardField, Instruction};
 #[cfg(test)]
 pub use source::{Function, Lists, Parameter, SourceLanguage};
 
