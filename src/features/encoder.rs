@@ -3,6 +3,7 @@
 //! [`Encoder`] is the one surface; what it runs is written by [`super::lower`]. Every method agrees with
 //! [`FeatureSet::reference`](super::FeatureSet::reference) (`tests/features.rs`, `tests/generated.rs`).
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -92,6 +93,11 @@ impl Delta {
 pub struct EncodeScratch {
     active: ByPerspective<Vec<u32>>,
     pieces: PieceList,
+}
+
+thread_local! {
+    static OTHER_ROWS: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+    static OTHER_CHANGES: Cell<ByPerspective<Delta>> = Cell::default();
 }
 
 /// Finds the active rows of a board.
@@ -323,12 +329,15 @@ impl Encoder {
     /// [`Encoder::encode`] of a [`PieceBoard`].
     pub fn encode_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
-        let mut other = Vec::new();
+        // The other perspective's rows, found at the same time, go to a list that is used again.
+        let mut other = OTHER_ROWS.take();
+        other.clear();
         let lists = match pov {
             Perspective::White => [&mut *out, &mut other],
             Perspective::Black => [&mut other, &mut *out],
         };
         self.active().append(board, lists);
+        OTHER_ROWS.set(other);
     }
 
     /// The vector instructions with which [`Encoder::append_batch`] encodes this set on this CPU: `avx512` or `none`.
@@ -484,12 +493,14 @@ impl Encoder {
 
     /// The change between any two boards of equal contexts, in no order; `refresh` stays false.
     pub fn diff_boards(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective, out: &mut Delta) {
-        let mut both = ByPerspective::default();
+        let mut both = OTHER_CHANGES.take();
         std::mem::swap(&mut both[pov], out);
-        both[pov].clear();
+        both.white.clear();
+        both.black.clear();
         let [mut old, mut new] = <[DeltaState; 2]>::default();
         self.differing().append(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
         std::mem::swap(&mut both[pov], out);
+        OTHER_CHANGES.set(both);
     }
 
     /// Why some of a move's changes are found by the interpreter instead of machine code; `None` if none is.

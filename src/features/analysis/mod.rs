@@ -119,8 +119,9 @@ impl Analysis {
             let mut analysis = BlockAnalysis::unresolved(block);
             total += u64::from(block.spec().product.size);
             if total <= MAX_EXAMINED {
+                let encoder = set.encoder().part(&[number]);
                 let encode = |witness: &Witness, out: &mut Vec<u32>| {
-                    set.encoder().part(&[number]).encode(witness.board(), Perspective::White, out);
+                    encoder.encode(witness.board(), Perspective::White, out);
                     out.iter_mut().for_each(|index| *index = analysis.element(*index).unwrap_or(0));
                 };
                 let mut block_progress = |open| progress(number, open);
