@@ -1,6 +1,6 @@
 //! The encoders written by hand, against which `benches/encoders` times fsbench's own, give the features of the
 //! reference: on every board and for every move of random games.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::needless_range_loop, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[path = "../benches/encoders/hand/mod.rs"]
 mod hand;

@@ -162,6 +162,7 @@ fn play_game(case: &Case, moves: &[Move], rotation: usize) {
     let mut updated: Vec<_> = pairs.map(|(strategy, back_end)| evaluator(strategy, back_end)).collect();
     let mut refreshed = evaluator(Strategy::Refresh, BackEnd::best());
     let mut position = Chess::default();
+    refreshed.set(position.board());
     updated.iter_mut().for_each(|evaluator| evaluator.set(position.board()));
     for (ply, mv) in moves.iter().enumerate() {
         let change = BoardChange::of(*mv, position.turn());

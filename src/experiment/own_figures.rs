@@ -47,9 +47,8 @@ pub(super) fn add_own_figures(
     let in_match = |error| (MATCH, error);
     check_figures(FEATURES_KEY, features, rows, |ns| ns >= 0.0, "nanoseconds, at least 0").map_err(in_speed)?;
     check_figures(COST_KEY, costs, rows, |cost| cost > 0.0, "a cost above 0, as in 1.15").map_err(in_match)?;
-    for index in 0..rows.len() {
-        let own = OwnFigures { features_ns: figure(features, &rows[index]), node_cost: figure(costs, &rows[index]) };
-        rows[index].own = own;
+    for row in rows.iter_mut() {
+        row.own = OwnFigures { features_ns: figure(features, row), node_cost: figure(costs, row) };
     }
     match matches {
         Some(matches) if !costs.is_empty() => {

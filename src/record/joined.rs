@@ -101,7 +101,7 @@ impl Results {
     /// Puts a name before a label, wherever it occurs.
     fn rename(&mut self, label: &str, name: &str) {
         let mut renamed = Vec::new();
-        for row in self.study.rows.iter_mut() {
+        for row in &mut self.study.rows {
             if let (Some(own), true) = (&mut row.name, row.set == label) {
                 *own = format!("{name}: {own}");
             }

@@ -72,7 +72,7 @@ impl<const VERTICAL: bool> Neighbours<VERTICAL> {
         let occupied = board.occupied() & Self::line(square);
         let below = occupied & ((1 << square) - 1);
         let above = occupied & !1 << square;
-        let west = usize::from(board.squares()[63 - below.leading_zeros() as usize & 63]);
+        let west = usize::from(board.squares()[(63 - below.leading_zeros() as usize) & 63]);
         let east = usize::from(board.squares()[above.trailing_zeros() as usize & 63]);
         [if below == 0 { NONE } else { west }, if above == 0 { NONE } else { east }]
     }

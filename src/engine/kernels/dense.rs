@@ -3,6 +3,7 @@
 //! The weights of a first layer are stored twice: by groups of four inputs, so that groups that are all zero can be
 //! skipped, and in tiles, which need fewer loads if most groups are not zero. Layers with few outputs have a row per
 //! output.
+#![allow(clippy::needless_range_loop, reason = "an output's number indexes several arrays at once")]
 
 use crate::engine::model::{DenseLayer, DenseWeights};
 use crate::engine::simd::{GroupWeights, Nnz, Vector, WIDEST};

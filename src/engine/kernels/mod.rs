@@ -78,11 +78,10 @@ impl<O: Observer> VectorKernel for Forward<'_, O> {
         };
         let psqt = if model.shape.psqt {
             let mut sides = [0; 2];
-            for side in 0..2 {
-                let AccumulatorSums { first, second } = self.accumulators[side];
-                sides[side] = model.psqt(first, self.bucket);
+            for (side, AccumulatorSums { first, second }) in sides.iter_mut().zip(&self.accumulators) {
+                *side = model.psqt(first, self.bucket);
                 if let Some(second) = second {
-                    sides[side] = sides[side].wrapping_add(model.psqt(second, self.bucket));
+                    *side = side.wrapping_add(model.psqt(second, self.bucket));
                 }
             }
             let [stm, nstm] = sides;

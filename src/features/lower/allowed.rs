@@ -94,12 +94,11 @@ impl KingMasks {
             by_code
         };
         let mut table = Vec::new();
-        let first;
-        if king == OWN_KING {
+        let first = if king == OWN_KING {
             for square in 0..64 {
                 table.extend(masks(square, turn(spec, pov, square) as u32));
             }
-            first = builder.shift_left(kings[pov], 4);
+            builder.shift_left(kings[pov], 4)
         } else {
             let mut turns: Vec<u32> = (0..64).map(|square| turn(spec, pov, square) as u32).collect();
             turns.sort_unstable_by_key(|turn| turn & 1);
@@ -110,15 +109,15 @@ impl KingMasks {
                 }
             }
             let of_king = builder.shift_left(kings[1 - pov], 4);
-            first = match context.orientation[pov] {
+            match context.orientation[pov] {
                 Operand::Constant(_) => of_king,
                 Operand::Register(turn) => {
                     let half = builder.and(turn, 1);
                     let half = builder.shift_left(half, 10);
                     builder.add(of_king, half)
                 }
-            };
-        }
+            }
+        };
         KingMasks { masks: builder.bitboards(table), first }
     }
 }

@@ -5,7 +5,9 @@ use crate::chess::{Mirror, Perspective, Square};
 use crate::features::code::{Binary, BoardTime, Builder, Operand, Register};
 use crate::features::compiled::{CompiledBlock, NONE, TableTerm};
 use crate::features::set::Block;
-use crate::features::spec::{BlockSpec, ConditionSpec, ENEMY_KING, Entity, OWN_KING, VariableKind};
+use crate::features::spec::{
+    BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, VariableKind,
+};
 
 use super::conditions::Conditions;
 use super::rows::Rows;
@@ -149,8 +151,8 @@ impl<'a> Context<'a> {
         let spec = self.spec;
         let is_king = |slot: &usize| *slot <= ENEMY_KING;
         let conditions = spec.condition.iter().flat_map(ConditionSpec::slots);
-        let guards = spec.guards.iter().flat_map(|guard| guard.slots());
-        let counts = spec.counts().into_iter().flat_map(|count| count.outer_slots());
+        let guards = spec.guards.iter().flat_map(GuardSpec::slots);
+        let counts = spec.counts().into_iter().flat_map(CountSpec::outer_slots);
         let sources = spec.binders.iter().filter_map(|binder| binder.source.of());
         self.is_mirrored()
             || self.block.terms().iter().any(|term| !reads_nothing(term))

@@ -8,6 +8,7 @@
 //! A delta is derived from the change of the board: [`pieces`] for blocks of one variable of pieces, [`next`] for
 //! pieces with the next one in a direction, [`pairs`] for selected pairs of pieces, [`reach`] for attacks, moves and
 //! counts of them. Blocks without such a derivation are encoded before and after the move and compared, by the caller. [`encode`] writes the loops of any block.
+#![allow(clippy::needless_range_loop, reason = "a perspective's number indexes several arrays at once")]
 
 mod allowed;
 mod classes;

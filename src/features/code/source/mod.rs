@@ -142,7 +142,7 @@ impl Parameter {
             match lists {
                 Lists::ByPerspective => found.extend([0, 1].map(|pov| Parameter::list(program, kind, Some(pov)))),
                 Lists::One | Lists::OneWithRepeats => {
-                    found.extend([Parameter::Perspective, Parameter::list(program, kind, None)])
+                    found.extend([Parameter::Perspective, Parameter::list(program, kind, None)]);
                 }
             }
         }
