@@ -1,5 +1,6 @@
 //! Boards that say both where the pieces of each code are and which code stands on each square.
 
+#[cfg(feature = "jit")]
 use std::mem::offset_of;
 
 use shakmaty::{Board, Color};
@@ -34,9 +35,13 @@ impl PieceBoard {
     pub const EMPTY_SQUARE: u8 = 7;
 
     /// Where code generated from definitions finds the fields.
+    #[cfg(feature = "jit")]
     pub(crate) const SQUARES_OFFSET: usize = offset_of!(PieceBoard, squares);
+    #[cfg(feature = "jit")]
     pub(crate) const BY_CODE_OFFSET: usize = offset_of!(PieceBoard, by_code);
+    #[cfg(feature = "jit")]
     pub(crate) const BY_COLOR_OFFSET: usize = offset_of!(PieceBoard, by_color);
+    #[cfg(feature = "jit")]
     pub(crate) const OCCUPIED_OFFSET: usize = offset_of!(PieceBoard, occupied);
 
     #[must_use]

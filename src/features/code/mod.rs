@@ -1,6 +1,7 @@
 //! The lowered form of a definition, in which its encoders and deltas are written before anything runs them: structured
 //! code over 64-bit registers ([`form`]), written down by a [`Builder`]. An [`Executable`] runs it; the
 //! [`interpreter`] says what it means.
+#![cfg_attr(not(feature = "jit"), allow(dead_code, unused_imports, reason = "machine code alone reads it"))]
 
 mod builder;
 mod executable;
