@@ -108,24 +108,35 @@ impl PieceBoard {
         if kings.is_power_of_two() { Some(kings.trailing_zeros()) } else { None }
     }
 
-    /// Makes a change: the pieces that it removes must stand on this board, and the squares of those that it adds must
-    /// be empty then.
+    /// Makes a change. A piece that it removes takes whatever stands on its square away, and one that it adds replaces
+    /// what stands there, so that bitboards and mailbox always agree.
     #[inline(always)]
     pub fn apply(&mut self, change: &BoardChange) {
         let [removed, added] = change.states();
         for state in removed {
             if state != BoardChange::NO_PIECE {
-                self.toggle(state);
-                self.squares[usize::from(state & 63)] = PieceBoard::EMPTY_SQUARE;
+                self.clear(state & 63);
             }
         }
         for state in added {
             if state != BoardChange::NO_PIECE {
+                self.clear(state & 63);
                 self.put(state);
             }
         }
     }
 
+    /// Empties a square.
+    #[inline(always)]
+    fn clear(&mut self, square: u16) {
+        let code = self.squares[usize::from(square & 63)];
+        if code != PieceBoard::EMPTY_SQUARE {
+            self.toggle(u16::from(code & 15) << 6 | square);
+            self.squares[usize::from(square & 63)] = PieceBoard::EMPTY_SQUARE;
+        }
+    }
+
+    /// Puts a piece on an empty square.
     #[inline(always)]
     fn put(&mut self, state: u16) {
         self.toggle(state);
@@ -173,5 +184,27 @@ mod tests {
                 followed = Some(after);
             }
         }
+    }
+
+    #[test]
+    fn changes_of_another_board_leave_it_sound() {
+        let mut board = PieceBoard::of(&Board::default());
+        // Removes a queen where a pawn stands and one from an empty square, then puts kings on two pawns.
+        let e2 = 12;
+        let change = BoardChange::between(
+            &Board::from_ascii_board_fen(b"8/8/8/8/8/4Q3/4Q3/8").expect("a board"),
+            &Board::from_ascii_board_fen(b"8/8/8/8/8/8/3K1K2/8").expect("a board"),
+        );
+        board.apply(&change.expect("two pieces of either"));
+        assert_eq!((board.squares()[e2], board.squares()[11], board.squares()[13]), (PieceBoard::EMPTY_SQUARE, 5, 5));
+        let mut occupied = 0;
+        for (square, code) in board.squares().iter().enumerate() {
+            for of in 0..16 {
+                let is_own = *code != PieceBoard::EMPTY_SQUARE && usize::from(*code) == of;
+                assert_eq!(board.by_code()[of] >> square & 1 == 1, is_own, "{square} {of}");
+            }
+            occupied |= u64::from(*code != PieceBoard::EMPTY_SQUARE) << square;
+        }
+        assert_eq!((board.occupied(), board.by_color()[0] | board.by_color()[1]), (occupied, occupied));
     }
 }
