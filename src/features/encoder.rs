@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
 
-use super::code::{Executable, Inputs, Obstacle};
+use super::code::{Executable, Obstacle};
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512Encoder;
 use super::compiled::{PieceList, RowBuffer};
 use super::lower;
+use super::row_programs::{ActiveRows, ChangedRows, DeltaState};
 use super::set::Block;
-use super::sorted_rows::{cancel_from, dedup_from};
+use super::sorted_rows::cancel_from;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
 ///
@@ -100,122 +101,6 @@ thread_local! {
     static OTHER_CHANGES: Cell<ByPerspective<Delta>> = Cell::default();
 }
 
-/// Finds the active rows of a board.
-#[derive(Debug)]
-struct ActiveRows {
-    /// Each with whether it may list rows several times that count once.
-    programs: Vec<(Executable, bool)>,
-}
-
-/// What an encoder keeps of a board from move to move: for some sets, the squares that pieces reach or their numbers.
-/// Empty at first; a delta fills in what it can use of it again.
-#[derive(Clone, Debug, Default)]
-pub struct DeltaState {
-    values: Vec<u64>,
-    is_known: bool,
-}
-
-impl DeltaState {
-    /// To be called when the state comes to belong to another board.
-    pub fn clear(&mut self) {
-        self.is_known = false;
-    }
-}
-
-/// Finds the rows that differ between two boards.
-#[derive(Debug)]
-struct ChangedRows {
-    derived: Executable,
-    /// Finds the state of a board, where `derived` has one.
-    start: Option<Executable>,
-    /// Whether `derived` may list a row as removed and as added.
-    may_cancel: bool,
-    /// The blocks without a derived change: both boards are encoded and compared.
-    compared: Option<ActiveRows>,
-}
-
-impl ActiveRows {
-    fn of(blocks: &[&Block]) -> ActiveRows {
-        let compiled = |encoder: lower::EncoderProgram| (Executable::compile(encoder.program), encoder.repeats);
-        ActiveRows { programs: lower::encoders(blocks).into_iter().map(compiled).collect() }
-    }
-
-    /// Appends the active rows of both perspectives.
-    #[inline]
-    fn append(&self, board: &PieceBoard, [white, black]: [&mut Vec<u32>; 2]) {
-        for (program, repeats) in &self.programs {
-            let from = [white.len(), black.len()];
-            program.run(Inputs::of(board), [[&mut *white, &mut *black]]);
-            if *repeats {
-                for (rows, from) in [&mut *white, &mut *black].into_iter().zip(from) {
-                    rows[from..].sort_unstable();
-                    dedup_from(rows, from);
-                }
-            }
-        }
-    }
-}
-
-impl ChangedRows {
-    /// Appends the changes of both perspectives.
-    #[inline]
-    fn append(
-        &self,
-        before: &PieceBoard,
-        change: &BoardChange,
-        after: &PieceBoard,
-        [state_before, state_after]: [&mut DeltaState; 2],
-        ByPerspective { white, black }: &mut ByPerspective<Delta>,
-    ) {
-        if let Some(start) = &self.start {
-            self.prepare(start, before, [&mut *state_before, &mut *state_after]);
-        }
-        let inputs =
-            Inputs { before, after, change, state_before: &state_before.values, state_after: &mut state_after.values };
-        let added = [&mut white.added, &mut black.added];
-        let removed = [&mut white.removed, &mut black.removed];
-        self.derived.run(inputs, [added, removed]);
-        if self.may_cancel {
-            cancel_from(&mut white.removed, &mut white.added, [0, 0]);
-            cancel_from(&mut black.removed, &mut black.added, [0, 0]);
-        }
-        if let Some(compared) = &self.compared {
-            let from = [&*white, &*black].map(|delta| [delta.removed.len(), delta.added.len()]);
-            compared.append(before, [&mut white.removed, &mut black.removed]);
-            compared.append(after, [&mut white.added, &mut black.added]);
-            for (delta, from) in [white, black].into_iter().zip(from) {
-                cancel_from(&mut delta.removed, &mut delta.added, from);
-            }
-        }
-    }
-}
-
-impl ChangedRows {
-    /// Lets the state before be known and makes room for the state after.
-    #[inline]
-    fn prepare(&self, start: &Executable, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
-        let length = self.derived.program().state as usize;
-        for state in [&mut *state_before, &mut *state_after] {
-            if state.values.len() != length {
-                state.values = vec![0; length];
-                state.is_known = false;
-            }
-        }
-        if !state_before.is_known {
-            let inputs = Inputs {
-                before,
-                after: before,
-                change: &BoardChange::EMPTY,
-                state_before: &state_after.values,
-                state_after: &mut state_before.values,
-            };
-            start.run(inputs, []);
-            state_before.is_known = true;
-        }
-        state_after.is_known = true;
-    }
-}
-
 /// The squares of White's king and of Black's before and after a move; `None` where a side has not exactly one.
 #[derive(Copy, Clone)]
 struct KingMove {
@@ -290,34 +175,22 @@ impl Encoder {
     fn changed(&self) -> &ChangedRows {
         match self.changed.get() {
             Some(changed) => changed,
-            None => self.changed.get_or_init(|| self.compile_changes(lower::delta)),
+            None => self.changed.get_or_init(|| self.compile(lower::delta)),
         }
     }
 
     fn differing(&self) -> &ChangedRows {
-        self.differing.get_or_init(|| self.compile_changes(lower::difference))
+        self.differing.get_or_init(|| self.compile(lower::difference))
     }
 
-    #[cold]
-    fn compile_changes(&self, lowered: fn(&[&Block]) -> lower::DeltaProgram) -> ChangedRows {
-        let blocks: Vec<&Block> = self.own_blocks().collect();
-        let lower::DeltaProgram { program, start, compared, may_cancel } = lowered(&blocks);
-        let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
-        ChangedRows {
-            derived: Executable::compile(program),
-            start: start.map(Executable::compile),
-            may_cancel,
-            compared: (!compared.is_empty()).then(|| ActiveRows::of(&compared)),
-        }
+    fn compile(&self, lowered: fn(&[&Block]) -> lower::DeltaProgram) -> ChangedRows {
+        ChangedRows::of(&self.own_blocks().collect::<Vec<_>>(), lowered)
     }
 
     /// Bytes of the tables with which boards are encoded and moves followed.
     pub fn table_bytes(&self) -> usize {
-        let changed = self.changed();
-        let mut programs: Vec<&Executable> = self.active().programs.iter().map(|(program, _)| program).collect();
-        programs.push(&changed.derived);
-        programs.extend(changed.compared.iter().flat_map(|rows| &rows.programs).map(|(program, _)| program));
-        programs.into_iter().map(|program| program.program().table_bytes()).sum()
+        let programs = self.active().programs().chain(self.changed().programs());
+        programs.map(|program| program.program().table_bytes()).sum()
     }
 
     /// Clears `out` and writes the active features of a board to it as `pov` sees them. A board without both kings has
@@ -506,9 +379,7 @@ impl Encoder {
     /// Why some of a move's changes are found by the interpreter instead of machine code; `None` if none is.
     #[must_use]
     pub fn obstacle(&self) -> Option<&Obstacle> {
-        let ChangedRows { derived, compared, .. } = self.changed();
-        let compared = compared.iter().flat_map(|rows| &rows.programs).map(|(program, _)| program);
-        std::iter::once(derived).chain(compared).find_map(Executable::obstacle)
+        self.changed().programs().find_map(Executable::obstacle)
     }
 }
 

@@ -91,11 +91,7 @@ fn encoder(blocks: &[&Block]) -> Program {
     });
     let has_kings = builder.and(kings[0], kings[1]);
     builder.if_(has_kings, |builder| {
-        let mut kings = None;
-        let mut contexts = Vec::new();
-        for block in blocks {
-            contexts.push(Context::new(builder, block, &mut kings));
-        }
+        let contexts = contexts(builder, blocks);
         let mut pieces = Vec::new();
         let mut pairs = Vec::new();
         let mut selected = Vec::new();
@@ -121,18 +117,29 @@ fn encoder(blocks: &[&Block]) -> Program {
             encode::encode(builder, others[number]);
         }
     });
-    builder.finish(1, u32::try_from(capacity).unwrap_or(u32::MAX))
+    builder.finish(1, rows_of(capacity))
+}
+
+/// What the kings decide for blocks.
+fn contexts<'a>(builder: &mut Builder, blocks: &[&'a Block]) -> Vec<Context<'a>> {
+    let mut kings = None;
+    let mut contexts = Vec::new();
+    for block in blocks {
+        contexts.push(Context::new(builder, block, &mut kings));
+    }
+    contexts
+}
+
+/// A number of rows as a program's capacity; what is beyond 32 bits is more than machine code takes.
+fn rows_of(capacity: usize) -> u32 {
+    u32::try_from(capacity).unwrap_or(u32::MAX)
 }
 
 /// The difference between any two boards with one king a side, over blocks whose contexts are equal on both.
 #[must_use]
 pub fn difference(blocks: &[&Block]) -> DeltaProgram {
     let mut builder = Builder::default();
-    let mut kings = None;
-    let mut contexts = Vec::new();
-    for block in blocks {
-        contexts.push(Context::new(&mut builder, block, &mut kings));
-    }
+    let contexts = contexts(&mut builder, blocks);
     let mut compared = Vec::new();
     let mut pieces = Vec::new();
     let mut capacity = 0;
@@ -147,19 +154,14 @@ pub fn difference(blocks: &[&Block]) -> DeltaProgram {
         }
     }
     pieces::difference(&mut builder, &pieces);
-    let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
-    DeltaProgram { program: builder.finish(2, capacity), start: None, compared, may_cancel }
+    DeltaProgram { program: builder.finish(2, rows_of(capacity)), start: None, compared, may_cancel }
 }
 
 /// The delta of blocks.
 #[must_use]
 pub fn delta(blocks: &[&Block]) -> DeltaProgram {
     let mut builder = Builder::default();
-    let mut kings = None;
-    let mut contexts = Vec::new();
-    for block in blocks {
-        contexts.push(Context::new(&mut builder, block, &mut kings));
-    }
+    let contexts = contexts(&mut builder, blocks);
     let mut compared = Vec::new();
     let mut pieces = Vec::new();
     let mut neighbours = Vec::new();
@@ -194,5 +196,5 @@ pub fn delta(blocks: &[&Block]) -> DeltaProgram {
     compared.extend(others.iter().map(|(number, _)| *number).filter(|number| !reached.written.contains(number)));
     compared.sort_unstable();
     let start = reached.start();
-    DeltaProgram { program: builder.finish(2, capacity as u32), start, compared, may_cancel }
+    DeltaProgram { program: builder.finish(2, rows_of(capacity)), start, compared, may_cancel }
 }

@@ -1,0 +1,145 @@
+//! What an encoder runs: the programs of its blocks, made ready once.
+
+use crate::chess::{BoardChange, ByPerspective, PieceBoard};
+
+use super::code::{Executable, Inputs};
+use super::encoder::Delta;
+use super::lower;
+use super::set::Block;
+use super::sorted_rows::{cancel_from, dedup_from};
+
+/// Finds the active rows of a board.
+#[derive(Debug)]
+pub struct ActiveRows {
+    /// Each with whether it may list rows several times that count once.
+    programs: Vec<(Executable, bool)>,
+}
+
+/// What an encoder keeps of a board from move to move: for some sets, the squares that pieces reach or their numbers.
+/// Empty at first; a delta fills in what it can use of it again. It belongs to one encoder.
+#[derive(Clone, Debug, Default)]
+pub struct DeltaState {
+    values: Vec<u64>,
+    is_known: bool,
+}
+
+impl DeltaState {
+    /// To be called when the state comes to belong to another board.
+    pub fn clear(&mut self) {
+        self.is_known = false;
+    }
+}
+
+/// Finds the rows that differ between two boards.
+#[derive(Debug)]
+pub struct ChangedRows {
+    derived: Executable,
+    /// Finds the state of a board, where `derived` has one.
+    start: Option<Executable>,
+    /// Whether `derived` may list a row as removed and as added.
+    may_cancel: bool,
+    /// The blocks without a derived change: both boards are encoded and compared.
+    compared: Option<ActiveRows>,
+}
+
+impl ActiveRows {
+    pub fn of(blocks: &[&Block]) -> ActiveRows {
+        let compiled = |encoder: lower::EncoderProgram| (Executable::compile(encoder.program), encoder.repeats);
+        ActiveRows { programs: lower::encoders(blocks).into_iter().map(compiled).collect() }
+    }
+
+    pub fn programs(&self) -> impl Iterator<Item = &Executable> {
+        self.programs.iter().map(|(program, _)| program)
+    }
+
+    /// Appends the active rows of both perspectives.
+    #[inline]
+    pub fn append(&self, board: &PieceBoard, [white, black]: [&mut Vec<u32>; 2]) {
+        for (program, repeats) in &self.programs {
+            let from = [white.len(), black.len()];
+            program.run(Inputs::of(board), [[&mut *white, &mut *black]]);
+            if *repeats {
+                for (rows, from) in [&mut *white, &mut *black].into_iter().zip(from) {
+                    rows[from..].sort_unstable();
+                    dedup_from(rows, from);
+                }
+            }
+        }
+    }
+}
+
+impl ChangedRows {
+    /// `lowered`: [`lower::delta`] or [`lower::difference`].
+    #[cold]
+    pub fn of(blocks: &[&Block], lowered: fn(&[&Block]) -> lower::DeltaProgram) -> ChangedRows {
+        let lower::DeltaProgram { program, start, compared, may_cancel } = lowered(blocks);
+        let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
+        ChangedRows {
+            derived: Executable::compile(program),
+            start: start.map(Executable::compile),
+            may_cancel,
+            compared: (!compared.is_empty()).then(|| ActiveRows::of(&compared)),
+        }
+    }
+
+    /// What runs it: the derived change, then the encoders of the compared blocks.
+    pub fn programs(&self) -> impl Iterator<Item = &Executable> {
+        std::iter::once(&self.derived).chain(self.compared.iter().flat_map(ActiveRows::programs))
+    }
+
+    /// Appends the changes of both perspectives.
+    #[inline]
+    pub fn append(
+        &self,
+        before: &PieceBoard,
+        change: &BoardChange,
+        after: &PieceBoard,
+        [state_before, state_after]: [&mut DeltaState; 2],
+        ByPerspective { white, black }: &mut ByPerspective<Delta>,
+    ) {
+        if let Some(start) = &self.start {
+            self.prepare(start, before, [&mut *state_before, &mut *state_after]);
+        }
+        let inputs =
+            Inputs { before, after, change, state_before: &state_before.values, state_after: &mut state_after.values };
+        let added = [&mut white.added, &mut black.added];
+        let removed = [&mut white.removed, &mut black.removed];
+        self.derived.run(inputs, [added, removed]);
+        if self.may_cancel {
+            cancel_from(&mut white.removed, &mut white.added, [0, 0]);
+            cancel_from(&mut black.removed, &mut black.added, [0, 0]);
+        }
+        if let Some(compared) = &self.compared {
+            let from = [&*white, &*black].map(|delta| [delta.removed.len(), delta.added.len()]);
+            compared.append(before, [&mut white.removed, &mut black.removed]);
+            compared.append(after, [&mut white.added, &mut black.added]);
+            for (delta, from) in [white, black].into_iter().zip(from) {
+                cancel_from(&mut delta.removed, &mut delta.added, from);
+            }
+        }
+    }
+
+    /// Lets the state before be known and makes room for the state after.
+    #[inline]
+    fn prepare(&self, start: &Executable, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
+        let length = self.derived.program().state as usize;
+        for state in [&mut *state_before, &mut *state_after] {
+            if state.values.len() != length {
+                state.values = vec![0; length];
+                state.is_known = false;
+            }
+        }
+        if !state_before.is_known {
+            let inputs = Inputs {
+                before,
+                after: before,
+                change: &BoardChange::EMPTY,
+                state_before: &state_after.values,
+                state_after: &mut state_before.values,
+            };
+            start.run(inputs, []);
+            state_before.is_known = true;
+        }
+        state_after.is_known = true;
+    }
+}
