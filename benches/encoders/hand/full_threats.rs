@@ -6,7 +6,7 @@ use super::attacks::{bishop, knight, pawn, rook};
 use super::kings::{HalfKa, own_king};
 use super::{
     BISHOP, CODES, Changes, FILE_A, HandEncoder, KING, KNIGHT, Lists, PAWN, Played, QUEEN, ROOK, Squares, is_piece,
-    placed,
+    placed, push_difference, slides,
 };
 
 /// Stands for a pair of codes without rows.
@@ -123,9 +123,7 @@ impl FullThreats {
 
     #[inline(always)]
     fn attacked(&self, code: usize, square: usize, rook: u64, bishop: u64) -> u64 {
-        let straight = if code & 7 == ROOK || code & 7 == QUEEN { rook } else { 0 };
-        let slanting = if code & 7 == BISHOP || code & 7 == QUEEN { bishop } else { 0 };
-        self.leaps[(code << 6 | square) & 1023] | straight | slanting
+        self.leaps[(code << 6 | square) & 1023] | slides(code, rook, bishop)
     }
 
     /// The pieces that attack a square: sliders, and pawns and knights.
@@ -232,15 +230,9 @@ impl FullThreats {
         let rows = [played.before, played.after].map(|board| {
             let mut list = Box::new(Lists::new());
             self.push_all(board, &mut list);
-            let mut rows = list.rows(pov).to_vec();
-            rows.sort_unstable();
-            rows
+            list.rows(pov).to_vec()
         });
-        for (time, list) in [&mut changes.removed, &mut changes.added].into_iter().enumerate() {
-            for row in &rows[time] {
-                list.push(pov, *row, rows[1 - time].binary_search(row).is_err());
-            }
-        }
+        push_difference(pov, rows, changes);
     }
 
     /// Appends all rows of a board.
@@ -358,15 +350,9 @@ impl PawnPairs {
         let rows = [played.before, played.after].map(|board| {
             let mut list = Box::new(Lists::new());
             self.push_all(board, pov, FullThreats::masks(board)[pov], &mut list);
-            let mut rows = list.rows(pov).to_vec();
-            rows.sort_unstable();
-            rows
+            list.rows(pov).to_vec()
         });
-        for (time, list) in [&mut changes.removed, &mut changes.added].into_iter().enumerate() {
-            for row in &rows[time] {
-                list.push(pov, *row, rows[1 - time].binary_search(row).is_err());
-            }
-        }
+        push_difference(pov, rows, changes);
     }
 
     #[inline(always)]

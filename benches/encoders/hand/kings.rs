@@ -4,7 +4,7 @@ use fsbench::chess::PieceBoard;
 
 use super::{
     ByState, CODES, Changes, FILE_A, HandEncoder, Joint, KING, Lists, Played, Squares, by_state, is_piece, placed,
-    plane,
+    plane, push_moved,
 };
 
 /// The set `relative-king-hv`.
@@ -65,15 +65,7 @@ impl HandEncoder for RelativeKing {
         let kings = [0, 1].map(|pov| own_king(played.before, pov));
         let (mover, _) = placed(removed[0]);
         if mover & 7 != KING {
-            // The second piece that is removed was captured; it is no king.
-            let mut list = Joint::of(&mut changes.removed);
-            list.push(self.rows(removed[0], kings), true);
-            list.push(self.rows(removed[1], kings), is_piece(removed[1]));
-            list.finish();
-            let mut list = Joint::of(&mut changes.added);
-            list.push(self.rows(added[0], kings), true);
-            list.finish();
-            return;
+            return push_moved(played.change, |state| self.rows(state, kings), changes);
         }
         changes.removed.clear();
         changes.added.clear();
@@ -171,14 +163,7 @@ impl HandEncoder for HalfKa {
         let contexts = self.contexts(played.before);
         let (mover, _) = placed(removed[0]);
         if mover & 7 != KING {
-            let mut list = Joint::of(&mut changes.removed);
-            list.push(self.rows(removed[0], contexts), true);
-            list.push(self.rows(removed[1], contexts), is_piece(removed[1]));
-            list.finish();
-            let mut list = Joint::of(&mut changes.added);
-            list.push(self.rows(added[0], contexts), true);
-            list.finish();
-            return;
+            return push_moved(played.change, |state| self.rows(state, contexts), changes);
         }
         changes.removed.clear();
         changes.added.clear();

@@ -212,3 +212,35 @@ fn by_state(row: impl Fn(usize, u32) -> u32) -> ByState {
 fn piece_rows() -> ByState {
     by_state(|code, square| square * 12 + plane(code))
 }
+
+/// What a slider attacks of what a rook and a bishop on its square attack; nothing for other pieces.
+#[inline(always)]
+pub fn slides(code: usize, rook: u64, bishop: u64) -> u64 {
+    let straight = if code & 7 == ROOK || code & 7 == QUEEN { rook } else { 0 };
+    let slanting = if code & 7 == BISHOP || code & 7 == QUEEN { bishop } else { 0 };
+    straight | slanting
+}
+
+/// The changes of one perspective from all its rows before and after.
+pub fn push_difference(pov: usize, mut rows: [Vec<u32>; 2], changes: &mut Changes) {
+    rows.iter_mut().for_each(|rows| rows.sort_unstable());
+    for (time, list) in [&mut changes.removed, &mut changes.added].into_iter().enumerate() {
+        for row in &rows[time] {
+            list.push(pov, *row, rows[1 - time].binary_search(row).is_err());
+        }
+    }
+}
+
+/// The changes of a move of no king: `rows` gives a state's rows for both perspectives. A second piece that is removed
+/// was captured; none is added.
+#[inline(always)]
+pub fn push_moved(change: &BoardChange, rows: impl Fn(u16) -> [u32; 2], changes: &mut Changes) {
+    let [removed, added] = change.states();
+    let mut list = Joint::of(&mut changes.removed);
+    list.push(rows(removed[0]), true);
+    list.push(rows(removed[1]), is_piece(removed[1]));
+    list.finish();
+    let mut list = Joint::of(&mut changes.added);
+    list.push(rows(added[0]), true);
+    list.finish();
+}

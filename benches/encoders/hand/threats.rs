@@ -6,7 +6,7 @@ use super::attacks::{bishop, king, knight, knights, pawn, pawns, rook, sliders};
 use super::kings::own_king;
 use super::{
     BISHOP, CODES, Changes, HandEncoder, Joint, KING, KNIGHT, Lists, PAWN, Played, QUEEN, ROOK, Squares, is_piece,
-    placed, plane,
+    placed, plane, slides,
 };
 
 /// The set `threat-roles`.
@@ -56,9 +56,7 @@ impl ThreatRoles {
     /// The squares that a piece attacks, from those that a rook and a bishop there attack.
     #[inline(always)]
     fn attacked(&self, code: usize, square: usize, rook: u64, bishop: u64) -> u64 {
-        let straight = if code & 7 == ROOK || code & 7 == QUEEN { rook } else { 0 };
-        let slanting = if code & 7 == BISHOP || code & 7 == QUEEN { bishop } else { 0 };
-        self.leaps[(code << 6 | square) & 1023] | straight | slanting
+        self.leaps[(code << 6 | square) & 1023] | slides(code, rook, bishop)
     }
 
     /// The pieces that attack a square: sliders and others.
