@@ -297,16 +297,7 @@ impl<'a> Resolver<'a> {
                 format!("`{}` is a square, not a piece, and has no {}", axis.variable.letter.0, axis.kind.name());
             return Err(SyntaxError::new(message, axis.span.clone()));
         }
-        let property = match &axis.kind {
-            AxisKind::Square => Property::Square,
-            AxisKind::File => Property::File,
-            AxisKind::Rank => Property::Rank,
-            AxisKind::Diagonal => Property::Diagonal,
-            AxisKind::Antidiagonal => Property::Antidiagonal,
-            AxisKind::Role => Property::Role,
-            AxisKind::Color => Property::Color,
-            AxisKind::Bucket(name) => Property::Bucket(self.bucket(name, &axis.span)?),
-        };
+        let property = axis.kind.map_bucket(|name| self.bucket(name, &axis.span))?;
         Ok((property, slot))
     }
 

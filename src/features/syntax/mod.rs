@@ -1,13 +1,15 @@
 //! The expression language of feature sets: text → tokens → syntax tree. Nodes keep their spans for error messages.
 
+mod axis;
 mod lexer;
 mod parser;
 mod print;
 
 use std::ops::Range;
 
+pub use axis::{Axis, AxisKind};
 pub use parser::{parse, parse_product};
-pub use print::{canonical_text, display_text, factor_text, value_name};
+pub use print::{canonical_text, display_text, factor_text};
 
 /// Byte range in the expression's text.
 pub type Span = Range<usize>;
@@ -114,50 +116,6 @@ pub struct Reach {
     pub target: Variable,
     /// 0–5 from pawn to king.
     pub role: u32,
-    pub span: Span,
-}
-
-/// The property that an axis reads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum AxisKind {
-    Square,
-    File,
-    Rank,
-    Diagonal,
-    Antidiagonal,
-    Role,
-    Color,
-    Bucket(String),
-}
-
-impl AxisKind {
-    pub const NAMED: [(&'static str, AxisKind); 7] = [
-        ("square", AxisKind::Square),
-        ("file", AxisKind::File),
-        ("rank", AxisKind::Rank),
-        ("diagonal", AxisKind::Diagonal),
-        ("antidiagonal", AxisKind::Antidiagonal),
-        ("role", AxisKind::Role),
-        ("color", AxisKind::Color),
-    ];
-
-    pub fn name(&self) -> &'static str {
-        let named = AxisKind::NAMED.iter().find(|(_, kind)| kind == self);
-        named.map_or("bucket", |(name, _)| name)
-    }
-
-    /// Whether a bare square has this axis.
-    pub const fn of_square(&self) -> bool {
-        !matches!(self, AxisKind::Role | AxisKind::Color)
-    }
-}
-
-/// `file(P, a..d)`; the domain holds plain values in the order listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    pub kind: AxisKind,
-    pub variable: Variable,
-    pub domain: Option<Vec<u32>>,
     pub span: Span,
 }
 
