@@ -7,6 +7,8 @@ mod print;
 
 use std::ops::Range;
 
+use super::source::Source;
+
 pub use axis::{Axis, AxisKind};
 pub use parser::{parse, parse_product};
 pub use print::{canonical_text, display_text, factor_text};
@@ -132,49 +134,8 @@ pub struct Count {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binder {
     pub variable: Variable,
-    pub source: SourceExpr,
+    pub source: Source<Variable>,
     pub span: Span,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SourceExpr {
-    Pieces,
-    Moves(Variable),
-    Attacks(Variable),
-    Targets(Variable),
-    Next(Variable, Direction),
-}
-
-/// A direction on the oriented board.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    East,
-    North,
-    Northeast,
-    Northwest,
-}
-
-impl Direction {
-    pub const NAMED: [(&'static str, Direction); 4] = [
-        ("east", Direction::East),
-        ("north", Direction::North),
-        ("northeast", Direction::Northeast),
-        ("northwest", Direction::Northwest),
-    ];
-
-    pub fn name(self) -> &'static str {
-        Direction::NAMED[self as usize].0
-    }
-
-    /// Change of file and rank per step.
-    pub const fn step(self) -> (i32, i32) {
-        match self {
-            Direction::East => (1, 0),
-            Direction::North => (0, 1),
-            Direction::Northeast => (1, 1),
-            Direction::Northwest => (-1, 1),
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

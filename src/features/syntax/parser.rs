@@ -4,9 +4,9 @@ mod condition;
 
 use super::lexer::{Token, tokens};
 use super::{
-    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, ProductBlock, Reach, SourceExpr,
-    Span, SyntaxError, Variable,
+    Axis, AxisKind, Binder, BlockExpr, Count, Factor, Letter, Product, ProductBlock, Reach, Span, SyntaxError, Variable,
 };
+use crate::features::source::{Direction, Source};
 
 type Parsed<T> = Result<T, SyntaxError>;
 
@@ -15,7 +15,6 @@ const MAX_TEXT: usize = 1 << 16;
 /// Deepest nesting of brackets, which bounds the parser's recursion.
 const MAX_DEPTH: u32 = 64;
 
-const SOURCES: [&str; 5] = ["pieces", "moves", "attacks", "targets", "next"];
 const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "count", "reserved", "bucket"];
 
 /// Parses the expression of a set.
@@ -398,30 +397,27 @@ impl<'a> Parser<'a> {
         Ok(Binder { variable, source, span: start..self.end() })
     }
 
-    fn source(&mut self) -> Parsed<SourceExpr> {
+    fn source(&mut self) -> Parsed<Source<Variable>> {
         let span = self.span();
         let Token::Word(word) = self.peek() else { return Err(self.expected("a source")) };
-        if !SOURCES.contains(&word) {
+        let Some(source) = Source::ALL.into_iter().find(|source| source.name() == word) else {
             return Err(SyntaxError::new(format!("there is no source `{word}`"), span)
-                .suggesting(word, SOURCES)
+                .suggesting(word, Source::ALL.iter().map(Source::name))
                 .or_help(
                     "sources are pieces, moves(P), attacks(P), targets(P) and next(P, east|north|northeast|northwest)",
                 ));
-        }
+        };
         self.advance();
-        if word == "pieces" {
-            return Ok(SourceExpr::Pieces);
+        if source.origin().is_none() {
+            return Ok(Source::Pieces);
         }
         self.expect("(")?;
-        let variable = self.variable()?;
-        let source = match word {
-            "moves" => SourceExpr::Moves(variable),
-            "attacks" => SourceExpr::Attacks(variable),
-            "targets" => SourceExpr::Targets(variable),
-            _ => {
-                self.expect(",")?;
-                SourceExpr::Next(variable, self.direction()?)
-            }
+        let source = source.map(|()| self.variable())?;
+        let source = if source.direction().is_some() {
+            self.expect(",")?;
+            source.towards(self.direction()?)
+        } else {
+            source
         };
         self.expect(")")?;
         Ok(source)

@@ -3,9 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::axis::ROLES;
-use super::{
-    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, Reach, SourceExpr, Term, Variable,
-};
+use super::{Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, Reach, Term, Variable};
+use crate::features::source::Source;
 
 /// The block in canonical spelling. `letter` renames all variables but `K` and `E`.
 pub fn canonical_text(block: &ProductBlock, letter: &dyn Fn(Letter) -> char) -> String {
@@ -128,14 +127,14 @@ impl Printer<'_> {
         f.write_str(")")
     }
 
-    fn source(&self, source: &SourceExpr, f: &mut Formatter<'_>) -> fmt::Result {
-        match source {
-            SourceExpr::Pieces => f.write_str("pieces"),
-            SourceExpr::Moves(of) => write!(f, "moves({})", self.name(of)),
-            SourceExpr::Attacks(of) => write!(f, "attacks({})", self.name(of)),
-            SourceExpr::Targets(of) => write!(f, "targets({})", self.name(of)),
-            SourceExpr::Next(of, direction) => write!(f, "next({}, {})", self.name(of), direction.name()),
+    fn source(&self, source: &Source<Variable>, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(source.name())?;
+        let Some(of) = source.origin() else { return Ok(()) };
+        write!(f, "({}", self.name(of))?;
+        if let Some(direction) = source.direction() {
+            write!(f, ", {}", direction.name())?;
         }
+        f.write_str(")")
     }
 
     fn condition(&self, condition: &Condition, f: &mut Formatter<'_>) -> fmt::Result {

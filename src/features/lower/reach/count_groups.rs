@@ -3,7 +3,8 @@
 use crate::features::code::{Binary, Builder, Memory, Register, Slider};
 
 use super::counted::CountedReach;
-use super::scene::{Reachable, Scene, TIMES, leaps, pieces_on};
+use super::scene::{Scene, TIMES, leaps, pieces_on};
+use crate::features::lower::sources::Reachable;
 
 /// Pieces of one code on some squares, and all that is counted of what they reach.
 #[derive(Clone, Debug)]
