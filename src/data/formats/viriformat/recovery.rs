@@ -11,6 +11,8 @@ const CHECKED_MOVES: usize = 4;
 pub const CHECKED_BYTES: usize = packed_position::BYTES + PAIR_BYTES * CHECKED_MOVES;
 /// Games that are compared for the order of nibbles.
 const COMPARED_GAMES: usize = 8;
+/// Bytes in which they are sought.
+const COMPARED_BYTES: usize = 1 << 18;
 
 /// Whether the beginning of a file shows that it is viriformat.
 pub fn begins_with_game(beginning: &[u8]) -> bool {
@@ -78,37 +80,44 @@ pub fn next_game(bytes: &[u8], from: usize, order: NibbleOrder) -> Option<usize>
     (from..bytes.len().saturating_sub(packed_position::BYTES)).find(|at| starts_game(&bytes[*at..], order))
 }
 
-/// The order of nibbles in which more of the first games are legal; `None` if none is in either order.
+/// The order of nibbles in which the first games have more legal moves; `None` if no game begins in either order.
 pub fn nibble_order(bytes: &[u8]) -> Option<NibbleOrder> {
-    let legal_moves = |order| {
-        let mut at = next_game(bytes, 0, order)?;
-        let mut moves = 0;
-        for _ in 0..COMPARED_GAMES {
-            if !starts_game(&bytes[at..], order) {
-                break;
-            }
-            let pairs = bytes[at + packed_position::BYTES..].as_chunks::<PAIR_BYTES>().0;
-            let end = pairs.iter().position(|pair| *pair == [0; PAIR_BYTES]).unwrap_or(pairs.len());
-            let board = bytes[at..].first_chunk()?;
-            let position = match PackedPosition::read(board, order).ok()?.position() {
-                Ok(position) => position,
-                Err(PackedPositionError::Chess960(position)) => *position,
-                Err(_) => break,
-            };
-            if let Some(illegal) = first_illegal_move(position, &pairs[..end]) {
-                moves += illegal;
-                break;
-            }
-            // A game without an illegal move says more than any number of its moves.
-            moves += end + COMPARED_GAMES * super::MAX_GAME_BYTES;
-            at = (at + packed_position::BYTES + PAIR_BYTES * (end + 1)).min(bytes.len());
-        }
-        Some(moves)
-    };
-    let low = legal_moves(NibbleOrder::LowFirst);
-    let high = legal_moves(NibbleOrder::HighFirst);
+    let bytes = &bytes[..bytes.len().min(COMPARED_BYTES)];
+    let low = legal_moves(bytes, NibbleOrder::LowFirst);
+    let high = legal_moves(bytes, NibbleOrder::HighFirst);
     if low.is_none() && high.is_none() {
         return None;
     }
     Some(if high > low { NibbleOrder::HighFirst } else { NibbleOrder::LowFirst })
+}
+
+/// The legal moves of the first games, if there is a game. A whole game counts more than any number of single moves.
+fn legal_moves(bytes: &[u8], order: NibbleOrder) -> Option<usize> {
+    let mut at = next_game(bytes, 0, order)?;
+    let mut moves = 0;
+    for _ in 0..COMPARED_GAMES {
+        let (board, rest) = bytes[at..].split_first_chunk()?;
+        let pairs = rest.as_chunks::<PAIR_BYTES>().0;
+        let end = pairs.iter().position(|pair| *pair == [0; PAIR_BYTES]).unwrap_or(pairs.len());
+        let position = match PackedPosition::read(board, order).and_then(|packed| packed.position()) {
+            Ok(position) => position,
+            Err(PackedPositionError::Chess960(position)) => *position,
+            Err(_) => break,
+        };
+        match first_illegal_move(position, &pairs[..end]) {
+            Some(illegal) => {
+                moves += illegal;
+                at += 1;
+            }
+            None => {
+                moves += end + COMPARED_BYTES;
+                at += packed_position::BYTES + PAIR_BYTES * (end + 1);
+            }
+        }
+        match next_game(bytes, at, order) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    Some(moves)
 }
