@@ -1,10 +1,10 @@
 //! Atomic output files: written under a temporary name in the same folder, flushed to the disk, then renamed.
 //!
 //! All files that others read are written through this module. Their mode is 0666 less the umask. A folder that one
-//! process has to itself while it writes is locked ([`folder_lock`]).
+//! process has to itself while it writes is locked ([`file_lock`]).
 
 pub mod checked;
-pub mod folder_lock;
+pub mod file_lock;
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -216,6 +216,10 @@ impl ExperimentMonitor for StderrMonitor {
         note!("error: {error}");
     }
 
+    fn waits(&mut self, text: &str) {
+        note!("{text}");
+    }
+
     fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32) {
         let speed = metrics.samples_per_second.map(|rate| format!(", {rate:.0} samples/s")).unwrap_or_default();
         note!("    epoch {}/{epochs}: validation loss {:.6}{speed}", metrics.epoch, metrics.validation_loss);

@@ -8,7 +8,7 @@ use super::kept_runs::UsedRuns;
 use super::result_store::ResultKey;
 use super::runner_options::RunnerOptions;
 use super::spec::Experiment;
-use crate::output::folder_lock::hostname;
+use crate::output::file_lock::hostname;
 
 /// What earlier passes over an experiment, and earlier calls of [`super::Runner::run_free`], have done.
 #[derive(Default)]

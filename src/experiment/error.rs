@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::spec::Location;
+use crate::output::file_lock::LockError;
 use crate::record::RecordFileError;
 
 /// Why an experiment cannot start or continue.
@@ -46,8 +47,6 @@ pub enum ExperimentError {
     Failed { failed: usize, blocked: usize, first: Box<ExperimentError> },
     #[error("the row {row} cannot be trained: {source}")]
     NoTrainer { row: String, source: Box<dyn std::error::Error + Send + Sync> },
-    #[error("another process has taken the step over, since this one was silent")]
-    TakenOver,
     #[error("interrupted; the same command resumes it")]
     Interrupted,
     /// The error of a step's own work.
@@ -57,6 +56,8 @@ pub enum ExperimentError {
     NoOutcome { step: String, path: PathBuf },
     #[error(transparent)]
     File(#[from] RecordFileError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     #[error(
         "cannot tell which runs are in use: {} cannot be read or is damaged; run its experiment again, which writes it \
          anew",

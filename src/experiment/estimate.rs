@@ -427,10 +427,6 @@ fn peak_memory() -> Option<u64> {
 struct NoMonitor<'a>(&'a dyn ExperimentMonitor);
 
 impl TrainingMonitor for NoMonitor<'_> {
-    fn holds_run(&self) -> bool {
-        true
-    }
-
     fn epoch(&mut self, _: &EpochMetrics) {}
 
     fn stop_requested(&self) -> bool {

@@ -116,9 +116,6 @@ pub trait TrainingMonitor {
 
     /// Called between training steps. If true, the training saves a checkpoint and ends.
     fn stop_requested(&self) -> bool;
-
-    /// False if another process has taken the training over: it ends without writing anything more.
-    fn holds_run(&self) -> bool;
 }
 
 /// Does the work of an experiment's steps.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
 use crate::data::Method;
-use crate::output::folder_lock::hostname;
+use crate::output::file_lock::hostname;
 use crate::record::{RecordFileError, read_checked_json, write_checked_json};
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};
@@ -122,7 +122,7 @@ pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
 /// # Errors
 /// When an experiment is running in the folder, a note of the runs in use is damaged, or a run cannot be removed.
 pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
-    let _lock = super::work_lock::lock(work)?;
+    let _lock = super::lock::folder_alone(work)?;
     let mut unused = kept_runs(work)?;
     unused.retain(|run| run.used_by.is_empty());
     for run in &unused {

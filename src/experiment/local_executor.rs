@@ -186,10 +186,6 @@ impl RunObserver for RunObserverAdapter<'_> {
     fn interrupted(&self) -> bool {
         self.0.stop_requested()
     }
-
-    fn holds_run(&self) -> bool {
-        self.0.holds_run()
-    }
 }
 
 #[cfg(test)]

@@ -31,9 +31,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Its journal's identity before its networks are trained.
-    pub(super) fn match_claim_key(&self, index: usize) -> ResultKey {
+    pub(super) fn match_lock_key(&self, index: usize) -> ResultKey {
         let run = |run: usize| json!(self.run_key(&self.plan.runs[run]));
-        ResultKey::of("match claim", &self.determinants(index, run))
+        ResultKey::of("match lock", &self.determinants(index, run))
     }
 
     /// The identity of its cost's measurement before its networks are trained.

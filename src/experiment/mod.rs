@@ -16,6 +16,7 @@ pub mod key_help;
 mod listed_steps;
 mod local_executor;
 mod local_match;
+mod lock;
 mod match_settings;
 mod match_shards;
 mod match_steps;
@@ -31,11 +32,9 @@ mod shared_steps;
 pub mod slurm;
 mod spec;
 mod step_keys;
-mod step_locks;
 mod step_times;
 mod sweep;
 mod toml_file;
-mod work_lock;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
 //! Runs an experiment's steps in order, skips steps whose results are stored, and keeps the results folder up to date.
 //! `step_keys.rs` says on what a result depends, `finished_results.rs` collects finished results.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -12,6 +11,7 @@ use super::ExperimentError;
 use super::earlier::{Earlier, absolute};
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
+use super::lock;
 use super::match_shards::PlayedShards;
 use super::match_steps::match_setup;
 use super::network_links::{self, TrainedRun};
@@ -19,9 +19,8 @@ use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
-use super::step_locks::HeldClaim;
 use super::step_times::StepTimes;
-use super::work_lock::{lock, lock_shared};
+use crate::output::file_lock::FileLock;
 use crate::pipeline::WeightedInput;
 use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_checked_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
@@ -58,8 +57,6 @@ pub struct Runner<'a> {
     pub(super) executor: &'a mut dyn Executor,
     pub(super) options: &'a RunnerOptions,
     pub(super) store: ResultStore,
-    /// That on the step that is being done, where processes share the steps.
-    pub(super) claim: Option<HeldClaim>,
     pub(super) plan: Plan,
     /// The data; measures read the first file.
     inputs: Vec<WeightedInput>,
@@ -191,7 +188,7 @@ impl<'a> Runner<'a> {
         purpose: PassPurpose,
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
-    ) -> Result<(Runner<'a>, File), ExperimentError> {
+    ) -> Result<(Runner<'a>, FileLock), ExperimentError> {
         let mut plan = Plan::new(experiment, executor)?;
         if let Some(only) = &options.only {
             plan.require_set(only)?;
@@ -203,8 +200,8 @@ impl<'a> Runner<'a> {
             plan.divide_matches(measure, setup.count);
         }
         let lock = match options.share {
-            Share::All => lock(&options.work),
-            Share::Free | Share::Unclaimed | Share::One(_) => lock_shared(&options.work),
+            Share::All => lock::folder_alone(&options.work),
+            Share::Free | Share::Unclaimed | Share::One(_) => lock::folder_shared(&options.work),
         }?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
@@ -217,7 +214,6 @@ impl<'a> Runner<'a> {
             executor,
             options,
             store,
-            claim: None,
             plan,
             inputs,
             data,
@@ -236,7 +232,7 @@ impl<'a> Runner<'a> {
     fn prepare_data(&mut self) -> Result<(), ExperimentError> {
         for options in self.plan.datasets.clone() {
             let request = DataRequest { inputs: self.inputs.clone(), options };
-            let _claim = self.claim_data(&request)?;
+            let _lock = self.lock_data(&request)?;
             let begun = Instant::now();
             let data = self
                 .executor
@@ -380,7 +376,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Stores the result of the present step, unless another process has taken the step over.
+    /// Stores the result of the present step.
     pub(super) fn keep<T: Serialize>(
         &self,
         kind: &str,
@@ -388,9 +384,6 @@ impl<'a> Runner<'a> {
         seconds: f64,
         record: T,
     ) -> Result<(), ExperimentError> {
-        if self.claim.as_ref().is_some_and(|claim| !claim.is_held()) {
-            return Err(ExperimentError::TakenOver);
-        }
         self.store.put(kind, key, seconds, record)?;
         Ok(())
     }
@@ -407,8 +400,7 @@ impl<'a> Runner<'a> {
         }
         monitor.resumable_begins();
         let epochs = config.settings.epochs;
-        let claim = self.claim.clone();
-        let mut adapter = TrainingMonitorAdapter { monitor: &mut *monitor, epochs, claim };
+        let mut adapter = TrainingMonitorAdapter { monitor: &mut *monitor, epochs };
         let outcome = self.executor.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut adapter);
         monitor.resumable_ended();
         let outcome = outcome.map_err(|source| ExperimentError::Step { step: name.clone(), source })?;
@@ -470,7 +462,6 @@ impl<'a> Runner<'a> {
 struct TrainingMonitorAdapter<'a> {
     monitor: &'a mut dyn ExperimentMonitor,
     epochs: u32,
-    claim: Option<HeldClaim>,
 }
 
 impl TrainingMonitor for TrainingMonitorAdapter<'_> {
@@ -480,10 +471,6 @@ impl TrainingMonitor for TrainingMonitorAdapter<'_> {
 
     fn stop_requested(&self) -> bool {
         self.monitor.stop_requested()
-    }
-
-    fn holds_run(&self) -> bool {
-        self.claim.as_ref().is_none_or(HeldClaim::is_held)
     }
 }
 

@@ -56,6 +56,9 @@ pub trait ExperimentMonitor: Sync {
     /// A step failed; others that do not need it are done meanwhile.
     fn failed(&mut self, _error: &ExperimentError) {}
 
+    /// Other processes do what is left. `text` says which, and what to do about one that hangs.
+    fn waits(&mut self, _text: &str) {}
+
     /// A training has finished an epoch, of `epochs`.
     fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32);
 

@@ -1,48 +1,36 @@
 //! Steps that several processes share: a process does the step that it is asked for, or the free steps.
 
 use std::collections::HashSet;
-use std::fs::{File, TryLockError};
-use std::time::Duration;
 
 use serde_json::json;
 
 use super::ExperimentError;
 use super::earlier::Earlier;
 use super::executor::DataRequest;
+use super::lock::{StepLocks, Tried, Waiting};
 use super::plan::PlanStep;
 use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
-use super::step_locks::{Claim, Claims};
-use crate::output::folder_lock::hostname;
-
-/// Between two looks at steps that others do.
-const POLL: Duration = Duration::from_millis(300);
+use crate::output::file_lock::{FileLock, LockError};
 
 impl Runner<'_> {
     /// Waits until no other process builds these samples.
-    pub(super) fn claim_data(&self, request: &DataRequest) -> Result<Option<Claim>, ExperimentError> {
+    pub(super) fn lock_data(&self, request: &DataRequest) -> Result<Option<FileLock>, ExperimentError> {
         if self.options.share == Share::All {
             return Ok(None);
         }
         let inputs: Vec<String> =
             request.inputs.iter().map(|input| input.origin.path().display().to_string()).collect();
         let key = ResultKey::of("samples", &json!([inputs, request.options])).to_string();
-        let claims = self.claims()?;
+        let locks = StepLocks::open(&self.options.work)?;
+        let mut waiting = None;
         loop {
-            if let Some(claim) = claims.try_claim(&key).map_err(|source| self.claim_failed(source))? {
-                return Ok(Some(claim));
-            }
-            std::thread::sleep(POLL);
+            match locks.step(&key)? {
+                Tried::Taken(lock) => return Ok(Some(lock)),
+                Tried::Held(holder) => Waiting::look(&mut waiting, &holder),
+            };
         }
-    }
-
-    fn claims(&self) -> Result<Claims, ExperimentError> {
-        Claims::open(&self.options.work).map_err(|source| self.claim_failed(source))
-    }
-
-    fn claim_failed(&self, source: std::io::Error) -> ExperimentError {
-        ExperimentError::WorkFolder { path: self.options.work.join("claims"), source }
     }
 
     /// Does the requested step, or the free ones among `pending` until all are done. Returns whether all are.
@@ -77,9 +65,13 @@ impl Runner<'_> {
             let [step, missing] = [step, missing].map(|step| self.plan.describe(step));
             return Err(ExperimentError::NotReady { step, missing });
         }
-        let claims = self.claims()?;
-        while pending.contains(&step) && !self.try_step(step, &claims, (1, 1), monitor)? {
-            self.wait(monitor)?;
+        let locks = StepLocks::open(&self.options.work)?;
+        let mut waiting = None;
+        while pending.contains(&step) {
+            match self.try_step(step, &locks, (1, 1), monitor)? {
+                None => break,
+                Some(holder) => wait(&mut waiting, &holder, monitor)?,
+            }
         }
         pending.retain(|other| *other != step);
         Ok(pending.is_empty())
@@ -93,7 +85,8 @@ impl Runner<'_> {
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
     ) -> Result<bool, ExperimentError> {
-        let claims = self.claims()?;
+        let locks = StepLocks::open(&self.options.work)?;
+        let mut waiting = None;
         let total = self.plan.steps.len();
         let mut left: HashSet<PlanStep> = pending.iter().copied().collect();
         let mut order = pending;
@@ -102,16 +95,16 @@ impl Runner<'_> {
         order.sort_by_key(|step| self.must_be_alone(*step));
         while !left.is_empty() {
             let mut next = None;
-            let mut others_work = false;
+            let mut others = None;
             for &step in order.iter().filter(|step| left.contains(*step)) {
                 let is_ready = self.needs(step).iter().all(|need| !left.contains(need));
                 let key = self.step_key(step);
                 if !is_ready || earlier.failed.iter().any(|(other, _)| *other == key) {
                     continue;
                 }
-                match self.try_step(step, &claims, (total - left.len() + 1, total), monitor) {
-                    Ok(true) => next = Some(step),
-                    Ok(false) => others_work = true,
+                match self.try_step(step, &locks, (total - left.len() + 1, total), monitor) {
+                    Ok(None) => next = Some(step),
+                    Ok(Some(holder)) => others = Some(holder),
                     Err(ExperimentError::Interrupted) => return Err(ExperimentError::Interrupted),
                     Err(error) => {
                         monitor.failed(&error);
@@ -122,13 +115,13 @@ impl Runner<'_> {
                     break;
                 }
             }
-            match next {
-                Some(done) => {
+            match (next, others) {
+                (Some(done), _) => {
                     left.remove(&done);
                 }
-                None if others_work && self.options.share == Share::Unclaimed => return Ok(false),
-                None if others_work => self.wait(monitor)?,
-                None => break,
+                (None, Some(_)) if self.options.share == Share::Unclaimed => return Ok(false),
+                (None, Some(holder)) => wait(&mut waiting, &holder, monitor)?,
+                (None, None) => break,
             }
         }
         // Not the steps of other passes, nor steps that failed here and another process has done since.
@@ -143,47 +136,42 @@ impl Runner<'_> {
         }
     }
 
-    /// Does a step, or loads what another process has done. False if another process does it now, or it cannot be done
-    /// beside the steps that run on this machine.
+    /// Does a step, or loads what another process has done; `None` then. Otherwise, who does it now, or keeps this
+    /// machine from it.
     fn try_step(
         &mut self,
         step: PlanStep,
-        claims: &Claims,
+        locks: &StepLocks,
         (number, total): (usize, usize),
         monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<bool, ExperimentError> {
+    ) -> Result<Option<LockError>, ExperimentError> {
         if monitor.stop_requested() {
             return Err(ExperimentError::Interrupted);
         }
         if self.load_finished_step(step, monitor)? {
-            return Ok(true);
+            return Ok(None);
         }
-        let Some(_machine) = self.machine_for(step)? else { return Ok(false) };
-        let key = self.claim_key(step).to_string();
-        let Some(claim) = claims.try_claim(&key).map_err(|source| self.claim_failed(source))? else {
-            return Ok(false);
+        let _machine = match locks.machine(self.must_be_alone(step))? {
+            Tried::Taken(lock) => lock,
+            Tried::Held(holder) => return Ok(Some(holder)),
+        };
+        let _step = match locks.step(&self.lock_key(step).to_string())? {
+            Tried::Taken(lock) => lock,
+            Tried::Held(holder) => return Ok(Some(holder)),
         };
         // Another process may have done it since.
-        if self.load_finished_step(step, monitor)? {
-            return Ok(true);
+        if !self.load_finished_step(step, monitor)? {
+            monitor.step(number, total, &self.plan.describe(step), None);
+            self.do_step(step, monitor)?;
         }
-        monitor.step(number, total, &self.plan.describe(step), None);
-        self.claim = Some(claim.held());
-        let done = self.do_step(step, monitor);
-        self.claim = None;
-        match done {
-            Err(ExperimentError::Interrupted) => Err(ExperimentError::Interrupted),
-            // What failed is what another process does by now.
-            Err(_) if !claim.held().is_held() => Ok(false),
-            done => done.map(|()| true),
-        }
+        Ok(None)
     }
 
-    /// The key of the claim on a step. A longer match continues the journal of a shorter one, so that one process at a
+    /// The key of the lock on a step. A longer match continues the journal of a shorter one, so that one process at a
     /// time plays either.
-    fn claim_key(&self, step: PlanStep) -> ResultKey {
+    fn lock_key(&self, step: PlanStep) -> ResultKey {
         match step {
-            PlanStep::Match(index) => self.match_claim_key(index),
+            PlanStep::Match(index) => self.match_lock_key(index),
             _ => self.step_key(step),
         }
     }
@@ -199,27 +187,18 @@ impl Runner<'_> {
         }
         Ok(loaded)
     }
+}
 
-    /// This machine, shared with the steps of other processes or, where times are measured, for this one alone; `None`
-    /// if it cannot be had now.
-    fn machine_for(&self, step: PlanStep) -> Result<Option<File>, ExperimentError> {
-        let path = self.options.work.join("claims").join(format!("machine {}", hostname()));
-        let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
-        // For reading, too: NFS refuses a shared lock without it.
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-        let locked = if self.must_be_alone(step) { file.try_lock() } else { file.try_lock_shared() };
-        match locked {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
-        }
+fn wait(
+    waiting: &mut Option<Waiting>,
+    holder: &LockError,
+    monitor: &mut dyn ExperimentMonitor,
+) -> Result<(), ExperimentError> {
+    if monitor.stop_requested() {
+        return Err(ExperimentError::Interrupted);
     }
-
-    fn wait(&self, monitor: &dyn ExperimentMonitor) -> Result<(), ExperimentError> {
-        if monitor.stop_requested() {
-            return Err(ExperimentError::Interrupted);
-        }
-        std::thread::sleep(POLL);
-        Ok(())
+    if let Some(text) = Waiting::look(waiting, holder) {
+        monitor.waits(&text);
     }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::tch_program::TchError;
 use crate::data::DataFiles;
 use crate::output::OutputError;
-use crate::output::folder_lock::LockError;
+use crate::output::file_lock::LockError;
 use crate::settings::SettingError;
 
 /// Errors of training. [`TrainError::is_request`] tells a wrong request from failed work.

@@ -47,11 +47,6 @@ pub trait RunObserver {
     fn interrupted(&self) -> bool {
         false
     }
-    /// Called before the run's folder is written. False, because another process has taken the run over, ends the run
-    /// without another write.
-    fn holds_run(&self) -> bool {
-        true
-    }
 }
 
 /// An observer that ignores everything.

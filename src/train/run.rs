@@ -241,9 +241,9 @@ impl<'a> Session<'a> {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
                 // An interrupted validation is repeated when the run is resumed.
-                Err(TrainError::Stopped) => return Err(self.interrupted(observer)?),
+                Err(TrainError::Stopped) => return Err(self.interrupted()?),
                 // The signal that ends this process may end its service too.
-                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted(observer)?),
+                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted()?),
                 Err(error) => return Err(error),
             };
             observer.finished_epoch(&metrics);
@@ -251,7 +251,7 @@ impl<'a> Session<'a> {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
             self.run_dir.write_bytes(EVENTS, &events::encode(&self.metrics, now))?;
         }
-        self.check_held(observer)?;
+        self.run_dir.check_held()?;
         self.export()
     }
 
@@ -269,7 +269,7 @@ impl<'a> Session<'a> {
             }
             self.step(epoch, rate(self.progress.step), observer)?;
             if self.saved.elapsed() >= self.checkpoint_every {
-                self.save(observer)?;
+                self.save()?;
             }
         }
         let trained = start.elapsed().as_secs_f64();
@@ -307,12 +307,12 @@ impl<'a> Session<'a> {
             samples_per_second: (samples > 0).then(|| samples as f64 / trained.max(1e-9)),
             seconds: start.elapsed().as_secs_f64(),
         };
-        self.check_held(observer)?;
+        self.run_dir.check_held()?;
         // Networks are compared by the loss that the run minimises.
         self.finish_epoch(&first, validation_loss + second_loss)?;
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
-        self.save(observer)?;
+        self.save()?;
         Ok(metrics)
     }
 
@@ -389,12 +389,8 @@ impl<'a> Session<'a> {
         validated
     }
 
-    fn check_held(&self, observer: &dyn RunObserver) -> Result<(), TrainError> {
-        if observer.holds_run() { Ok(()) } else { Err(TrainError::TakenOver(self.run_dir.root().into())) }
-    }
-
-    fn save(&mut self, observer: &dyn RunObserver) -> Result<(), TrainError> {
-        self.check_held(observer)?;
+    fn save(&mut self) -> Result<(), TrainError> {
+        self.run_dir.check_held()?;
         let state = self.trainer.state()?;
         checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, state, &self.progress)?;
         self.saved = Instant::now();
@@ -402,8 +398,8 @@ impl<'a> Session<'a> {
     }
 
     /// Saves the state and returns the error that ends the run.
-    fn interrupted(&mut self, observer: &dyn RunObserver) -> Result<TrainError, TrainError> {
-        self.save(observer)?;
+    fn interrupted(&mut self) -> Result<TrainError, TrainError> {
+        self.save()?;
         Ok(TrainError::Interrupted { step: self.progress.step, folder: self.run_dir.root().into() })
     }
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{EpochMetrics, TrainError};
 use crate::output;
 use crate::output::checked::{content_of, in_envelope};
-use crate::output::folder_lock::FolderLock;
+use crate::output::file_lock::FileLock;
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
@@ -78,7 +78,7 @@ fn existing(folder: &Path, name: &str) -> Result<PathBuf, TrainError> {
 #[derive(Debug)]
 pub struct RunDir {
     root: PathBuf,
-    _lock: FolderLock,
+    lock: FileLock,
 }
 
 impl RunDir {
@@ -108,7 +108,7 @@ impl RunDir {
     /// If another process is at work in it, or it cannot be made, read or written to.
     pub fn open(path: &Path) -> Result<RunDir, TrainError> {
         fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's directory", path))?;
-        let folder = RunDir { root: path.into(), _lock: FolderLock::acquire(path)? };
+        let folder = RunDir { root: path.into(), lock: FileLock::of_folder(path)? };
         for name in folder.entries()?.iter().filter(|name| output::is_part(name)) {
             let file = folder.path(name);
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
@@ -135,6 +135,14 @@ impl RunDir {
         self.root.join(name)
     }
 
+    /// Called before the directory is written.
+    ///
+    /// # Errors
+    /// If another process has taken the run over.
+    pub fn check_held(&self) -> Result<(), TrainError> {
+        if self.lock.is_held() { Ok(()) } else { Err(TrainError::TakenOver(self.root.clone())) }
+    }
+
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -147,7 +155,7 @@ impl RunDir {
         for entry in fs::read_dir(&self.root).map_err(failed())? {
             names.push(entry.map_err(failed())?.file_name().to_string_lossy().into_owned());
         }
-        names.retain(|name| name != FolderLock::NAME);
+        names.retain(|name| name != FileLock::IN_FOLDER);
         names.sort_unstable();
         Ok(names)
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use fsbench::output::checked::without_line_sum;
-use fsbench::output::folder_lock::FolderLock;
+use fsbench::output::file_lock::FileLock;
 use safetensors::SafeTensors;
 use serde_json::Value;
 
@@ -103,7 +103,7 @@ pub fn is_journal(name: &str) -> bool {
 
 /// Whether this is the name of a folder's lock, which a killed process leaves and the next one takes.
 fn is_lock(name: &str) -> bool {
-    Path::new(name).file_name().is_some_and(|name| name == FolderLock::NAME)
+    Path::new(name).file_name().is_some_and(|name| name == FileLock::IN_FOLDER)
 }
 
 /// Whether this is the name of a file or folder that no command leaves behind.

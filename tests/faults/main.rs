@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-mod claims;
 #[path = "../common/mod.rs"]
 mod common;
 mod disks;
@@ -13,6 +12,7 @@ mod disks;
 mod engines;
 mod folder;
 mod kills;
+mod locks;
 mod shim;
 
 use std::fs;

@@ -131,10 +131,12 @@ pub fn error_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Loses a run to another process at a step.
+/// Loses a run to another process at a step, as a machine that slept.
 pub struct LoseAt {
     pub at: u64,
     pub step: u64,
+    /// The lock of the run's folder.
+    pub lock: PathBuf,
     /// Stops there, too.
     pub stops: bool,
 }
@@ -142,14 +144,13 @@ pub struct LoseAt {
 impl RunObserver for LoseAt {
     fn stepped(&mut self, step: &StepMetrics) {
         self.step = step.step;
+        if self.step == self.at {
+            std::fs::write(&self.lock, r#"{"pid":1,"host":"another","since":"now"}"#).expect("written");
+        }
     }
 
     fn interrupted(&self) -> bool {
         self.stops && self.step >= self.at
-    }
-
-    fn holds_run(&self) -> bool {
-        self.step < self.at
     }
 }
 

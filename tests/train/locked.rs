@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use fsbench::output::folder_lock::FolderLock;
+use fsbench::output::file_lock::FileLock;
 use fsbench::train::run_dir::METRICS;
 
 use super::fixture::{PROGRAM, Workspace, error_of};
@@ -68,13 +68,13 @@ fn a_second_process_is_told_who_has_the_run() {
 
     // A killed process holds nothing, whatever its lock's file says.
     first.kill();
-    assert!(run.join(FolderLock::NAME).exists());
+    assert!(run.join(FileLock::IN_FOLDER).exists());
     let mut second = Running::with_epochs(command(&["--resume"]), &run, count_epochs(&run) + 1);
     check_refused(&command(&["--resume"]).output().expect("runs"), second.0.id());
     second.kill();
     let output = workspace.command("run", &["--epochs", "1", "--force"]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    assert!(!run.join(FolderLock::NAME).exists());
+    assert!(!run.join(FileLock::IN_FOLDER).exists());
 }
 
 #[test]

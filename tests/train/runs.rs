@@ -86,7 +86,7 @@ fn a_run_that_was_taken_over_is_left_alone() {
     let before = content();
     // An epoch ends at step 12.
     for stops in [false, true] {
-        let mut observer = LoseAt { at: 11, step: 0, stops };
+        let mut observer = LoseAt { at: 11, step: 0, lock: workspace.path("run/lock"), stops };
         let error = workspace.run(&config, "run", true, &mut observer).expect_err("lost").to_string();
         assert!(error.contains("another process has taken the run over"), "{error}");
         assert!(observer.step >= 11 && content() == before, "stops: {stops}");

@@ -18,6 +18,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::listed_steps::ListedStep;
+use crate::output::file_lock::LockError;
 use crate::record::RecordFileError;
 use crate::units::SortedMap;
 use commands::{Queue, QueuedState};
@@ -38,8 +39,8 @@ pub enum SlurmError {
          (`sinfo -o '%N %f'` lists them)"
     )]
     NoNodeType,
-    #[error("another process is submitting this experiment; its lock is {}", .0.display())]
-    Busy(PathBuf),
+    #[error("another process may be submitting this experiment: {0}")]
+    Busy(LockError),
     #[error("cannot use {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! Notes of submissions: which task of which job does which steps, and where its log is.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SlurmError;
 use super::stages::{ArrayTask, JobArray};
+use crate::output::file_lock::{FileLock, LockError};
 use crate::record::{read_checked_json, write_checked_json};
 use crate::units::SortedMap;
 
@@ -43,7 +44,7 @@ pub struct Submissions {
     arrays: Vec<SubmittedArray>,
     /// The newest task of each step.
     places: SortedMap<String, ArrayTask>,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Submissions {
@@ -51,16 +52,14 @@ impl Submissions {
         let lock_path = folder.join("lock");
         let failed = |source| SlurmError::File { path: lock_path.clone(), source };
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
         let begun = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
-                Err(TryLockError::WouldBlock) => return Err(SlurmError::Busy(lock_path)),
-                Err(TryLockError::Error(source)) => return Err(failed(source)),
+        let lock = loop {
+            match FileLock::alone(&lock_path) {
+                Ok(lock) => break lock,
+                Err(LockError::Held { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
+                Err(error) => return Err(SlurmError::Busy(error)),
             }
-        }
+        };
         let path = folder.join(ARRAYS);
         let arrays = if path.exists() { read_checked_json(&path)? } else { Vec::new() };
         let mut submissions =

@@ -32,8 +32,6 @@ pub struct FakeExecutor {
     pub found: usize,
     /// Relative speed of the network trained at it.
     pub trained: f64,
-    /// The folder of claims, which another process takes over during every step.
-    pub loses_claims: Option<PathBuf>,
 }
 
 impl Default for FakeExecutor {
@@ -47,7 +45,6 @@ impl Default for FakeExecutor {
             search: String::new(),
             found: 32,
             trained: 1.01,
-            loses_claims: None,
         }
     }
 }
@@ -61,14 +58,6 @@ impl FakeExecutor {
         }
         if self.fails.as_ref() == Some(&name) {
             return Err("failed".into());
-        }
-        if let Some(folder) = &self.loses_claims {
-            for claim in std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())) {
-                let claim = claim?;
-                if !claim.display().to_string().contains("machine ") {
-                    std::fs::write(claim, crate::experiment::step_locks::claim_of_another())?;
-                }
-            }
         }
         *self.calls.get_or_default(name) += 1;
         Ok(())

@@ -1,6 +1,7 @@
 //! Several processes, here threads, that share the steps of an experiment.
 
 use super::*;
+use crate::output::file_lock::FileLock;
 use crate::record::{StageSeconds, Timestamp};
 
 impl ExperimentFolder {
@@ -44,9 +45,9 @@ fn workers_do_every_step_once_and_find_what_one_process_finds() {
         }
     }
     assert_eq!((calls.len(), calls.values().sum::<u32>() as usize), (STEPS, STEPS), "{calls:?}");
-    let left = std::fs::read_dir(folder.options().work.join("claims")).expect("claims");
+    let left = std::fs::read_dir(folder.options().work.join("locks")).expect("locks");
     let left: Vec<_> = left.map(|entry| entry.expect("listed").file_name()).collect();
-    assert!(left.len() == 1 && left[0].to_string_lossy().starts_with("machine "), "{left:?}");
+    assert!(left.iter().all(|name| name.to_string_lossy().starts_with("machine ")), "{left:?}");
     // A run alone finds everything done.
     let mut executor = FakeExecutor::default();
     assert_eq!(timeless(folder.run(TEXT, &mut executor).expect("done")), timeless(expected));
@@ -130,34 +131,16 @@ fn a_failed_step_is_not_done_again_at_the_next_look() {
     // Another process does a step all the time.
     let is_other = |step: &ListedStep| step.kind == "train" && !step.name.contains("compact");
     let key = folder.list(TEXT).into_iter().find(is_other).expect("a training").key;
-    let claims = crate::experiment::step_locks::Claims::open(&options.work).expect("a folder");
-    let claim = claims.try_claim(&key).expect("writable").expect("free");
+    let lock = FileLock::alone(&options.work.join("locks").join(&key)).expect("free");
     for _ in 0..3 {
         let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
         assert!(results.expect("others work").is_none());
     }
-    drop(claim);
+    drop(lock);
     let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
     let error = results.expect_err("a step failed").to_string();
     assert!(error.contains("1 of the experiment's steps failed"), "{error}");
     assert_eq!(monitor.failures.len(), 1, "{:?}", monitor.failures);
-}
-
-/// A result that a process finishes after another one has taken its step over is not stored.
-#[test]
-fn a_step_that_was_taken_over_is_left_to_the_other() {
-    let folder = ExperimentFolder::new();
-    let experiment = folder.experiment(TEXT).expect("an experiment");
-    let options = folder.shared();
-    let mut executor = FakeExecutor { loses_claims: Some(options.work.join("claims")), ..FakeExecutor::default() };
-    let mut monitor = RecordingMonitor::default();
-    let mut earlier = Earlier::default();
-    let results = Runner::run_free(&experiment, &mut executor, &options, &mut monitor, &mut earlier);
-    assert!(results.expect("others work").is_none());
-    let stored = std::fs::read_dir(options.work.join("finished")).expect("a folder");
-    let stored = stored.map(|entry| entry.expect("listed").file_name().to_string_lossy().into_owned());
-    assert_eq!(stored.filter(|name| !name.starts_with("data-")).collect::<Vec<_>>(), Vec::<String>::new());
-    assert!(monitor.failures.is_empty(), "{:?}", monitor.failures);
 }
 
 #[test]
@@ -170,9 +153,9 @@ fn a_run_and_a_worker_exclude_each_other() {
         let run = Runner::run(&experiment, &mut FakeExecutor::default(), &options, &mut RecordingMonitor::default());
         matches!(run, Err(ExperimentError::Busy(_)))
     };
-    let worker = work_lock::lock_shared(&work).expect("free");
+    let worker = lock::folder_shared(&work).expect("free");
     assert!(busy(Share::All) && !busy(Share::Free));
     drop(worker);
-    let _run = work_lock::lock(&work).expect("free");
+    let _run = lock::folder_alone(&work).expect("free");
     assert!(busy(Share::All) && busy(Share::Free));
 }

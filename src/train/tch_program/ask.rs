@@ -38,7 +38,7 @@ pub fn train(run: &TrainingRun<'_>, observer: &mut dyn RunObserver) -> Result<Tr
         checkpoint_every: run.checkpoint_every.as_secs_f64(),
     })?;
     loop {
-        match process.next(observer, run.folder)? {
+        match process.next(observer)? {
             Event::Ready { .. } => return Err(process.foreign("it says twice that it is ready".into()).into()),
             Event::Note { text } => observer.note(&text),
             Event::Started(overview) => observer.started(&overview),
@@ -112,13 +112,9 @@ impl TchProcess {
         }
     }
 
-    /// The next event. Ends the program's input when the run shall stop, and the program when the run is not this
-    /// process's any more.
-    fn next(&mut self, observer: &dyn RunObserver, folder: &Path) -> Result<Event, TrainError> {
+    /// The next event. Ends the program's input when the run shall stop.
+    fn next(&mut self, observer: &dyn RunObserver) -> Result<Event, TrainError> {
         loop {
-            if !observer.holds_run() {
-                return Err(TrainError::TakenOver(folder.into()));
-            }
             if observer.interrupted() {
                 drop(self.child.stdin.take());
             }

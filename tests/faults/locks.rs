@@ -1,5 +1,5 @@
-//! Claims on steps: every call on a claim's file fails in turn, by a process that takes a dead one's claim over. No
-//! step is lost or done twice, and nothing that is left in the folder of claims holds up the next process.
+//! Locks of steps: every call on a lock's file fails in turn, by a process that takes a dead one's file over. No step is
+//! lost or done twice, and nothing that is left in the folder of locks holds up the next process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ use super::folder::{copy, files};
 use super::shim::{Faults, shim};
 use super::{EXPERIMENT, command, games, run, stderr};
 
-/// A claim of a dead process on another machine counts for two minutes; one on this machine must not count at all.
+/// No command takes so long unless it waits.
 const PATIENCE: Duration = Duration::from_secs(90);
 const FINISHED: &str = "cache/runs/finished";
-const CLAIMS: &str = "cache/runs/claims";
+const LOCKS: &str = "cache/runs/locks";
 
-/// An experiment whose steps are done, but for the measures of updates. A dead process claims the first.
+/// An experiment whose steps are done, but for the measures of updates. The lock of the first is left by a dead process.
 struct Begun {
     scratch: TempDir,
     /// The two steps that are left.
@@ -48,11 +48,8 @@ impl Begun {
         for key in &left {
             fs::remove_file(folder.join(FINISHED).join(format!("updates-{key}.json"))).unwrap();
         }
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-        let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
-        let system = format!("{} {}", boot.trim(), namespace.display());
-        let dead = json!({"host": "here", "pid": u32::MAX, "system": system, "began": "1", "user": 0, "claim": "dead"});
-        fs::write(folder.join(CLAIMS).join(&left[0]), dead.to_string()).unwrap();
+        let dead = json!({"host": "here", "pid": u32::MAX, "since": "yesterday"});
+        fs::write(folder.join(LOCKS).join(&left[0]), dead.to_string()).unwrap();
         copy(&folder, &begun.scratch.path().join("begun"));
         Begun { left, ..begun }
     }
@@ -100,30 +97,30 @@ impl Begun {
         steps.iter().map(record).collect()
     }
 
-    /// Files among the claims, but for the lock of this machine.
-    fn claims(&self) -> Vec<String> {
-        let names = files(&self.folder().join(CLAIMS)).into_keys();
+    /// Files among the locks, but for this machine's.
+    fn locks(&self) -> Vec<String> {
+        let names = files(&self.folder().join(LOCKS)).into_keys();
         names.filter(|name| !name.starts_with("machine ")).collect()
     }
 
-    /// Makes each call on a claim fail in turn while the command does these steps.
+    /// Makes each call on a lock's file fail in turn while the command does these steps.
     fn check(&self, shim: &Path, arguments: &str, steps: &[String], most: usize) {
-        let claims = self.folder().join(CLAIMS);
+        let locks = self.folder().join(LOCKS);
         let counts = self.scratch.path().join("counts");
         let with = |more: (&str, &str)| {
-            let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", claims.to_str().unwrap()), more];
+            let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", locks.to_str().unwrap()), more];
             self.run(arguments, &preloaded)
         };
         self.start_again();
         let before = self.finished();
         let output = with(("FAULT_COUNTS", counts.to_str().unwrap()));
-        assert!(output.status.success() && self.claims().is_empty(), "{}: {:?}", stderr(&output), self.claims());
+        assert!(output.status.success() && self.locks().is_empty(), "{}: {:?}", stderr(&output), self.locks());
         assert_eq!(self.finished().len(), before.len() + steps.len());
         let expected = self.records(steps);
 
         let faults = Faults::new(&counts, most);
-        for kind in ["write", "sync", "rename", "create", "link", "unlink"] {
-            assert!(faults.number_of(kind) > 0, "{arguments}: no {kind} of a claim");
+        for kind in ["write", "create", "unlink"] {
+            assert!(faults.number_of(kind) > 0, "{arguments}: no {kind} of a lock");
         }
         for fault in faults.drawn() {
             self.start_again();
@@ -132,7 +129,7 @@ impl Begun {
             let done = self.finished();
             if !output.status.success() {
                 assert!(!fault.is_harmless() && output.status.code() == Some(1), "{about}");
-                assert!(stderr(&output).contains(CLAIMS), "{about} does not name the file");
+                assert!(stderr(&output).contains(LOCKS), "{about} does not name the file");
                 let again = self.run(arguments, &[]);
                 assert!(again.status.success(), "{about}, then {}", stderr(&again));
             }
@@ -140,11 +137,11 @@ impl Begun {
             let end = self.finished();
             assert!(done.iter().all(|(name, file)| end.get(name) == Some(file)), "{about}: a step is done twice");
             assert_eq!(end.len(), before.len() + steps.len(), "{about}");
-            assert!(self.claims().is_empty() || fault.kind == "unlink", "{about}: {:?} are left", self.claims());
+            assert!(self.locks().is_empty() || fault.kind == "unlink", "{about}: {:?} are left", self.locks());
         }
     }
 
-    /// The folder of claims is missing, and each call that makes a folder fails in turn.
+    /// The folder of locks is missing, and each call that makes a folder fails in turn.
     fn check_folder(&self, shim: &Path) {
         let arguments = "work small.toml --out made";
         let steps = &self.left;
@@ -152,7 +149,7 @@ impl Begun {
         let counts = self.scratch.path().join("counts");
         let with = |more: (&str, &str)| {
             self.start_again();
-            fs::remove_dir_all(self.folder().join(CLAIMS)).unwrap();
+            fs::remove_dir_all(self.folder().join(LOCKS)).unwrap();
             let preloaded = [("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_FOLDER", runs.to_str().unwrap()), more];
             self.run(arguments, &preloaded)
         };
@@ -165,18 +162,18 @@ impl Begun {
             let about = format!("{}: {:?} {}", fault.text(), output.status, stderr(&output));
             if !output.status.success() {
                 assert!(output.status.code() == Some(1) && stderr(&output).contains("cache/runs"), "{about}");
-                refused += usize::from(stderr(&output).contains(CLAIMS));
+                refused += usize::from(stderr(&output).contains(LOCKS));
                 let again = self.run(arguments, &[]);
                 assert!(again.status.success(), "{about}, then {}", stderr(&again));
             }
             assert_eq!(self.records(steps), expected, "{about}");
         }
-        assert!(refused > 0, "no failure to make the folder of claims");
+        assert!(refused > 0, "no failure to make the folder of locks");
     }
 }
 
 #[test]
-fn claims_on_steps() {
+fn locks_of_steps() {
     let begun = Begun::new();
     let Some(shim) = shim(begun.scratch.path()) else { return };
     begun.check_folder(&shim);
