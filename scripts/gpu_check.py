@@ -86,6 +86,10 @@ class Bench:
         self.options, self.folder, self.runs = options, folder, 0
         self.end = time.monotonic() + options.seconds
         self.environment = dict(os.environ, FSBENCH_CACHE=str(folder / "cache"))
+        if options.device == "emulated":
+            self.environment["FSBENCH_EMULATED_GPU"] = "1"
+        # What `fsbench train` takes as --device.
+        self.device = "cuda"
 
     def out(self):
         """A new folder for a run."""
@@ -152,7 +156,7 @@ def agreement(bench, arguments):
     """Differences of the device from the CPU: after one step, Adam's first moments are a tenth of the gradient."""
     batch, steps = bench.options.batch, bench.options.steps
     first, gradients, losses, validation = [], [], [], []
-    for device in ["cpu", bench.options.device]:
+    for device in ["cpu", bench.device]:
         out = bench.out()
         outcome, _ = bench.train([*arguments, "--out", out, *settings(batch, batch, 1, device)])
         first.append(outcome["epochs"][0]["train_loss"])
@@ -173,8 +177,10 @@ def agreement(bench, arguments):
 
 
 def resume(bench):
-    samples, device = bench.options.steps * 30 * 4096, bench.options.device
-    run = [*NETWORKS["half-ka-v2-hm 256→32→1"], *settings(samples, 4096, 2, device), "--checkpoint-every", 0.005]
+    batch = min(bench.options.batch, 4096)
+    samples = bench.options.steps * 30 * batch
+    network = "piece 256→32→1" if bench.options.trial else "half-ka-v2-hm 256→32→1"
+    run = [*NETWORKS[network], *settings(samples, batch, 2, bench.device), "--checkpoint-every", 0.005]
     undisturbed, _ = bench.train([*run, "--out", bench.out()])
     out = bench.out()
     process = bench.start([*run, "--out", out], subprocess.DEVNULL)
@@ -248,11 +254,15 @@ def measure(bench, path):
         print(f"{kind} {key} {brief} ({time.monotonic() - began:.1f} s)", flush=True)
 
     for name, arguments in COMPARED.items():
+        if bench.options.trial and "half-ka" in name:
+            continue
         add("agreement", {"network": name}, lambda arguments=arguments: agreement(bench, arguments))
     add("resume", {}, lambda: resume(bench))
-    device = bench.options.device
+    device = bench.device
     rows = [(network, 16384, device) for network in NETWORKS] + [(network, 16384, "cpu") for network in ON_CPU]
     rows += [(network, batch, device) for network in NETWORKS for batch in [65536, 4096]]
+    if bench.options.trial:
+        rows = [(network, bench.options.batch, device) for network in list(NETWORKS)[:2]]
     for network, batch, device in rows:
         key = {"network": network, "batch": batch, "device": device}
         add("rates", key, lambda row=(network, batch, device): rate(bench, *row))
@@ -274,7 +284,7 @@ def tables(results):
              "Written by `scripts/gpu_check.sh`; the numbers are in the JSON files beside this page."]
     for result in results:
         about = result["machine"]
-        card = about["card"] or "no GPU"
+        card = "An emulated GPU" if about["device"] == "emulated" else about["card"] or "no GPU"
         lines += ["", f"## {card}", "",
                   f"Driver {about['driver']}, {about['gpu_memory']}, torch {about['torch']}; {about['cores']} cores of "
                   f"{about['cpu']}; {about['fsbench']}; {about['data']}; {about['date']}.", "",
@@ -284,11 +294,11 @@ def tables(results):
                   "| GPU memory, MiB | CPU, 16,384 |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
         for network in NETWORKS:
             rows = {(row["device"], row["batch"]): row for row in result["rates"] if row["network"] == network}
-            done = [row for (device, _), row in rows.items() if device == about["device"] and "failed" not in row]
+            done = [row for (device, _), row in rows.items() if device != "cpu" and "failed" not in row]
             parameters = f"{done[0]['parameters']:,}" if done else ""
             memory = ", ".join(f"{row['gpu_memory_mib']:,}" for row in sorted(done, key=lambda row: row["batch"])
                                if row["gpu_memory_mib"] is not None)
-            on_device = [rate_cell(rows.get((about["device"], batch))) for batch in BATCHES]
+            on_device = [rate_cell(rows.get(("cuda", batch))) for batch in BATCHES]
             on_cpu = rate_cell(rows.get(("cpu", 16384)))
             lines.append("| " + " | ".join([network, parameters, *on_device, step_time(done), memory, on_cpu]) + " |")
         lines += ["", "Relative differences from the CPU's kernels, same seed and batches: of the loss and the gradient "
@@ -324,17 +334,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="fsbench, with fsbench-tch beside it")
     parser.add_argument("data", help="positions with scores and moves")
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: try this script without a GPU")
+    parser.add_argument("--device", choices=["cuda", "emulated"], default="cuda",
+                        help="emulated: the GPU's kernels compiled for the CPU, far slower, to try this script")
+    parser.add_argument("--trial", action="store_true", help="the two smallest networks with small batches alone")
     parser.add_argument("--seconds", type=float, default=300, help="after these, no measurement is started or goes on")
     parser.add_argument("--steps", type=int, default=20, help="length of everything: steps of a comparison's epochs")
     parser.add_argument("--batch", type=int, default=16384, help="batch size of a comparison")
     parser.add_argument("--out", default=str(ROOT / "results" / "gpu"), help="folder of the results")
     options = parser.parse_args()
+    if options.trial:
+        options.steps, options.batch = min(options.steps, 3), min(options.batch, 256)
     options.program = str(pathlib.Path(options.program).resolve())
     options.data = str(pathlib.Path(options.data).resolve())
     out = pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    card = machine(options)["card"] or "cpu"
+    card = "emulated GPU" if options.device == "emulated" else machine(options)["card"] or "no GPU"
     with tempfile.TemporaryDirectory(prefix="gpu_check-") as folder:
         name = re.sub(r"[^a-z0-9]+", "-", card.lower()).strip("-")
         result = measure(Bench(options, pathlib.Path(folder)), out / f"{name}.json")

@@ -121,7 +121,8 @@ Arrays = structure("Arrays", [("number", ctypes.c_int), ("each", Array * 6)])
 Head = structure("Head", [("z1", Pointer), ("weights_2", Pointer), ("weights_3", Pointer), ("table", Pointer),
     ("lists", Lists)] + [(name, Pointer) for name in ("pieces", "gradients_1", "inputs_2", "inputs_3", "gradients_2",
     "gradients_3", "output_gradients", "losses", "preferred")])
-STATE = np.dtype([("sums", "f8", (2, 3)), ("squares", "f8"), ("diverged", "i4"), ("padding", "i4")])
+STATE = np.dtype([("sums", "f8", (2, 3)), ("squares", "f8"), ("diverged", "i4"), ("padding", "i4"),
+                  ("target", "u8")])
 
 
 def packed(arguments):

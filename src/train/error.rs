@@ -1,6 +1,6 @@
 //! Errors of training.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -67,8 +67,22 @@ pub enum TrainError {
     /// The library with which a trainer computes failed.
     #[error("{library}: {why}")]
     Device { library: &'static str, why: String },
+    /// As [`TrainError::Device`], in a run.
+    #[error(
+        "the device failed after step {step} ({library}: {why}). {}: continue with the same command and `--resume`",
+        saved_state(*saved, folder)
+    )]
+    DeviceLost { library: &'static str, why: String, step: u64, saved: Option<u64>, folder: PathBuf },
     #[error(transparent)]
     Tch(#[from] TchError),
+}
+
+/// `saved`: the steps of a run's last checkpoint.
+fn saved_state(saved: Option<u64>, folder: &Path) -> String {
+    match saved {
+        Some(step) => format!("The state after step {step} is saved in {}", folder.display()),
+        None => format!("No state is saved yet in {}", folder.display()),
+    }
 }
 
 impl From<OutputError> for TrainError {

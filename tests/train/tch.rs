@@ -39,10 +39,14 @@ impl Installed {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("runs")
+    }
+
+    fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(self.path("alone/fsbench"));
         command.args(arguments).current_dir(self.path("")).env("FSBENCH_CACHE", self.path("cache"));
         command.env("PATH", format!("{}:/usr/bin:/bin", self.path("on-path").display()));
-        command.output().expect("runs")
+        command
     }
 
     fn train(&self) -> Output {
@@ -102,6 +106,34 @@ fn failures_are_passed_on() {
     check("\"request\"", 2, "error: no luck");
     check("\"work\"", 1, "error: no luck");
     check("\"interrupted\",\"step\":7", 1, "interrupted at step 7");
+}
+
+/// Trainings at the same time have a GPU each; one on the CPU has none.
+#[test]
+fn each_training_sees_one_gpu() {
+    // Says which GPU it sees, and stays until the other has said so, too.
+    let script = "echo \"$CUDA_VISIBLE_DEVICES\" > seen-$$\nwhile [ $(ls seen-* | wc -l) -lt 2 ]; do sleep 0.05; done\n\
+        echo '{\"event\":\"failed\",\"cause\":{\"kind\":\"work\"},\"message\":\"seen\"}'";
+    let installed = Installed::new(Some(&ready(fsbench::VERSION, script)));
+    let arguments = ["train", "piece", "--device", "cuda", "--data", "games.pgn", "--out"];
+    let start = |out: &str| {
+        let mut command = installed.command(&arguments);
+        command.arg(out).env("FSBENCH_GPUS", "test-a,test-b").stderr(std::process::Stdio::null());
+        command.spawn().expect("runs")
+    };
+    let mut trainings = ["one", "two"].map(start);
+    for training in &mut trainings {
+        assert_eq!(training.wait().expect("ends").code(), Some(1));
+    }
+    let mut seen = Vec::new();
+    for file in fs::read_dir(installed.path("")).expect("a folder") {
+        let path = file.expect("listed").path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("seen-")) {
+            seen.push(fs::read_to_string(path).expect("written"));
+        }
+    }
+    seen.sort();
+    assert_eq!(seen, ["test-a\n", "test-b\n"]);
 }
 
 /// A row of an experiment that wants the program where it is missing is refused before anything runs.

@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::gpus::{self, ClaimedGpu};
 use super::{Cause, Event, TchError, TrainingRequest, find};
 use crate::VERSION;
-use crate::train::{RunObserver, TrainError, TrainOutcome, TrainingRun};
+use crate::train::{DeviceChoice, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// How long an event is waited for before the observer is asked whether to go on.
 const POLL: Duration = Duration::from_millis(100);
@@ -27,7 +28,9 @@ const WAITING_LINES: usize = 64;
 /// If the program is missing, of another version or ends without a result, and the run's own errors.
 pub fn train(run: &TrainingRun<'_>, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
     let service = run.program()?;
-    let mut process = TchProcess::start(find(&service)?)?;
+    let uses_gpu = run.config.settings.device != DeviceChoice::Cpu;
+    let gpu = if uses_gpu { gpus::claim() } else { None };
+    let mut process = TchProcess::start(find(&service)?, gpu)?;
     process.check_version(observer)?;
     process.request(&TrainingRequest {
         config: run.config.clone(),
@@ -66,10 +69,12 @@ struct TchProcess {
     child: Child,
     /// The lines of its output.
     lines: Receiver<String>,
+    /// Its own, on a machine of several.
+    _gpu: Option<ClaimedGpu>,
 }
 
 impl TchProcess {
-    fn start(program: PathBuf) -> Result<TchProcess, TchError> {
+    fn start(program: PathBuf, gpu: Option<ClaimedGpu>) -> Result<TchProcess, TchError> {
         let mut command = Command::new(&program);
         // In a process group of its own, so that Ctrl-C reaches only this program, which then ends the other properly.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
@@ -77,12 +82,15 @@ impl TchProcess {
         if std::env::var_os(WAIT_POLICY).is_none() {
             command.env(WAIT_POLICY, "passive");
         }
+        if let Some(gpu) = &gpu {
+            command.env(gpus::VISIBLE, &gpu.name);
+        }
         let failed = |source| TchError::Start { program: program.clone(), source };
         let mut child = command.spawn().map_err(failed)?;
         let Some(output) = child.stdout.take() else {
             return Err(failed(std::io::Error::other("it has no standard output")));
         };
-        Ok(TchProcess { lines: read_lines(output), program, child })
+        Ok(TchProcess { lines: read_lines(output), program, child, _gpu: gpu })
     }
 
     /// Reads the first event.

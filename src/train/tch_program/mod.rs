@@ -9,6 +9,7 @@
 
 mod answer;
 mod ask;
+mod gpus;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fsbench::data::Method;
 use fsbench::net::load_float;
-use fsbench::train::{Silent, TrainerChoice, run_dir};
+use fsbench::train::{Silent, TrainOutcome, TrainerChoice, run_dir};
 
 use super::super::common;
 use super::super::fixture::{PROGRAM, Workspace, error_of, same_results, with};
@@ -72,4 +72,48 @@ fn fsbench_does_not_load_libtorch() {
     let ours = libraries(PROGRAM);
     assert!(ours.contains("libc") && !ours.contains("torch"), "{ours}");
     assert!(libraries(env!("CARGO_BIN_EXE_fsbench-tch")).contains("torch"));
+}
+
+/// The GPU's trainer, its kernels emulated, is started, interrupted and resumed as a GPU's is.
+#[test]
+fn a_run_on_the_emulated_gpu_is_the_kernels_run_up_to_rounding() {
+    let workspace = Workspace::new();
+    let run = |name: &str, options: &[&str]| {
+        let mut command = workspace.command(name, options);
+        let output = command.env("FSBENCH_EMULATED_GPU", "1").output().expect("runs");
+        assert!(output.status.success(), "{}", error_of(&output));
+        let outcome = std::fs::read(workspace.path(name).join(run_dir::OUTCOME)).expect("finished");
+        serde_json::from_slice::<TrainOutcome>(&outcome).expect("an outcome")
+    };
+    let theirs = run("gpu", &["--device", "cuda", "--epochs", "3"]);
+    let ours = run("cpu", &["--device", "cpu", "--epochs", "3"]);
+    for (ours, theirs) in ours.epochs.iter().zip(&theirs.epochs) {
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-2 * a;
+        assert_eq!((ours.step, ours.samples), (theirs.step, theirs.samples));
+        assert!(near(ours.train_loss, theirs.train_loss), "{ours:?} {theirs:?}");
+        assert!(near(ours.validation_loss, theirs.validation_loss), "{ours:?} {theirs:?}");
+    }
+    assert_eq!(run("gpu", &["--device", "cuda", "--epochs", "4", "--resume"]).epochs.len(), 4);
+}
+
+/// Everything that is checked and measured on a GPU, on the emulated one.
+#[test]
+fn the_check_of_a_gpu_passes_on_the_emulated_one() {
+    let has_python = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has_python {
+        common::skip::skip("python", "no python3");
+        return;
+    }
+    let workspace = Workspace::new();
+    let mut check = Command::new("bash");
+    check.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/gpu_check.sh")).arg(PROGRAM);
+    check
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/quickstart/games.pgn.zst"))
+        .args(["--device", "emulated", "--trial"]);
+    let output = check.arg("--out").arg(workspace.path("results")).output().expect("runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", error_of(&output));
+    let table = std::fs::read_to_string(workspace.path("results/README.md")).expect("the table");
+    assert!(table.contains("| piece 256→32→1, pqr |") && !table.contains("failed"), "{table}");
+    assert!(workspace.path("results/emulated-gpu.json").exists());
 }

@@ -6,6 +6,7 @@
 // barrier or shared memory, and only `sum_into` works across a warp.
 //
 // A step is, in order:
+//   begin_step           what the last step leaves to this one
 //   accumulate           rows of the table → activations
 //   (product)            activations · first layer → z1, of all stacks, biases included
 //   head_eval, head_pqr  z1 → outputs, losses, gradients of z1, and the factors of the other layers' gradients
@@ -51,7 +52,7 @@ struct Step {
     int synchronise;
 };
 
-// What steps leave for the host, which reads it now and then.
+// What a step leaves for the host, which reads it some steps later.
 struct State {
     // By batch of the step: sums of losses, samples, samples with r > q.
     double sums[2][3];
@@ -59,6 +60,8 @@ struct State {
     double squares;
     // The first step with a number that is not finite; 0 so far. From it on, steps change no parameter.
     int diverged;
+    // A target of that step that is not finite: its sample's number + 1, and its bits; 0: there is none.
+    unsigned long long target;
 };
 
 struct Loss {
@@ -281,6 +284,22 @@ __device__ inline bool finite(float x) { return fabsf(x) <= 3.4028235e38f; }
 
 __device__ inline void note_divergence(State* state, Step step) {
     if (state->diverged == 0) state->diverged = step.number;
+}
+
+// Notes a target that is not finite. Before `note_divergence`: the step's is the first divergence.
+__device__ inline void note_target(State* state, Step step, int sample, float target) {
+    if (state->diverged != 0 && state->diverged != step.number) return;
+    state->target = (unsigned long long)(sample + 1) << 32 | __float_as_uint(target);
+}
+
+// Starts a step's state with what the step before it left, if there is one. One thread.
+extern "C" __global__ void begin_step(const State* before, State* state) {
+    State begun = {};
+    if (before) {
+        begun.diverged = before->diverged;
+        begun.target = before->target;
+    }
+    *state = begun;
 }
 
 // The gradient of a position's PSQT value, from one side.
@@ -697,6 +716,7 @@ __device__ inline void head(const Head& head, const float* targets, const Loss& 
         }
         if (EACH == 1) {
             value = eval_loss(loss, outputs[0], targets[sample], slopes);
+            if (!finite(targets[sample])) note_target(state, step, sample, targets[sample]);
         } else {
             value = pqr_loss(loss, outputs, slopes);
             preferred = outputs[EACH - 1] > outputs[EACH / 2] ? 1.0 : 0.0;
