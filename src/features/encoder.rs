@@ -85,6 +85,7 @@ impl Delta {
         (self.added.len() + self.removed.len()) as u64
     }
 
+    #[inline]
     fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
