@@ -36,12 +36,15 @@ pub struct Encoder {
     blocks: Arc<[Block]>,
     /// The numbers of the blocks that this encoder encodes, ascending.
     own: Vec<usize>,
-    /// Whether every block is a piece table and none is renumbered.
-    all_piece_tables: bool,
+    /// Those of `own` that are piece tables and not renumbered, and the others.
+    piece_tables: Vec<usize>,
+    others: Vec<usize>,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
     avx512: Option<Avx512Encoder>,
     active: OnceLock<ActiveRows>,
+    /// Of `others`.
+    others_active: OnceLock<ActiveRows>,
     changed: OnceLock<ChangedRows>,
     differing: OnceLock<ChangedRows>,
     /// Encoders of some of the blocks.
@@ -82,6 +85,7 @@ impl Delta {
         (self.added.len() + self.removed.len()) as u64
     }
 
+    #[inline]
     fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
@@ -120,6 +124,14 @@ fn kings_of(board: &PieceBoard) -> Option<[u32; 2]> {
     Some([board.king_of(Color::White)?, board.king_of(Color::Black)?])
 }
 
+/// Whether the kings of both sides stand where they stood.
+#[inline(always)]
+fn kings_stay(before: &PieceBoard, after: &PieceBoard) -> bool {
+    let old = before.by_code();
+    let new = after.by_code();
+    (old[5] ^ new[5]) | (old[13] ^ new[13]) == 0
+}
+
 /// The squares of the own king and of the other one, from White's and Black's.
 fn seen_by([white, black]: [u32; 2], pov: Perspective) -> [u32; 2] {
     match pov {
@@ -136,26 +148,30 @@ impl Encoder {
 
     fn of(blocks: Arc<[Block]>, own: Vec<usize>) -> Encoder {
         let all = |holds: &dyn Fn(&Block) -> bool| own.iter().all(|block| holds(&blocks[*block]));
-        let all_piece_tables = all(&|block| !block.is_renumbered() && block.compiled.is_piece_table());
+        let is_piece_table = |block: &Block| !block.is_renumbered() && block.compiled.is_piece_table();
+        let (piece_tables, others) = own.iter().partition(|block| is_piece_table(&blocks[**block]));
         Encoder {
-            all_piece_tables,
+            piece_tables,
+            others,
             #[cfg(target_arch = "x86_64")]
             avx512: Avx512Encoder::detect()
-                .filter(|_| all_piece_tables && all(&|block| block.compiled.has_sum_tables())),
+                .filter(|_| all(&|block| is_piece_table(block) && block.compiled.has_sum_tables())),
             blocks,
             own,
             active: OnceLock::new(),
+            others_active: OnceLock::new(),
             changed: OnceLock::new(),
             differing: OnceLock::new(),
             parts: Mutex::default(),
         }
     }
 
-    /// The encoder of some blocks, by number, compiled once.
+    /// The encoder of those of its blocks that are among some, by number, compiled once.
     #[must_use]
     pub fn part(&self, blocks: &[usize]) -> Arc<Encoder> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || Arc::new(Encoder::of(Arc::clone(&self.blocks), blocks.to_vec()));
+        let own = || self.own.iter().copied().filter(|block| blocks.contains(block)).collect();
+        let make = || Arc::new(Encoder::of(Arc::clone(&self.blocks), own()));
         Arc::clone(parts.entry(blocks.into()).or_insert_with(make))
     }
 
@@ -169,6 +185,11 @@ impl Encoder {
 
     fn active(&self) -> &ActiveRows {
         self.active.get_or_init(|| ActiveRows::of(&self.own_blocks().collect::<Vec<_>>()))
+    }
+
+    fn others_active(&self) -> &ActiveRows {
+        self.others_active
+            .get_or_init(|| ActiveRows::of(&self.others.iter().map(|block| &self.blocks[*block]).collect::<Vec<_>>()))
     }
 
     #[inline(always)]
@@ -243,14 +264,20 @@ impl Encoder {
             let blocks = self.own.iter().map(|block| (&self.blocks[*block].compiled, self.blocks[*block].offset));
             return avx512.append(&blocks, boards, sides);
         }
+        let others = (!self.others.is_empty()).then(|| self.others_active());
         for (board, stm) in boards {
-            if self.all_piece_tables {
+            if !self.piece_tables.is_empty() {
                 scratch.pieces.fill(board);
-                for block in self.own_blocks() {
+                for block in &self.piece_tables {
+                    let block = &self.blocks[*block];
                     block.compiled.append_both(&scratch.pieces, stm, block.offset, sides);
                 }
-            } else {
-                self.encode_packed(board, &mut scratch.active);
+            }
+            if let Some(others) = others {
+                let ByPerspective { white, black } = &mut scratch.active;
+                white.clear();
+                black.clear();
+                others.append(&PieceBoard::unpacked(board), [white, black]);
                 for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
                     side.extend(&scratch.active[pov]);
                 }
@@ -275,8 +302,10 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        let kings = KingMove::between(before, after);
-        kings.before != kings.after && self.own_blocks().any(|block| changes_context(block, kings, pov))
+        !kings_stay(before, after) && {
+            let kings = KingMove::between(before, after);
+            self.own_blocks().any(|block| changes_context(block, kings, pov))
+        }
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
@@ -327,11 +356,10 @@ impl Encoder {
     ) {
         out.white.clear();
         out.black.clear();
-        let kings = KingMove::between(before, after);
-        if kings.before == kings.after {
+        if kings_stay(before, after) {
             self.changed().append(before, change, after, states, out);
         } else {
-            self.follow_king([before, after], change, states, (kings, is_exact), out);
+            self.follow_king([before, after], change, states, is_exact, out);
         }
     }
 
@@ -341,9 +369,10 @@ impl Encoder {
         [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
         states: [&mut DeltaState; 2],
-        (kings, is_exact): (KingMove, bool),
+        is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
+        let kings = KingMove::between(before, after);
         let changes =
             Perspective::ALL.map(|pov| self.own_blocks().filter(|block| changes_context(block, kings, pov)).count());
         if changes.contains(&0) {

@@ -273,11 +273,14 @@ fn trade_off(summary: &MethodSummary) -> Option<Figure> {
 fn time(summary: &MethodSummary) -> Option<Figure> {
     let group = |row: &SummaryRow| {
         let time = row.nanoseconds?;
-        Some((row.name.clone(), [time.features, time.rows, time.forward].map(exact).to_vec()))
+        Some((
+            row.name.clone(),
+            [time.features, time.rows, time.forward, time.bookkeeping.unwrap_or_default()].map(exact).to_vec(),
+        ))
     };
     let chart = bars(
         "nanoseconds per evaluation with each set's fastest strategy",
-        vec!["finding features", "adding rows", "forward pass"],
+        vec!["finding features", "adding rows", "forward pass", "bookkeeping"],
         summary.rows.iter().filter_map(group).collect(),
     )?;
     Some(method_figure("time", "Time per evaluation", summary, chart))

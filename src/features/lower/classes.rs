@@ -105,6 +105,27 @@ impl Classes {
         self.tables.len() == 1 && self.allowed.is_none()
     }
 
+    /// Whether either perspective sees the classes that the other one sees of `other`, as with a diagonal and an
+    /// antidiagonal.
+    pub fn are_exchanged_with(&self, other: &Classes) -> bool {
+        let codes = |classes: &Classes| -> Option<[Memory; 2]> {
+            match (&classes.tables[..], &classes.allowed) {
+                (
+                    [
+                        ClassTable { members: Members::OwnCode(white), half: None },
+                        ClassTable { members: Members::OwnCode(black), half: None },
+                    ],
+                    None,
+                ) => Some([*white, *black]),
+                _ => None,
+            }
+        };
+        match (codes(self), codes(other)) {
+            (Some(own), Some([white, black])) => own == [black, white],
+            _ => false,
+        }
+    }
+
     /// The pieces of a board that share the entry of a piece, as a perspective sees them. They may lie outside of the
     /// squares `within` which they are looked for.
     pub fn members(&self, builder: &mut Builder, time: BoardTime, state: Register, pov: usize) -> Register {

@@ -71,6 +71,7 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     if terms == 0 {
         return;
     }
+    let partners = partners(&blocks);
     // By list, position in the list and term.
     let mut found: [[Vec<Found>; 2]; 2] = Default::default();
     for (list, other) in [(Program::REMOVED, BoardTime::After), (Program::ADDED, BoardTime::Before)] {
@@ -82,10 +83,27 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
                 block.bind(builder, state);
                 for term in &block.terms {
                     let number = found[usize::from(list)][position].len();
-                    let row = block.row(builder, term, state, Some(exists), &[Others::Any(other)]);
-                    let previous = (position == 1).then(|| found[usize::from(list)][0][number]);
-                    let row = term.emit(builder, list, row, previous);
+                    let row = match partners[number] {
+                        Some(partner) if partner < number => {
+                            let (_, conditions) = found[usize::from(list)][position][partner];
+                            block.row_if(builder, term, state, conditions.exchanged())
+                        }
+                        _ => {
+                            let row = block.row(builder, term, state, Some(exists), &[Others::Any(other)]);
+                            let previous = (position == 1).then(|| found[usize::from(list)][0][number]);
+                            term.without_previous(builder, row, previous)
+                        }
+                    };
                     found[usize::from(list)][position].push(row);
+                    match partners[number] {
+                        _ if matches!(term.sharing, Sharing::Each) => {}
+                        None => row.0.emit(builder, list, row.1),
+                        Some(partner) if partner < number => {
+                            emit_exchanged(builder, list, found[usize::from(list)][position][partner], row.0);
+                        }
+                        // With its partner's.
+                        Some(_) => {}
+                    }
                 }
             }
         }
@@ -184,6 +202,20 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         self.values.bind(builder, self.context, &Bound::both(self.slot, state), &self.conditions);
     }
 
+    /// Whether every piece has a row of the term, whatever the kings.
+    fn is_always_there(&self, term: &PieceTerm) -> bool {
+        let context = self.context;
+        let is_free = context.hold == Conditions::ALWAYS && context.bases[term.number].conditions == Conditions::ALWAYS;
+        is_free && !term.is_partial && self.conditions.is_empty() && context.renumbering().is_none()
+    }
+
+    /// The row of a piece for which `conditions` must hold and nothing else.
+    fn row_if(&self, builder: &mut Builder, term: &PieceTerm, state: Register, conditions: Conditions) -> Found {
+        let bound = Bound::both(self.slot, state);
+        let (rows, _) = self.context.rows(builder, term.number, &[bound], None, Conditions::ALWAYS);
+        (rows, conditions)
+    }
+
     /// The row of a piece, and what must hold for it. `others`: for rows that count once, the pieces that must not have it,
     /// too. `exists`: whether there is a piece, if that is not known.
     fn row(
@@ -235,19 +267,46 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
 }
 
 impl PieceTerm {
-    /// Emits a row, unless the piece changed before it, if there is any, has emitted it.
-    fn emit(&self, builder: &mut Builder, list: u8, (rows, mut conditions): Found, previous: Option<Found>) -> Found {
-        match (&self.sharing, previous) {
-            (Sharing::Each, _) => return (rows, conditions),
-            (Sharing::Once(classes), Some((other, others_conditions))) => {
-                let equal = rows.equal(builder, other, classes.are_same());
-                let emitted = equal.and(builder, others_conditions);
-                conditions = conditions.and_not(builder, emitted);
-            }
-            _ => {}
+    /// A row that counts once, unless the piece changed before it, if there is any, has it.
+    fn without_previous(&self, builder: &mut Builder, (rows, conditions): Found, previous: Option<Found>) -> Found {
+        if let (Sharing::Once(classes), Some((other, others_conditions))) = (&self.sharing, previous) {
+            let equal = rows.equal(builder, other, classes.are_same());
+            let emitted = equal.and(builder, others_conditions);
+            return (rows, conditions.and_not(builder, emitted));
         }
-        rows.emit(builder, list, conditions);
         (rows, conditions)
+    }
+}
+
+/// By term of all blocks: the term of which either perspective sees the classes that the other one sees of it. What
+/// holds for White's row of one then holds for Black's row of the other, so that these are emitted together.
+fn partners(blocks: &[PieceBlock<'_, '_>]) -> Vec<Option<usize>> {
+    let terms: Vec<(&PieceBlock<'_, '_>, &PieceTerm)> =
+        blocks.iter().flat_map(|block| block.terms.iter().map(move |term| (block, term))).collect();
+    let mut partners = vec![None; terms.len()];
+    for (number, (block, term)) in terms.iter().enumerate() {
+        for (earlier, (other_block, other)) in terms[..number].iter().enumerate() {
+            let (Sharing::Once(own), Sharing::Once(others)) = (&term.sharing, &other.sharing) else { continue };
+            let is_free = block.is_always_there(term) && other_block.is_always_there(other);
+            if is_free && partners[earlier].is_none() && own.are_exchanged_with(others) {
+                partners[number] = Some(earlier);
+                partners[earlier] = Some(number);
+                break;
+            }
+        }
+    }
+    partners
+}
+
+/// Emits White's rows of a term with Black's of its partner, and the other two.
+fn emit_exchanged(builder: &mut Builder, list: u8, (rows, conditions): Found, partners: Rows) {
+    let own = rows.each(builder);
+    let partners = partners.each(builder);
+    for pov in 0..2 {
+        let mut crossed = own;
+        crossed[1] = if pov == 0 { partners[1] } else { own[1] };
+        crossed[0] = if pov == 0 { own[0] } else { partners[0] };
+        Rows::Each(crossed).emit(builder, list, Conditions([conditions.0[pov]; 2]));
     }
 }
 
