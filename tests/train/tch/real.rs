@@ -80,10 +80,9 @@ fn a_run_on_the_emulated_gpu_is_the_kernels_run_up_to_rounding() {
     let workspace = Workspace::new();
     let run = |name: &str, options: &[&str]| {
         let mut command = workspace.command(name, options);
-        let output = command.env("FSBENCH_EMULATED_GPU", "1").output().expect("runs");
+        let output = command.args(["--format", "json"]).env("FSBENCH_EMULATED_GPU", "1").output().expect("runs");
         assert!(output.status.success(), "{}", error_of(&output));
-        let outcome = std::fs::read(workspace.path(name).join(run_dir::OUTCOME)).expect("finished");
-        serde_json::from_slice::<TrainOutcome>(&outcome).expect("an outcome")
+        serde_json::from_slice::<TrainOutcome>(&output.stdout).expect("an outcome")
     };
     let theirs = run("gpu", &["--device", "cuda", "--epochs", "3"]);
     let ours = run("cpu", &["--device", "cpu", "--epochs", "3"]);
