@@ -21,7 +21,9 @@ mod viriformat;
 mod writer;
 
 pub(crate) use block_queue::decoders;
-pub(crate) use detect::{SHARD_MAGIC, format_by_name, has_compressed_name};
+#[cfg(feature = "report")]
+pub(crate) use detect::has_compressed_name;
+pub(crate) use detect::{SHARD_MAGIC, format_by_name};
 pub(crate) use pgn::all_positions;
 pub(crate) use score_unit::{rescale_scores, resolve_unit};
 

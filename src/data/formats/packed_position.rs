@@ -122,7 +122,9 @@ impl PackedPosition {
         setup.ep_square = self.ep_square;
         setup.halfmoves = u32::from(self.rule50);
         setup.fullmoves = NonZeroU32::MIN.saturating_add(u32::from(self.ply.0 / 2));
-        let legal = |setup, mode| Chess::from_setup(setup, mode).or_else(PositionError::ignore_invalid_ep_square);
+        let legal = |setup, mode| {
+            Chess::from_setup(setup, mode).or_else(PositionError::ignore_invalid_ep_square).map_err(Box::new)
+        };
         match legal(setup.clone(), CastlingMode::Standard) {
             Ok(position) => Ok(position),
             Err(error) => Err(match legal(setup, CastlingMode::Chess960) {

@@ -55,7 +55,7 @@ pub(super) const FORMAT: FormatTable = FormatTable {
     default_unit: ScoreUnit::STOCKFISH,
     games: GameRule::Inferred,
     needs_result: true,
-    read: Some(|reader, path, sender| parallel_read::read(reader, path, sender)),
+    read: Some(parallel_read::read),
     adapt,
     encoder: Some(|| Box::new(ChunkEncoder::default())),
 };
