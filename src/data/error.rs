@@ -24,7 +24,8 @@ pub enum DataError {
     )]
     BrokenStream { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
     #[error(
-        "{} is {what}, which is not supported here; `fsbench help data` lists the formats; give the format of standard input by --from",
+        "{} is {what}, which is not supported here; `fsbench help data` lists the formats; give the format of \
+         standard input by --from",
         path.display()
     )]
     Unsupported { path: PathBuf, what: &'static str },

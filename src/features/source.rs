@@ -60,7 +60,7 @@ impl Direction {
 }
 
 impl Source<()> {
-    /// All sources; `next` stands here once.
+    /// All sources, `next` once for all directions.
     pub const ALL: [Source<()>; 5] = [
         Source::Pieces,
         Source::Moves(()),
@@ -136,7 +136,7 @@ impl<V> Source<V> {
         std::mem::discriminant(self) == std::mem::discriminant(other) && self.direction() == other.direction()
     }
 
-    /// Most values from one piece, of all pieces on an empty board.
+    /// Most values that it yields from one piece; of `pieces`, on any board.
     pub const fn most_values(&self) -> usize {
         match self {
             Source::Pieces => 32,

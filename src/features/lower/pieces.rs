@@ -303,9 +303,7 @@ fn emit_exchanged(builder: &mut Builder, list: u8, (rows, conditions): Found, pa
     let own = rows.each(builder);
     let partners = partners.each(builder);
     for pov in 0..2 {
-        let mut crossed = own;
-        crossed[1] = if pov == 0 { partners[1] } else { own[1] };
-        crossed[0] = if pov == 0 { own[0] } else { partners[0] };
+        let crossed = if pov == 0 { [own[0], partners[1]] } else { [partners[0], own[1]] };
         Rows::Each(crossed).emit(builder, list, Conditions([conditions.0[pov]; 2]));
     }
 }

@@ -159,7 +159,8 @@ impl Position {
     /// Whether a move is pseudo-legal, castling as king takes rook; the king may be left in check.
     #[inline(always)]
     pub fn allows(&self, mv: PackedMove) -> bool {
-        let (from, to) = (mv.from() as u32, mv.to() as u32);
+        let from = mv.from() as u32;
+        let to = mv.to() as u32;
         let own = self.own();
         if own >> from & 1 == 0 {
             return false;

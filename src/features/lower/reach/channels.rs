@@ -8,11 +8,11 @@ use crate::features::compiled::{NONE, PairBlock};
 use crate::features::lower::conditions::Conditions;
 use crate::features::lower::context::Context;
 use crate::features::lower::rows::{Bound, Rows};
+use crate::features::lower::sources::Reachable;
 
 use super::pairs::LISTS;
 use super::scene::{CODES, Scene, TIMES, pieces_of};
 use super::unions::Unions;
-use crate::features::lower::sources::Reachable;
 
 /// First pieces that share rows: their codes, and for each the codes of the pieces that it may reach, as the board
 /// stands. All codes where the second variable is a square.
