@@ -12,6 +12,7 @@ use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Share};
 use super::spec::Experiment;
 use crate::record::{Results, machine};
+use crate::train::DeviceChoice;
 use crate::units::SortedMap;
 
 /// A step of an experiment, for programs that decide where it runs.
@@ -34,6 +35,8 @@ pub struct ListedStep {
     pub threads: usize,
     /// Whether it measures time, and must be alone on its machine.
     pub alone: bool,
+    /// Whether it trains on a GPU (`device = "cuda"`). With `auto`, a training takes the GPU that it finds.
+    pub gpu: bool,
 }
 
 impl Runner<'_> {
@@ -98,6 +101,7 @@ impl Runner<'_> {
                 estimated_seconds: None,
                 threads: self.threads(step),
                 alone: self.must_be_alone(step),
+                gpu: self.needs_gpu(step),
             });
         }
         let mut known = SortedMap::<&str, (u32, f64)>::new();
@@ -155,6 +159,13 @@ impl Runner<'_> {
             PlanStep::Train(run) => self.plan.runs[run].settings.threads(),
             PlanStep::Speed(_) | PlanStep::EqualSpeed(_) | PlanStep::MatchCost(_) => 1,
             _ => machine::cores(),
+        }
+    }
+
+    fn needs_gpu(&self, step: PlanStep) -> bool {
+        match step {
+            PlanStep::Train(run) => self.plan.runs[run].settings.device == DeviceChoice::Cuda,
+            _ => false,
         }
     }
 

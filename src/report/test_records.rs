@@ -216,6 +216,7 @@ fn run(key: &RunKey, &(_, features, .., loss): &SetFacts) -> RunRecord {
     RunRecord {
         key: key.clone(),
         identity: identity(),
+        gpu: None,
         num_features: features,
         parameters: u64::from(features) * 64 + dense,
         trained_parameters: Some(u64::from(features * 3 / 4) * 64 + dense),

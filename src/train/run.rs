@@ -24,15 +24,16 @@ use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
 use crate::service::{ServiceError, check_validation};
 
 impl TrainingRun<'_> {
-    /// Trains with the trainer that the settings name, and writes the files listed in [`run_dir`](super::run_dir).
+    /// Trains with the trainer that the settings name or leave to `auto`, and writes the files listed in [`run_dir`](super::run_dir).
     ///
     /// # Errors
     /// See [`TrainError`]. In any case the directory holds only complete files, and the run can be resumed.
     pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
         match self.config.settings.trainer() {
-            TrainerChoice::Kernels => self.train_with(&CpuTrainer::of_run, observer),
-            TrainerChoice::Tch => Ok(tch_program::train(self, observer)?),
+            Some(TrainerChoice::Kernels) => self.train_with(&CpuTrainer::of_run, observer),
+            Some(TrainerChoice::Tch) => tch_program::train(self, self.config.settings.device, observer),
+            None => self.train_by_auto(observer),
         }
     }
 
@@ -242,6 +243,7 @@ impl<'a> Session<'a> {
             samples_per_epoch: self.progress.samples_per_epoch,
             positions_per_sample: self.objectives.iter().map(positions).sum(),
             steps_done: self.progress.step,
+            gpu: self.trainer.gpu().map(str::to_owned),
         });
         while self.progress.epochs < self.config.settings.epochs {
             let metrics = match self.epoch(observer) {
@@ -461,6 +463,7 @@ impl<'a> Session<'a> {
             config: self.config.clone(),
             name: self.set.name().into(),
             identity: self.set.identity().clone(),
+            gpu: self.trainer.gpu().map(str::to_owned),
             num_features: self.set.num_features(),
             parameters,
             trained_parameters,

@@ -44,6 +44,11 @@ pub trait Trainer {
     /// Steps begun since the run began.
     fn step(&self) -> u64;
 
+    /// The name of the GPU that takes the steps; `None`: the CPU does.
+    fn gpu(&self) -> Option<&str> {
+        None
+    }
+
     /// The network and the optimiser's state after the last step.
     ///
     /// # Errors

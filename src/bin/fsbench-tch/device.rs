@@ -38,7 +38,7 @@ pub fn choose(choice: DeviceChoice) -> Result<TrainingDevice, TrainError> {
     let loaded = cuda::load(folder.as_deref());
     match (choice, loaded) {
         (_, Ok(())) if Cuda::is_available() => Ok(TrainingDevice::Gpu(0)),
-        (DeviceChoice::Cuda, loaded) => Err(TrainError::Config(no_gpu(loaded))),
+        (DeviceChoice::Cuda, loaded) => Err(TrainError::NoGpu(no_gpu(loaded))),
         _ => Ok(TrainingDevice::Cpu),
     }
 }

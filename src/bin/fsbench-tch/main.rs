@@ -19,10 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fsbench::VERSION;
-use fsbench::data::Method;
 use fsbench::train::tch_program::{NAME, answer};
 use fsbench::train::trainer::{MakeTrainer, TrainerSetup};
-use fsbench::train::{TrainConfig, TrainError};
+use fsbench::train::{DeviceChoice, TrainConfig, TrainError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tch::{Device, TchError};
@@ -94,16 +93,10 @@ fn end_with_parent() {
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent() {}
 
-fn choose_trainer(config: &TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> {
-    let device = device::choose(config.settings.device)?;
+fn choose_trainer(config: &TrainConfig, device: DeviceChoice) -> Result<Box<MakeTrainer<'static>>, TrainError> {
+    let device = device::choose(device)?;
     let batch_size = config.settings.batch_size;
-    let mut positions_per_sample = 0;
-    for method in config.methods() {
-        positions_per_sample += match method {
-            Method::Eval => 1,
-            Method::Pqr => 3,
-        };
-    }
+    let positions_per_sample = config.positions_per_sample();
     Ok(Box::new(move |setup: TrainerSetup<'_>| {
         let shape = setup.state.net.shape.clone();
         let scheme = setup.rules.scheme.clone();
@@ -116,14 +109,16 @@ fn choose_trainer(config: &TrainConfig) -> Result<Box<MakeTrainer<'static>>, Tra
                 let streams = Rc::new(kernels.streams()?);
                 let TrainerSetup { state, rules, .. } = setup;
                 let device = Device::Cuda(number);
-                Ok(Box::new(KernelTrainer::new(state, rules, Box::new(kernels), streams, device)?))
+                let trainer = KernelTrainer::new(state, rules, Box::new(kernels), streams, device)?;
+                Ok(Box::new(trainer.on(card.name)))
             }
             TrainingDevice::EmulatedGpu => {
                 use_threads(setup.threads);
                 let kernels = EmulatedKernels::new(&shape, &scheme)?;
                 let streams = Rc::new(kernels.streams());
                 let TrainerSetup { state, rules, .. } = setup;
-                Ok(Box::new(KernelTrainer::new(state, rules, Box::new(kernels), streams, Device::Cpu)?))
+                let trainer = KernelTrainer::new(state, rules, Box::new(kernels), streams, Device::Cpu)?;
+                Ok(Box::new(trainer.on("emulated GPU".into())))
             }
             TrainingDevice::Cpu => {
                 use_threads(setup.threads);

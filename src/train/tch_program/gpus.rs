@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// CUDA's own list of the devices that a process may use. Slurm sets it for jobs with `--gres=gpu:1`.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The list that is taken instead of all GPUs of the machine.
-const LISTED: &str = "FSBENCH_GPUS";
+pub const LISTED: &str = "FSBENCH_GPUS";
 
 /// A GPU, as CUDA's list names it, which other trainings leave alone until this is dropped or the process ends.
 pub struct ClaimedGpu {
@@ -16,19 +16,25 @@ pub struct ClaimedGpu {
     _lock: Option<File>,
 }
 
+/// The GPUs that trainings may use, as CUDA's list names them; the driver is not asked.
+pub fn available() -> Vec<String> {
+    let list = [LISTED, VISIBLE].into_iter().find_map(|variable| std::env::var(variable).ok());
+    match &list {
+        Some(list) => split(list),
+        None => installed(Path::new("/proc/driver/nvidia/gpus")),
+    }
+}
+
 /// A GPU for a training: the first that no other training of this user has, or one of theirs if there is none. `None` on
 /// a machine with one GPU or none.
 pub fn claim() -> Option<ClaimedGpu> {
-    let list = [LISTED, VISIBLE].into_iter().find_map(|variable| std::env::var(variable).ok());
-    let gpus = match &list {
-        Some(list) => split(list),
-        None => installed(Path::new("/proc/driver/nvidia/gpus")),
-    };
-    claim_of(&gpus, &lock_folder())
+    claim_of(&available(), &lock_folder())
 }
 
+/// As CUDA reads its list: it ends before a name that no GPU has, and the usual one is −1.
 fn split(list: &str) -> Vec<String> {
-    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(String::from).collect()
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.take_while(|name| *name != "-1").map(String::from).collect()
 }
 
 /// The numbers of the GPUs for which the driver has a folder.
@@ -96,6 +102,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(claim_of(&names("3"), folder.path()).is_none());
         assert!(claim_of(&names(""), folder.path()).is_none());
+        assert!(names("-1").is_empty());
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
     }
 

@@ -51,7 +51,8 @@ fn an_interrupted_run_goes_on() {
     let cut = child.wait_with_output().expect("ends");
     assert_eq!(cut.status.code(), Some(130), "{}", error_of(&cut));
     assert!(error_of(&cut).contains("interrupted at step"), "{}", error_of(&cut));
-    let other = workspace.command("cut", &["--epochs", "30", "--resume"]).output().expect("runs");
+    let other = ["--trainer", "kernels", "--epochs", "30", "--resume"];
+    let other = workspace.command("cut", &other).output().expect("runs");
     assert_eq!(other.status.code(), Some(2));
     let text = error_of(&other);
     assert!(text.contains("trainer is \"tch\" there and \"kernels\" was asked for"), "{text}");
@@ -93,6 +94,32 @@ fn a_run_on_the_emulated_gpu_is_the_kernels_run_up_to_rounding() {
         assert!(near(ours.validation_loss, theirs.validation_loss), "{ours:?} {theirs:?}");
     }
     assert_eq!(run("gpu", &["--device", "cuda", "--epochs", "4", "--resume"]).epochs.len(), 4);
+}
+
+/// `auto` takes the GPU, here the emulated one, and the record names it; where there is none, the run goes on.
+#[test]
+fn auto_takes_a_gpu_and_goes_on_without_it() {
+    let workspace = Workspace::new();
+    let data = workspace.data(Method::Eval);
+    let run = |gpus: &str, options: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["train", "piece", "--l1", "16", "--batch-size", "8192", "--threads", "1", "--format", "json"]);
+        command.arg("--data").arg(&data).arg("--out").arg(workspace.path("run")).args(options);
+        let output = command.env("FSBENCH_EMULATED_GPU", "1").env("FSBENCH_GPUS", gpus).output().expect("runs");
+        assert!(output.status.success(), "{}", error_of(&output));
+        let outcome = serde_json::from_slice::<TrainOutcome>(&output.stdout).expect("an outcome");
+        (outcome, error_of(&output))
+    };
+    let (first, said) = run("0", &["--epochs", "1"]);
+    assert_eq!((first.gpu.as_deref(), first.config.settings.trainer), (Some("emulated GPU"), None));
+    assert!(said.contains("auto trains on a GPU: a step has 8,192 positions × 16 neurons"), "{said}");
+    assert!(said.contains(", on the emulated GPU"), "{said}");
+    let (second, said) = run("", &["--epochs", "2", "--resume"]);
+    assert_eq!((second.gpu.as_deref(), second.epochs.len()), (None, 2));
+    assert_eq!(second.epochs[0], first.epochs[0]);
+    assert!(said.contains("auto trains on the CPU: there is no NVIDIA GPU"), "{said}");
+    let (third, _) = run("0", &["--epochs", "3", "--resume"]);
+    assert_eq!((third.gpu.as_deref(), third.epochs.len()), (Some("emulated GPU"), 3));
 }
 
 /// Everything that is checked and measured on a GPU, on the emulated one.

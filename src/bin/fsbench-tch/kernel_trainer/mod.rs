@@ -35,6 +35,8 @@ pub struct KernelTrainer {
     layout: KernelLayout,
     kernels: Box<dyn Kernels>,
     device: Device,
+    /// Its name.
+    gpu: String,
     network: Network,
     batches: RefCell<BatchMemories>,
     ring: LossRing,
@@ -61,9 +63,18 @@ impl KernelTrainer {
         let batches = RefCell::new(BatchMemories::new(Rc::clone(&streams), device)?);
         let ring = LossRing::new(streams, device)?;
         let step = state.step;
-        let trainer = KernelTrainer { state, rules, layout, kernels, device, network, batches, ring, evaluated, step };
+        let gpu = String::new();
+        let trainer =
+            KernelTrainer { state, rules, layout, kernels, device, gpu, network, batches, ring, evaluated, step };
         trainer.pass(trainer.adam(0.0, 1), trainer.evaluated.data_ptr()).copy_parameters()?;
         Ok(trainer)
+    }
+
+    /// The same trainer, with its GPU's name.
+    #[must_use]
+    pub fn on(mut self, gpu: String) -> KernelTrainer {
+        self.gpu = gpu;
+        self
     }
 
     /// The same trainer, which sums the table's gradient by feature however few there are.
@@ -162,6 +173,10 @@ impl Trainer for KernelTrainer {
 
     fn step(&self) -> u64 {
         self.step
+    }
+
+    fn gpu(&self) -> Option<&str> {
+        Some(&self.gpu)
     }
 
     fn state(&mut self) -> Result<&TrainingState, TrainError> {

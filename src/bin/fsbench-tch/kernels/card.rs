@@ -75,9 +75,9 @@ pub fn check_libraries(libraries: &dyn CudaLibraries) -> Result<(), String> {
 /// The card that trains.
 ///
 /// # Errors
-/// [`TrainError::Config`] when a library is missing, the driver or the card too old, or its memory too small.
+/// [`TrainError::NoGpu`] when a library is missing, the driver or the card too old, or its memory too small.
 pub fn check_card(libraries: &dyn CudaLibraries, number: usize, plan: &MemoryPlan) -> Result<Card, TrainError> {
-    let refused = |why: String| TrainError::Config(format!("cannot train on GPU {number}: {why}"));
+    let refused = |why: String| TrainError::NoGpu(format!("cannot train on GPU {number}: {why}"));
     check_libraries(libraries).map_err(refused)?;
     let card = libraries.card(number).map_err(|why| refused(format!("the driver does not show it: {why}")))?;
     if card.capability < OLDEST {
