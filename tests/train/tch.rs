@@ -177,7 +177,8 @@ fn auto_takes_a_gpu_for_large_steps() {
     assert_eq!(fs::read_to_string(with_program.path("seen")).expect("asked"), "auto-a\n");
     // One that cannot start, as without its libraries, is no hindrance either.
     let broken = Installed::new(Some("exit 127"));
-    check(&broken, "a,b", &large, "auto trains on a GPU");
+    let text = text.split_once("the GPU cannot be used: ").expect("a reason").0;
+    check(&broken, "a,b", &large, &format!("{text}the GPU cannot be used: {}", broken.path("on-path").display()));
 }
 
 /// A run that was left to `auto` goes on with a named trainer, and the other way round.

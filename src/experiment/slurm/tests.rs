@@ -74,10 +74,10 @@ fn trainings_on_gpus_have_arrays_of_their_own() {
         step.gpu = ["a1", "b2", "c2"].contains(&step.key.as_str());
     }
     let expected = [
-        "train 2-3 b1 a2",
-        "train on a GPU 0,5 a1 b2",
+        "train 1-2 b1 a2",
+        "train on a GPU 0,3 a1 b2",
         "train-2 0 c1 aftercorr:2",
-        "train-2 on a GPU 3 c2 aftercorr:1",
+        "train-2 on a GPU 2 c2 aftercorr:1",
         "measure 0 u",
     ];
     let found = arranged(&steps, &[], 1_000);
