@@ -69,7 +69,8 @@ fn run(experiment: &Table, folder: &Path) -> PathBuf {
     let results = folder.join("results");
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     command.arg("run").arg(&path).arg("--out").arg(&results).current_dir(folder);
-    let output = command.env("FSBENCH_CACHE", folder.join("cache")).output().unwrap();
+    // On the CPU, also where there is a GPU.
+    let output = command.env("FSBENCH_CACHE", folder.join("cache")).env("FSBENCH_GPUS", "").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     results
 }
