@@ -121,8 +121,8 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     }
 }
 
-/// Writes the encoders of such blocks: no row that counts once is emitted twice.
-pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
+/// Writes the encoders of such blocks for some perspectives: no row of a board that counts once is emitted twice.
+pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>], list: u8, time: BoardTime, povs: [bool; 2]) {
     let mut blocks = Vec::new();
     for context in contexts {
         blocks.push(PieceBlock::of(builder, context));
@@ -130,7 +130,6 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
     }
-    let time = BoardTime::Before;
     let occupied = builder.occupied(time);
     builder.for_bits(occupied, |builder, square| {
         let code = builder.code_on(time, square);
@@ -140,7 +139,7 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
             block.bind(builder, state);
             for term in &block.terms {
                 let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(time)]);
-                rows.emit(builder, Program::ACTIVE, conditions);
+                rows.only(builder, povs).emit(builder, list, conditions);
             }
         }
     });
