@@ -20,6 +20,10 @@ const ALIGNMENT: usize = 256;
 /// Memory for batches grows by this many bytes, so that it seldom does.
 const GROWTH: usize = 1 << 20;
 
+/// Threads that gather a batch, and bytes that one of them copies at a time.
+const GATHERERS: usize = 4;
+const CHUNK: usize = 1 << 17;
+
 /// A batch on a device.
 pub struct DeviceBatch<'a> {
     pub batch: &'a Batch<'a>,
@@ -178,27 +182,27 @@ impl Drop for BatchMemories {
     }
 }
 
-/// Copies all arrays to the memory, one after the other, on two threads.
+/// Copies all arrays to the memory, one after the other. Other threads take most of it.
 fn gather(arrays: &[Arrays<'_>], memory: &mut [u8]) {
-    let mut tasks = Vec::new();
+    let mut copies = Vec::new();
     let mut rest = memory;
     for array in arrays.iter().flat_map(|arrays| &arrays.all) {
         let (to, after) = rest.split_at_mut(array.len().next_multiple_of(ALIGNMENT).min(rest.len()));
-        tasks.push((to, *array));
+        copies.extend(to[..array.len()].chunks_mut(CHUNK).zip(array.chunks(CHUNK)));
         rest = after;
     }
-    let bytes: usize = tasks.iter().map(|(_, array)| array.len()).sum();
-    let copy = |tasks: &mut [(&mut [u8], &[u8])]| {
-        for (to, array) in tasks {
-            to[..array.len()].copy_from_slice(array);
+    let copy = |copies: &mut [(&mut [u8], &[u8])]| {
+        for (to, from) in copies {
+            to.copy_from_slice(from);
         }
     };
-    let mut first = 0;
-    let mut so_far = 0;
-    while first < tasks.len() && 2 * so_far < bytes {
-        so_far += tasks[first].1.len();
-        first += 1;
-    }
-    let (one, two) = tasks.split_at_mut(first);
-    rayon::join(|| copy(one), || copy(two));
+    let share = copies.len().div_ceil(GATHERERS).max(1);
+    let mut shares = copies.chunks_mut(share);
+    let Some(own) = shares.next() else { return };
+    rayon::in_place_scope(|scope| {
+        for share in shares {
+            scope.spawn(move |_| copy(share));
+        }
+        copy(own);
+    });
 }
