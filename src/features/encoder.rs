@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
 
-use super::code::{Executable, Obstacle};
+use super::code::{Executable, Inputs, Obstacle};
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512Encoder;
 use super::compiled::{PieceList, RowBuffer};
 use super::lower;
 use super::row_programs::{ActiveRows, ChangedRows, DeltaState};
 use super::set::Block;
-use super::sorted_rows::cancel_from;
+use super::sorted_rows::cancel;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
 ///
@@ -39,6 +39,8 @@ pub struct Encoder {
     /// Those of `own` that are piece tables and not renumbered, and the others.
     piece_tables: Vec<usize>,
     others: Vec<usize>,
+    /// Those of `own` that have several contexts.
+    dependent: OnceLock<Vec<usize>>,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
     avx512: Option<Avx512Encoder>,
@@ -47,6 +49,8 @@ pub struct Encoder {
     others_active: OnceLock<ActiveRows>,
     changed: OnceLock<ChangedRows>,
     differing: OnceLock<ChangedRows>,
+    /// By perspective: the rows of all blocks before and after a king's move, where one program gives both.
+    king_moves: OnceLock<[Option<Executable>; 2]>,
     /// Encoders of some of the blocks.
     parts: Mutex<HashMap<Box<[usize]>, Arc<Encoder>>>,
 }
@@ -86,7 +90,7 @@ impl Delta {
     }
 
     #[inline]
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
         self.refresh = false;
@@ -158,10 +162,12 @@ impl Encoder {
                 .filter(|_| all(&|block| is_piece_table(block) && block.compiled.has_sum_tables())),
             blocks,
             own,
+            dependent: OnceLock::new(),
             active: OnceLock::new(),
             others_active: OnceLock::new(),
             changed: OnceLock::new(),
             differing: OnceLock::new(),
+            king_moves: OnceLock::new(),
             parts: Mutex::default(),
         }
     }
@@ -181,6 +187,11 @@ impl Encoder {
 
     fn own_blocks(&self) -> impl Iterator<Item = &Block> {
         self.own.iter().map(|block| &self.blocks[*block])
+    }
+
+    fn dependent(&self) -> &[usize] {
+        let is_dependent = |block: &usize| !self.blocks[*block].compiled.contexts().is_constant();
+        self.dependent.get_or_init(|| self.own.iter().copied().filter(is_dependent).collect())
     }
 
     fn active(&self) -> &ActiveRows {
@@ -223,6 +234,10 @@ impl Encoder {
     /// [`Encoder::encode`] of a [`PieceBoard`].
     pub fn encode_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
+        self.append_board(board, pov, out);
+    }
+
+    fn append_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
         // The other perspective's rows, found at the same time, go to a list that is used again.
         let mut other = OTHER_ROWS.take();
         other.clear();
@@ -302,10 +317,24 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        !kings_stay(before, after) && {
-            let kings = KingMove::between(before, after);
-            self.own_blocks().any(|block| changes_context(block, kings, pov))
+        !kings_stay(before, after) && self.changed_contexts(KingMove::between(before, after), pov) > 0
+    }
+
+    /// How many blocks' contexts a king's move changes.
+    fn changed_contexts(&self, kings: KingMove, pov: Perspective) -> usize {
+        match (kings.before, kings.after) {
+            (Some(before), Some(after)) => {
+                self.dependent().iter().filter(|block| self.changes(**block, [before, after], pov)).count()
+            }
+            (None, None) => 0,
+            _ => self.own.len(),
         }
+    }
+
+    /// Whether a block's context differs between two pairs of king squares.
+    fn changes(&self, block: usize, kings: [[u32; 2]; 2], pov: Perspective) -> bool {
+        let [before, after] = kings.map(|kings| self.blocks[block].compiled.context(seen_by(kings, pov), pov));
+        before != after
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
@@ -344,7 +373,7 @@ impl Encoder {
         self.follow(boards, change, states, false, out);
     }
 
-    /// `is_exact`: lists the change also where all contexts change.
+    /// Replaces `out`. `is_exact`: lists the change also where all contexts change.
     #[inline(always)]
     fn follow(
         &self,
@@ -354,10 +383,8 @@ impl Encoder {
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
-        out.white.clear();
-        out.black.clear();
         if kings_stay(before, after) {
-            self.changed().append(before, change, after, states, out);
+            self.changed().find(before, change, after, states, out);
         } else {
             self.follow_king([before, after], change, states, is_exact, out);
         }
@@ -373,34 +400,76 @@ impl Encoder {
         out: &mut ByPerspective<Delta>,
     ) {
         let kings = KingMove::between(before, after);
-        let changes =
-            Perspective::ALL.map(|pov| self.own_blocks().filter(|block| changes_context(block, kings, pov)).count());
-        if changes.contains(&0) {
-            self.changed().append(before, change, after, states, out);
+        let changes = Perspective::ALL.map(|pov| self.changed_contexts(kings, pov));
+        // What is found for the blocks whose contexts change does not count.
+        if changes.iter().any(|changes| *changes == 0 || *changes < self.own.len()) {
+            self.changed().find(before, change, after, states, out);
         }
         for (pov, changes) in Perspective::ALL.into_iter().zip(changes) {
             if changes == 0 {
                 continue;
             }
             let delta = &mut out[pov];
-            delta.clear();
-            delta.refresh = true;
-            if is_exact || changes < self.own.len() {
-                self.encode_board(before, pov, &mut delta.removed);
-                self.encode_board(after, pov, &mut delta.added);
-                cancel_from(&mut delta.removed, &mut delta.added, [0, 0]);
+            if changes == self.own.len() {
+                delta.clear();
+                if is_exact {
+                    self.append_all([before, after], kings, pov, out);
+                }
+            } else if let (Some(old), Some(new)) = (kings.before, kings.after) {
+                let changed: Vec<usize> =
+                    self.dependent().iter().copied().filter(|block| self.changes(*block, [old, new], pov)).collect();
+                let stays = |row: &u32| !changed.iter().any(|block| self.blocks[*block].contains(*row));
+                delta.removed.retain(stays);
+                delta.added.retain(stays);
+                self.part(&changed).append_all([before, after], kings, pov, out);
+            }
+            out[pov].refresh = true;
+        }
+    }
+
+    /// Appends all rows of one perspective but for those that both boards have.
+    fn append_all(
+        &self,
+        [before, after]: [&PieceBoard; 2],
+        kings: KingMove,
+        pov: Perspective,
+        out: &mut ByPerspective<Delta>,
+    ) {
+        let from = [out[pov].removed.len(), out[pov].added.len()];
+        let ByPerspective { white, black } = &mut *out;
+        let program = match (kings.before, kings.after) {
+            (Some(_), Some(_)) => self.king_moves()[pov as usize].as_ref(),
+            _ => None,
+        };
+        match program {
+            Some(program) => {
+                let inputs =
+                    Inputs { before, after, change: &BoardChange::EMPTY, state_before: &[], state_after: &mut [] };
+                let added = [&mut white.added, &mut black.added];
+                program.run(inputs, [added, [&mut white.removed, &mut black.removed]]);
+            }
+            None => {
+                self.append_board(before, pov, &mut out[pov].removed);
+                self.append_board(after, pov, &mut out[pov].added);
             }
         }
+        let delta = &mut out[pov];
+        cancel(&mut delta.removed, &mut delta.added, from);
+    }
+
+    fn king_moves(&self) -> &[Option<Executable>; 2] {
+        self.king_moves.get_or_init(|| {
+            let blocks: Vec<&Block> = self.own_blocks().collect();
+            [0, 1].map(|pov| lower::king_move(&blocks, pov).map(Executable::compile))
+        })
     }
 
     /// The change between any two boards of equal contexts, in no order; `refresh` stays false.
     pub fn diff_boards(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective, out: &mut Delta) {
         let mut both = OTHER_CHANGES.take();
         std::mem::swap(&mut both[pov], out);
-        both.white.clear();
-        both.black.clear();
         let [mut old, mut new] = <[DeltaState; 2]>::default();
-        self.differing().append(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
+        self.differing().find(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
         std::mem::swap(&mut both[pov], out);
         OTHER_CHANGES.set(both);
     }
@@ -409,16 +478,5 @@ impl Encoder {
     #[must_use]
     pub fn obstacle(&self) -> Option<&Obstacle> {
         self.changed().programs().find_map(Executable::obstacle)
-    }
-}
-
-fn changes_context(block: &Block, kings: KingMove, pov: Perspective) -> bool {
-    match (kings.before, kings.after) {
-        (Some(before), Some(after)) => {
-            let context = |kings: [u32; 2]| block.compiled.context(seen_by(kings, pov), pov);
-            context(before) != context(after)
-        }
-        (None, None) => false,
-        _ => true,
     }
 }

@@ -88,9 +88,9 @@ impl ChangedRows {
         self.derived.iter().chain(self.compared.iter().flat_map(ActiveRows::programs))
     }
 
-    /// Appends the changes of both perspectives.
+    /// Replaces the changes of both perspectives.
     #[inline]
-    pub fn append(
+    pub fn find(
         &self,
         before: &PieceBoard,
         change: &BoardChange,
@@ -98,6 +98,9 @@ impl ChangedRows {
         [state_before, state_after]: [&mut DeltaState; 2],
         ByPerspective { white, black }: &mut ByPerspective<Delta>,
     ) {
+        // Here, where it is seen that the lists are empty when the code gets them.
+        white.clear();
+        black.clear();
         if let Some(derived) = &self.derived {
             let mut inputs = Inputs { before, after, change, state_before: &[], state_after: &mut [] };
             if let Some(start) = &self.start {
@@ -128,6 +131,16 @@ impl ChangedRows {
 #[inline]
 fn prepare(start: &Executable, length: u32, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
     let length = length as usize;
+    let have_room = state_before.values.len() == length && state_after.values.len() == length;
+    if !have_room || !state_before.is_known {
+        begin(start, length, before, [&mut *state_before, &mut *state_after]);
+    }
+    state_after.is_known = true;
+}
+
+#[cold]
+#[inline(never)]
+fn begin(start: &Executable, length: usize, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
     for state in [&mut *state_before, &mut *state_after] {
         if state.values.len() != length {
             state.values = vec![0; length];
@@ -145,5 +158,4 @@ fn prepare(start: &Executable, length: u32, before: &PieceBoard, [state_before, 
         start.run(inputs, []);
         state_before.is_known = true;
     }
-    state_after.is_known = true;
 }

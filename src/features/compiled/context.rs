@@ -96,6 +96,11 @@ impl ContextTable {
         self.bound
     }
 
+    /// Whether all placements of the kings are one context, those included that no position has.
+    pub fn is_constant(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     pub fn reads_enemy(&self) -> bool {
         self.enemy
     }

@@ -49,6 +49,20 @@ enum Others {
 /// A row of a changed piece.
 type Found = (Rows, Conditions);
 
+/// By list, position in the list and term.
+type FoundRows = [[Vec<Found>; 2]; 2];
+
+/// A piece that is removed or added.
+struct ChangedPiece {
+    state: Register,
+    /// Whether there is one, if that is not known.
+    exists: Option<Register>,
+    list: u8,
+    /// The board on which it is not.
+    other: BoardTime,
+    position: usize,
+}
+
 /// Whether a block's delta is one of these.
 pub fn derives(context: &Context<'_>) -> bool {
     let spec = context.spec;
@@ -72,40 +86,31 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
         return;
     }
     let partners = partners(&blocks);
-    // By list, position in the list and term.
-    let mut found: [[Vec<Found>; 2]; 2] = Default::default();
+    // Rows that are compared with each other at the end must all be there. Those of distinct pieces cost less than a
+    // branch that depends on what is captured.
+    let is_once = |term: &PieceTerm| matches!(term.sharing, Sharing::Once(_));
+    let is_each = |term: &PieceTerm| matches!(term.sharing, Sharing::Each);
+    let has = |is: fn(&PieceTerm) -> bool| blocks.iter().any(|block| block.terms.iter().any(is));
+    let branches = has(is_once) && !has(is_each);
+    let mut found = FoundRows::default();
     for (list, other) in [(Program::REMOVED, BoardTime::After), (Program::ADDED, BoardTime::Before)] {
-        for position in 0..2 {
-            let at = 2 * u64::from(list == Program::ADDED) + position as u64;
-            let state = builder.load(Memory::Change, at);
-            let exists = builder.not_equal(state, u64::from(BoardChange::NO_PIECE));
-            for block in &mut blocks {
-                block.bind(builder, state);
-                for term in &block.terms {
-                    let number = found[usize::from(list)][position].len();
-                    let row = match partners[number] {
-                        Some(partner) if partner < number => {
-                            let (_, conditions) = found[usize::from(list)][position][partner];
-                            block.row_if(builder, term, state, conditions.exchanged())
-                        }
-                        _ => {
-                            let row = block.row(builder, term, state, Some(exists), &[Others::Any(other)]);
-                            let previous = (position == 1).then(|| found[usize::from(list)][0][number]);
-                            term.without_previous(builder, row, previous)
-                        }
-                    };
-                    found[usize::from(list)][position].push(row);
-                    match partners[number] {
-                        _ if matches!(term.sharing, Sharing::Each) => {}
-                        None => row.0.emit(builder, list, row.1),
-                        Some(partner) if partner < number => {
-                            emit_exchanged(builder, list, found[usize::from(list)][position][partner], row.0);
-                        }
-                        // With its partner's.
-                        Some(_) => {}
-                    }
-                }
-            }
+        let states =
+            [0, 1].map(|position| builder.load(Memory::Change, 2 * u64::from(list == Program::ADDED) + position));
+        let exist = states.map(|state| builder.not_equal(state, u64::from(BoardChange::NO_PIECE)));
+        let mut write = |builder: &mut Builder, position: usize| {
+            let exists = if branches { None } else { Some(exist[position]) };
+            let piece = ChangedPiece { state: states[position], exists, list, other, position };
+            piece.write(builder, &mut blocks, &partners, &mut found);
+        };
+        if branches {
+            // There is no second piece without a first one.
+            builder.if_(exist[0], |builder| {
+                write(builder, 0);
+                builder.if_(exist[1], |builder| write(builder, 1));
+            });
+        } else {
+            write(builder, 0);
+            write(builder, 1);
         }
     }
     let sharings = blocks.iter().flat_map(|block| &block.terms).map(|term| &term.sharing);
@@ -116,8 +121,8 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     }
 }
 
-/// Writes the encoders of such blocks: no row that counts once is emitted twice.
-pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
+/// Writes the encoders of such blocks for some perspectives: no row of a board that counts once is emitted twice.
+pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>], list: u8, time: BoardTime, povs: [bool; 2]) {
     let mut blocks = Vec::new();
     for context in contexts {
         blocks.push(PieceBlock::of(builder, context));
@@ -125,7 +130,6 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
     }
-    let time = BoardTime::Before;
     let occupied = builder.occupied(time);
     builder.for_bits(occupied, |builder, square| {
         let code = builder.code_on(time, square);
@@ -135,7 +139,7 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
             block.bind(builder, state);
             for term in &block.terms {
                 let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(time)]);
-                rows.emit(builder, Program::ACTIVE, conditions);
+                rows.only(builder, povs).emit(builder, list, conditions);
             }
         }
     });
@@ -173,6 +177,45 @@ pub fn difference(builder: &mut Builder, contexts: &[&Context<'_>]) {
             });
         }
     });
+}
+
+impl ChangedPiece {
+    /// Finds the rows of all terms, and emits those that are not compared at the end.
+    fn write(
+        &self,
+        builder: &mut Builder,
+        blocks: &mut [PieceBlock<'_, '_>],
+        partners: &[Option<usize>],
+        found: &mut FoundRows,
+    ) {
+        let ChangedPiece { state, exists, list, other, position } = *self;
+        let [first, second] = &mut found[usize::from(list)];
+        let (own, previous) = if position == 0 { (first, None) } else { (second, Some(&*first)) };
+        for block in blocks {
+            block.bind(builder, state);
+            for term in &block.terms {
+                let number = own.len();
+                let row = match partners[number] {
+                    Some(partner) if partner < number => {
+                        let (_, conditions) = own[partner];
+                        block.row_if(builder, term, state, conditions.exchanged())
+                    }
+                    _ => {
+                        let row = block.row(builder, term, state, exists, &[Others::Any(other)]);
+                        term.without_previous(builder, row, previous.map(|rows| rows[number]))
+                    }
+                };
+                own.push(row);
+                match partners[number] {
+                    _ if matches!(term.sharing, Sharing::Each) => {}
+                    None => row.0.emit(builder, list, row.1),
+                    Some(partner) if partner < number => emit_exchanged(builder, list, own[partner], row.0),
+                    // With its partner's.
+                    Some(_) => {}
+                }
+            }
+        }
+    }
 }
 
 impl<'a, 'b> PieceBlock<'a, 'b> {
@@ -309,7 +352,7 @@ fn emit_exchanged(builder: &mut Builder, list: u8, (rows, conditions): Found, pa
 }
 
 /// Emits a term's rows but for those that are added as often as they are removed.
-fn emit_differing(builder: &mut Builder, found: &[[Vec<Found>; 2]; 2], number: usize) {
+fn emit_differing(builder: &mut Builder, found: &FoundRows, number: usize) {
     let mut of = [Program::REMOVED, Program::ADDED].map(|list| {
         [0, 1].map(|position| {
             let (rows, conditions) = found[usize::from(list)][position][number];

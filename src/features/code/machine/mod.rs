@@ -94,7 +94,7 @@ impl MachineCode {
 
     /// Runs the program that it was made of; `false`, with nothing done, if a board has more than 32 pieces. The states
     /// have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run<const KINDS: usize>(
         &self,
         program: &Program,
@@ -105,18 +105,19 @@ impl MachineCode {
         const { assert!(KINDS <= MOST_KINDS) };
         // A row that is not emitted after all may be written behind a full list.
         let room = program.capacity as usize + 1;
-        let mut call = Call {
-            state_before: inputs.state_before.as_ptr(),
-            state_after: inputs.state_after.as_mut_ptr(),
-            scratch: scratch.as_mut_ptr(),
-            lists: [[std::ptr::null_mut(); 2]; MOST_KINDS],
-        };
-        for (kind, ends) in lists.iter_mut().zip(&mut call.lists) {
+        let mut ends = [[std::ptr::null_mut(); 2]; MOST_KINDS];
+        for (kind, ends) in lists.iter_mut().zip(&mut ends) {
             for (list, end) in kind.iter_mut().zip(ends) {
                 list.reserve(room);
                 *end = list.spare_capacity_mut().as_mut_ptr().cast::<u32>();
             }
         }
+        let call = Call {
+            state_before: inputs.state_before.as_ptr(),
+            state_after: inputs.state_after.as_mut_ptr(),
+            scratch: scratch.as_mut_ptr(),
+            lists: ends,
+        };
         // SAFETY: the boards, the change and the call live through it. The code reads and writes what the program says:
         // programs are written by the lowering, which keeps their indices inside of tables, boards, states and scratch
         // and emits at most `capacity` rows for boards of at most 32 pieces; others, the code refuses.
@@ -125,10 +126,13 @@ impl MachineCode {
             return false;
         }
         let bits = const { length_bits(KINDS) };
-        for (number, list) in lists.iter_mut().flatten().enumerate() {
-            let rows = (lengths >> (bits * number as u32)) & ((1 << bits) - 1);
-            // SAFETY: the code wrote that many rows behind the list's end, in what was reserved.
-            unsafe { list.set_len(list.len() + rows as usize) };
+        // Not over all lists as one sequence, for which there would be a loop.
+        for (kind, lists) in lists.iter_mut().enumerate() {
+            for (perspective, list) in lists.iter_mut().enumerate() {
+                let rows = (lengths >> (bits * (2 * kind + perspective) as u32)) & ((1 << bits) - 1);
+                // SAFETY: the code wrote that many rows behind the list's end, in what was reserved.
+                unsafe { list.set_len(list.len() + rows as usize) };
+            }
         }
         true
     }
