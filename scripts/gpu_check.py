@@ -62,7 +62,7 @@ COMPARED = {
 # Largest relative difference from the CPU: of the first step's loss, of the worst array of its gradient, of the mean
 # losses of two epochs of a few steps, of the validation loss after them. Rounding grows a hundredfold in every twenty
 # steps from there on: after a hundred, the validation losses of networks that are equally good differ by percents.
-LIMITS = {"first_loss": 1e-5, "gradient": 1e-3, "loss": 1e-4, "validation": 1e-3}
+LIMITS = {"first_loss": 1e-5, "gradient": 1e-3, "loss": 1e-3, "validation": 1e-2}
 
 
 class Failed(Exception):
@@ -189,8 +189,7 @@ def agreement(bench, arguments):
     differences = [relative(found, expected) for expected, found in zip(*losses, strict=True)]
     row = {"first_loss": relative(first[1], first[0]), "gradient": gradient, "loss": max(differences),
            "validation": relative(validation[1], validation[0])}
-    return {**row, "passed": all(row[key] <= limit for key, limit in LIMITS.items()), "batch": batch,
-            "steps_per_epoch": steps, "losses_cpu": losses[0], "losses": losses[1]}
+    return {**row, "batch": batch, "steps_per_epoch": steps, "losses_cpu": losses[0], "losses": losses[1]}
 
 
 def resume(bench):
@@ -343,8 +342,16 @@ def rate_cell(row):
     return "failed" if "failed" in row else f"{row['positions_per_second'] / 1e6:.2f}"
 
 
+def has_passed(row):
+    if "failed" in row:
+        return False
+    if "first_loss" in row:
+        return all(row[key] <= limit for key, limit in LIMITS.items())
+    return row.get("passed", True)
+
+
 def verdict(row):
-    return row.get("failed") or ("passed" if row["passed"] else "FAILED")
+    return row.get("failed") or ("passed" if has_passed(row) else "FAILED")
 
 
 def main():
@@ -373,7 +380,7 @@ def main():
     (out / "README.md").write_text(text)
     print(text)
     rows = result["agreement"] + result["resume"] + result["rates"]
-    sys.exit(any("failed" in row or row.get("passed") is False for row in rows))
+    sys.exit(not all(has_passed(row) for row in rows))
 
 
 main()
