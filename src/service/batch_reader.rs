@@ -161,27 +161,16 @@ impl<R: Read> BatchReader<R> {
         let Arrays { csr: [stm, nstm], bits: [stm_bits, nstm_bits], piece_count, score, result, ply, sample_index } =
             arrays;
         let copy = SlotCopy { memory, description, slot, header };
+        if description.layout == Layout::Csr {
+            copy.sides(stm, nstm)?;
+        }
         copy.array("stm_bits", stm_bits)?;
         copy.array("nstm_bits", nstm_bits)?;
         copy.array("piece_count", piece_count)?;
         copy.array("score", score)?;
         copy.array("result", result)?;
         copy.array("ply", ply)?;
-        copy.array("sample_index", sample_index)?;
-        if description.layout != Layout::Csr {
-            return Ok(());
-        }
-        let mut copied = [Ok(()), Ok(())];
-        let [stm_copied, nstm_copied] = &mut copied;
-        let mut copy_stm = || *stm_copied = copy.side("stm", stm);
-        let mut copy_nstm = || *nstm_copied = copy.side("nstm", nstm);
-        if header.positions < LARGE {
-            copy_stm();
-            copy_nstm();
-        } else {
-            run_beside(&mut copy_nstm, &mut copy_stm);
-        }
-        copied.into_iter().collect()
+        copy.array("sample_index", sample_index)
     }
 }
 
@@ -207,6 +196,21 @@ impl SlotCopy<'_> {
         }
         let copied = self.memory.copy(self.slot, array.offset, count, into);
         copied.ok_or_else(|| format!("does not hold its {name}"))
+    }
+
+    /// Copies and checks the features of both sides, of a large batch at once.
+    fn sides(&self, stm: &mut (Vec<i32>, Vec<i32>), nstm: &mut (Vec<i32>, Vec<i32>)) -> Result<(), String> {
+        let mut copied = [Ok(()), Ok(())];
+        let [stm_copied, nstm_copied] = &mut copied;
+        let mut copy_stm = || *stm_copied = self.side("stm", stm);
+        let mut copy_nstm = || *nstm_copied = self.side("nstm", nstm);
+        if self.header.positions < LARGE {
+            copy_stm();
+            copy_nstm();
+        } else {
+            run_beside(&mut copy_nstm, &mut copy_stm);
+        }
+        copied.into_iter().collect()
     }
 
     /// Copies and checks the features of one side.
