@@ -10,7 +10,7 @@ use super::{Description, Dtype, END, FAILED, Layout, MAX_SLOTS, ServiceError, Sl
 use crate::cpu::run_beside;
 use crate::data::Method;
 
-/// From this number of positions on, the two sides are copied at once.
+/// From this number of positions on, two threads copy the two sides at the same time.
 const LARGE: u32 = 4096;
 /// Limit on the description, which is a few kilobytes long.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -198,7 +198,7 @@ impl SlotCopy<'_> {
         copied.ok_or_else(|| format!("does not hold its {name}"))
     }
 
-    /// Copies and checks the features of both sides, of a large batch at once.
+    /// Copies and checks the features of both sides; of a large batch, on two threads.
     fn sides(&self, stm: &mut (Vec<i32>, Vec<i32>), nstm: &mut (Vec<i32>, Vec<i32>)) -> Result<(), String> {
         let mut copied = [Ok(()), Ok(())];
         let [stm_copied, nstm_copied] = &mut copied;
@@ -305,8 +305,8 @@ fn check_csr(offsets: &[i32], indices: &[i32], features: u32) -> Result<(), Stri
     if !covers_indices || !offsets.is_sorted() {
         return Err(format!("offsets that do not ascend from 0 to {}", indices.len()));
     }
-    // Either sign bit is set if an index is negative or too large. Unlike a maximum, this takes no instructions that
-    // x86-64 of 2003 lacks.
+    // A sign bit is set if an index is negative or too large. Compilers vectorise this for any x86-64; a maximum needs
+    // SSE4.1.
     let last = features.wrapping_sub(1) as i32;
     let signs = indices.iter().fold(0, |signs, &index| signs | index | last.wrapping_sub(index));
     if signs >= 0 {

@@ -35,7 +35,7 @@ pub struct KernelTrainer {
     layout: KernelLayout,
     kernels: Box<dyn Kernels>,
     device: Device,
-    /// Its name.
+    /// The device's name, for records.
     gpu: String,
     network: Network,
     batches: RefCell<BatchMemories>,
