@@ -61,11 +61,11 @@ impl<T: Pod> DerefMut for AlignedVec<T> {
 /// A large table of numbers, in huge pages where the system has them. Its rows are read in random order, and small
 /// pages would cost a page-table walk per row.
 pub struct HugePageTable<T> {
-    memory: Memory<T>,
+    memory: TableMemory<T>,
     len: usize,
 }
 
-enum Memory<T> {
+enum TableMemory<T> {
     Mapped(MmapMut),
     /// For systems that cannot map memory.
     Plain(AlignedVec<T>),
@@ -79,9 +79,9 @@ impl<T: Pod> HugePageTable<T> {
                 // Best effort: without huge pages the table works all the same.
                 #[cfg(target_os = "linux")]
                 let _ = map.advise(memmap2::Advice::HugePage);
-                Memory::Mapped(map)
+                TableMemory::Mapped(map)
             }
-            Err(_) => Memory::Plain(AlignedVec::zeroed(len)),
+            Err(_) => TableMemory::Plain(AlignedVec::zeroed(len)),
         };
         HugePageTable { memory, len }
     }
@@ -93,8 +93,8 @@ impl<T: Pod> Deref for HugePageTable<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.memory {
-            Memory::Mapped(map) => &bytemuck::cast_slice(&map[..self.len * size_of::<T>()])[..self.len],
-            Memory::Plain(numbers) => numbers,
+            TableMemory::Mapped(map) => &bytemuck::cast_slice(&map[..self.len * size_of::<T>()])[..self.len],
+            TableMemory::Plain(numbers) => numbers,
         }
     }
 }
@@ -103,8 +103,10 @@ impl<T: Pod> DerefMut for HugePageTable<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.memory {
-            Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(&mut map[..self.len * size_of::<T>()])[..self.len],
-            Memory::Plain(numbers) => numbers,
+            TableMemory::Mapped(map) => {
+                &mut bytemuck::cast_slice_mut(&mut map[..self.len * size_of::<T>()])[..self.len]
+            }
+            TableMemory::Plain(numbers) => numbers,
         }
     }
 }

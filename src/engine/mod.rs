@@ -5,6 +5,7 @@
 //! same integers as the reference, [`crate::net::forward_integer`].
 
 mod aligned;
+mod dense_layer;
 mod evaluation;
 mod evaluator;
 mod ft_permute;

@@ -33,8 +33,8 @@ pub struct RefreshCache {
     is_partial: bool,
 }
 
-/// An accumulator to refresh: its board and perspective, and the network. With partial refresh, the accumulator is a sum
-/// without biases.
+/// An accumulator to refresh: its board and perspective, and the network. With partial refresh, the accumulator is a
+/// sum without biases.
 pub struct RefreshRequest<'a> {
     pub model: &'a Model,
     pub back_end: BackEnd,

@@ -45,9 +45,9 @@ impl PartialRefresh {
         &self.parts[1]
     }
 
-    /// The change of both parts (stable, king-dependent) between two boards, whose states are given by part. A part whose context changes may list
-    /// anything. `found` is told of changed features as soon as they are known, so that their rows can be loaded while
-    /// others are looked for.
+    /// The change of both parts (stable, king-dependent) between two boards, whose states are given by part. A part
+    /// whose context changes may list anything. `found` is told of changed features as soon as they are known, so that
+    /// their rows can be loaded while others are looked for.
     pub fn diff(
         &self,
         boards: [&PieceBoard; 2],

@@ -5,7 +5,7 @@
 //! output.
 #![allow(clippy::needless_range_loop, reason = "an output's number indexes several arrays at once")]
 
-use crate::engine::model::{DenseLayer, DenseWeights};
+use crate::engine::dense_layer::{DenseLayer, DenseWeights};
 use crate::engine::simd::{GroupWeights, Nnz, Vector, WIDEST};
 
 /// The inputs of a first dense layer.

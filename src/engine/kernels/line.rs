@@ -2,7 +2,7 @@
 //! and its activations are written position by position: accumulators are neither stored nor loaded between moves.
 
 use super::activate::products;
-use super::update::{Row, Rows};
+use super::update::{AccumulatorRows, Row};
 use crate::engine::aligned::AlignedVec;
 use crate::engine::model::Model;
 use crate::engine::simd::{Vector, VectorKernel};
@@ -77,7 +77,7 @@ pub struct LinePass<'a, A, B> {
     pub psqt: &'a mut [i16],
 }
 
-impl<A: Rows, B: Rows> VectorKernel for LinePass<'_, A, B> {
+impl<A: AccumulatorRows, B: AccumulatorRows> VectorKernel for LinePass<'_, A, B> {
     type Output = ();
 
     #[inline(always)]
@@ -91,7 +91,7 @@ impl<A: Rows, B: Rows> VectorKernel for LinePass<'_, A, B> {
     }
 }
 
-impl<A: Rows, B: Rows> LinePass<'_, A, B> {
+impl<A: AccumulatorRows, B: AccumulatorRows> LinePass<'_, A, B> {
     /// In tiles of H vectors of either half of the neurons.
     #[inline(always)]
     fn tiles<V: Vector, const H: usize, const IS_SPLIT: bool>(&mut self, proof: V::Proof) {
@@ -202,7 +202,7 @@ fn store<V: Vector, const H: usize>(sums: [[V; H]; 2], to: &mut [i16], offsets: 
 
 /// Brings a tile of a summand to a position.
 #[inline(always)]
-fn follow<V: Vector, const H: usize, R: Rows>(
+fn follow<V: Vector, const H: usize, R: AccumulatorRows>(
     proof: V::Proof,
     summand: &LineSum<'_, R>,
     fresh: &[AlignedVec<i16>],
@@ -228,7 +228,7 @@ fn follow<V: Vector, const H: usize, R: Rows>(
 }
 
 #[inline(always)]
-fn follow_psqt<V: Vector, R: Rows>(
+fn follow_psqt<V: Vector, R: AccumulatorRows>(
     proof: V::Proof,
     summand: &LineSum<'_, R>,
     fresh: &[AlignedVec<i16>],

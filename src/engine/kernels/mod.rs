@@ -10,7 +10,8 @@ mod direct_output;
 mod line;
 mod update;
 
-use super::model::{DenseWeights, LayerScratch, Model, Scratch};
+use super::dense_layer::DenseWeights;
+use super::model::{LayerScratch, Model, Scratch};
 use super::simd::{Vector, VectorKernel};
 use crate::net::RawScore;
 

@@ -4,7 +4,7 @@ use crate::engine::simd::{Vector, VectorKernel};
 
 /// The rows of a feature transformer. A row has the weights of all neurons, then PSQT sums as i32, laid out like an
 /// accumulator; positions in it are positions in the accumulator.
-pub trait Rows: Copy {
+pub trait AccumulatorRows: Copy {
     type Row: Row;
     /// Whether adding a row needs no register beside the sums.
     const ADDS_FROM_MEMORY: bool = false;
@@ -30,7 +30,7 @@ pub struct WideRows<'a> {
     pub first: u32,
 }
 
-impl<'a> Rows for WideRows<'a> {
+impl<'a> AccumulatorRows for WideRows<'a> {
     type Row = &'a [i16];
     const ADDS_FROM_MEMORY: bool = true;
 
@@ -79,7 +79,7 @@ pub struct NarrowRow<'a> {
     words: usize,
 }
 
-impl<'a> Rows for NarrowRows<'a> {
+impl<'a> AccumulatorRows for NarrowRows<'a> {
     type Row = NarrowRow<'a>;
 
     #[inline(always)]
@@ -126,7 +126,7 @@ pub enum MixedRow<'a> {
     Wide(&'a [i16]),
 }
 
-impl<'a> Rows for MixedRows<'a> {
+impl<'a> AccumulatorRows for MixedRows<'a> {
     type Row = MixedRow<'a>;
 
     #[inline(always)]
@@ -177,7 +177,7 @@ pub struct AccumulatorUpdate<'a, R> {
     pub removed: &'a [u32],
 }
 
-impl<R: Rows> VectorKernel for AccumulatorUpdate<'_, R> {
+impl<R: AccumulatorRows> VectorKernel for AccumulatorUpdate<'_, R> {
     type Output = ();
 
     #[inline(always)]
@@ -195,7 +195,7 @@ impl<R: Rows> VectorKernel for AccumulatorUpdate<'_, R> {
     }
 }
 
-impl<R: Rows> AccumulatorUpdate<'_, R> {
+impl<R: AccumulatorRows> AccumulatorUpdate<'_, R> {
     /// Reads all rows side by side: for a fixed number of rows.
     #[inline(always)]
     fn fused<V: Vector, const A: usize, const C: usize>(
