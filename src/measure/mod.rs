@@ -21,6 +21,7 @@ mod loss;
 mod neuron;
 mod quantisation;
 mod speed;
+mod speed_race;
 mod tally;
 mod updates;
 mod validation;
