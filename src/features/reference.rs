@@ -7,7 +7,7 @@ use crate::chess::{Board, Perspective, Role, Square};
 
 use super::spec::{
     BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, FactorKind, FactorSpec, GuardSpec,
-    Multiplicity, OWN_KING, ProductSpec, SourceSpec,
+    Multiplicity, OWN_KING, ProductSpec,
 };
 
 /// The active elements of one block, ascending, from 0 to the product's size; repeated under `bag`. A board without
@@ -48,7 +48,7 @@ pub fn elements(of: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
 }
 
 /// The oriented board: the piece on each square, with its colour relative to the perspective.
-struct ReferenceBoard {
+pub(super) struct ReferenceBoard {
     squares: [Option<Entity>; 64],
 }
 
@@ -67,7 +67,7 @@ impl ReferenceBoard {
         Some(ReferenceBoard { squares })
     }
 
-    fn pieces(&self) -> impl Iterator<Item = Entity> + '_ {
+    pub(super) fn pieces(&self) -> impl Iterator<Item = Entity> + '_ {
         self.squares.iter().flatten().copied()
     }
 
@@ -76,12 +76,12 @@ impl ReferenceBoard {
         kings.next().expect("`of` returns no board without kings")
     }
 
-    fn at(&self, square: u32) -> Option<Entity> {
+    pub(super) fn at(&self, square: u32) -> Option<Entity> {
         self.squares[square as usize]
     }
 
     /// The squares that a piece attacks, including squares of its own side.
-    fn attacks(&self, piece: Entity) -> Vec<u32> {
+    pub(super) fn attacks(&self, piece: Entity) -> Vec<u32> {
         const ROOK: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
         const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, 1), (-1, -1)];
         const KNIGHT: [(i32, i32); 8] = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
@@ -98,7 +98,7 @@ impl ReferenceBoard {
     }
 
     /// The squares in each direction, up to and including the first occupied one.
-    fn rays(&self, from: Entity, steps: impl IntoIterator<Item = (i32, i32)>, reach: u32) -> Vec<u32> {
+    pub(super) fn rays(&self, from: Entity, steps: impl IntoIterator<Item = (i32, i32)>, reach: u32) -> Vec<u32> {
         let mut squares = Vec::new();
         for step in steps {
             let mut at = from.square;
@@ -115,7 +115,7 @@ impl ReferenceBoard {
     }
 
     /// The squares that a piece could move to if it were its turn, ignoring checks and pins.
-    fn moves(&self, piece: Entity) -> Vec<u32> {
+    pub(super) fn moves(&self, piece: Entity) -> Vec<u32> {
         let attacks = self.attacks(piece);
         let occupied_by = |square: u32, color: u32| self.at(square).is_some_and(|other| other.color == color);
         if piece.role != 0 {
@@ -171,25 +171,9 @@ fn each_binding(
     visit: &mut dyn FnMut(&mut [Entity]),
 ) {
     let Some((binder, rest)) = binders.split_first() else { return visit(entities) };
-    for entity in candidates(board, binder.source, entities) {
+    for entity in binder.source.values_on(board, entities) {
         entities[binder.slot] = entity;
         each_binding(board, rest, entities, visit);
-    }
-}
-
-fn candidates(board: &ReferenceBoard, source: SourceSpec, entities: &[Entity]) -> Vec<Entity> {
-    let squares = |squares: Vec<u32>| squares.into_iter().map(Entity::bare).collect();
-    match source {
-        SourceSpec::Pieces => board.pieces().collect(),
-        SourceSpec::Moves(of) => squares(board.moves(entities[of])),
-        SourceSpec::Attacks(of) => squares(board.attacks(entities[of])),
-        SourceSpec::Targets(of) => {
-            board.attacks(entities[of]).into_iter().filter_map(|square| board.at(square)).collect()
-        }
-        SourceSpec::Next(of, direction) => {
-            let ray = board.rays(entities[of], [direction.step()], 7);
-            ray.last().and_then(|square| board.at(*square)).into_iter().collect()
-        }
     }
 }
 

@@ -1,7 +1,11 @@
-//! Sources, the ranges of variables, as in `for P in pieces, N in next(P, east)`: their names, and how much they yield.
+//! Sources, the ranges of variables, as in `for P in pieces, N in next(P, east)`: their names, what they yield, and how
+//! much.
 //!
-//! What they yield stands in one file each: plainly in `reference.rs`, on bitboards in `lower/sources.rs`, on partially
-//! known boards in `analysis/sources.rs`.
+//! What they yield stands here plainly, for the reference encoder; on bitboards in `lower/sources.rs`, on partially
+//! known boards in `analysis/sources.rs`, as C and Rust in `export/features/block.rs`.
+
+use super::reference::ReferenceBoard;
+use super::spec::Entity;
 
 /// The range of a variable.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -74,6 +78,23 @@ impl Source<usize> {
     /// Slot of the piece that the source starts from.
     pub fn of(self) -> Option<usize> {
         self.origin().copied()
+    }
+
+    /// What it yields on a board; `entities` has the piece that it starts from.
+    pub(super) fn values_on(self, board: &ReferenceBoard, entities: &[Entity]) -> Vec<Entity> {
+        let squares = |squares: Vec<u32>| squares.into_iter().map(Entity::bare).collect();
+        match self {
+            Source::Pieces => board.pieces().collect(),
+            Source::Moves(of) => squares(board.moves(entities[of])),
+            Source::Attacks(of) => squares(board.attacks(entities[of])),
+            Source::Targets(of) => {
+                board.attacks(entities[of]).into_iter().filter_map(|square| board.at(square)).collect()
+            }
+            Source::Next(of, direction) => {
+                let ray = board.rays(entities[of], [direction.step()], 7);
+                ray.last().and_then(|square| board.at(*square)).into_iter().collect()
+            }
+        }
     }
 }
 
