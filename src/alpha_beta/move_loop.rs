@@ -11,7 +11,7 @@ use super::move_picker::{MovePicker, OrderingHints, Picked, is_noisy};
 use super::node::{AlphaBeta, Node, NodeFacts, RootLine, has_pieces};
 use super::score::{INFINITE, MATE, MATE_FOUND, to_table};
 use super::see::see_at_least;
-use super::transposition::{Bound, TableEntry};
+use super::transposition::{ScoreBound, TableEntry};
 
 /// A move about to be searched.
 struct Candidate {
@@ -76,7 +76,7 @@ impl AlphaBeta<'_, '_> {
         }
         let mut value = -INFINITE;
         let mut best = None;
-        let mut bound = Bound::Upper;
+        let mut bound = ScoreBound::Upper;
         let mut searched = 0;
         let mut failed = FailedMoves::default();
         let mut skip_quiets = false;
@@ -114,13 +114,13 @@ impl AlphaBeta<'_, '_> {
             }
             node.alpha = move_value;
             best = Some(mv);
-            bound = Bound::Exact;
+            bound = ScoreBound::Exact;
             self.extend_line(ply, mv);
             if is_root {
                 self.raised_alpha = Some(RootLine { line: self.principal_variation().to_vec(), value });
             }
             if node.alpha >= beta {
-                bound = Bound::Lower;
+                bound = ScoreBound::Lower;
                 self.stack[ply].cutoffs += 1;
                 // More where the evaluation did not expect it.
                 let is_surprise = !facts.in_check && facts.eval <= move_value;
@@ -142,7 +142,15 @@ impl AlphaBeta<'_, '_> {
     }
 
     /// Stores a node's value in the transposition table, and the error of its static evaluation.
-    fn store(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts, value: i32, best: Option<Move>, bound: Bound) {
+    fn store(
+        &mut self,
+        node: Node<'_>,
+        depth: i32,
+        facts: &NodeFacts,
+        value: i32,
+        best: Option<Move>,
+        bound: ScoreBound,
+    ) {
         let mv = best.map_or(PackedMove::NONE, PackedMove::of);
         let score = to_table(value, node.ply);
         let entry = TableEntry { mv, score, eval: facts.raw_eval, depth, bound, was_pv: facts.was_pv };
@@ -153,12 +161,12 @@ impl AlphaBeta<'_, '_> {
     }
 
     /// Corrects the static evaluation of similar positions by a node's value, if its bound says that they differ.
-    fn learn_correction(&mut self, value: i32, bound: Bound, depth: i32, facts: &NodeFacts) {
+    fn learn_correction(&mut self, value: i32, bound: ScoreBound, depth: i32, facts: &NodeFacts) {
         let Some(keys) = &facts.correction_keys else { return };
         let is_informative = match bound {
-            Bound::Upper => value < facts.eval,
-            Bound::Lower => value > facts.eval,
-            Bound::Exact => true,
+            ScoreBound::Upper => value < facts.eval,
+            ScoreBound::Lower => value > facts.eval,
+            ScoreBound::Exact => true,
         };
         if is_informative && value.abs() < MATE_FOUND {
             self.histories.corrections.update(keys, value - facts.eval, depth);

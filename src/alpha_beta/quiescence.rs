@@ -9,7 +9,7 @@ use super::move_picker::{MovePicker, OrderingHints, Picked, is_noisy};
 use super::node::{AlphaBeta, NEAR_FIFTY_MOVES, Node};
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, NO_EVAL, to_table};
 use super::see::{see_at_least, see_value};
-use super::transposition::{Bound, TableEntry};
+use super::transposition::{ScoreBound, TableEntry};
 
 impl AlphaBeta<'_, '_> {
     /// The value of a position when only captures, promotions to a queen and, in check, all evasions are played. `None`
@@ -48,7 +48,8 @@ impl AlphaBeta<'_, '_> {
             if entry.is_none() {
                 let mv = PackedMove::NONE;
                 let score = to_table(best, ply);
-                self.table.store(key, &TableEntry { mv, score, eval: raw_eval, depth: 0, bound: Bound::Lower, was_pv });
+                self.table
+                    .store(key, &TableEntry { mv, score, eval: raw_eval, depth: 0, bound: ScoreBound::Lower, was_pv });
             }
             return Some(towards_beta(best, beta));
         }
@@ -60,7 +61,7 @@ impl AlphaBeta<'_, '_> {
         }
         let mut evasions = 0;
         let mut best_move = PackedMove::NONE;
-        let mut bound = Bound::Upper;
+        let mut bound = ScoreBound::Upper;
         loop {
             // In check, one quiet evasion is enough, and a losing one is not searched, once a move avoids the mate.
             let avoids_mate = best > -MATE_FOUND;
@@ -92,11 +93,11 @@ impl AlphaBeta<'_, '_> {
                 }
             }
             if node.alpha >= beta {
-                bound = Bound::Lower;
+                bound = ScoreBound::Lower;
                 break;
             }
         }
-        if bound == Bound::Lower {
+        if bound == ScoreBound::Lower {
             best = towards_beta(best, beta);
         }
         picker.finish(&mut self.move_stack);

@@ -11,19 +11,19 @@ use super::score::{LARGEST_EVAL, from_table};
 
 /// How a stored score relates to the true one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum ScoreBound {
     Upper = 1,
     Lower = 2,
     Exact = 3,
 }
 
-impl Bound {
+impl ScoreBound {
     pub(super) const fn is_lower(self) -> bool {
-        matches!(self, Bound::Lower | Bound::Exact)
+        matches!(self, ScoreBound::Lower | ScoreBound::Exact)
     }
 
     pub(super) const fn is_upper(self) -> bool {
-        matches!(self, Bound::Upper | Bound::Exact)
+        matches!(self, ScoreBound::Upper | ScoreBound::Exact)
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) struct TableEntry {
     /// Static evaluation, or [`super::score::NO_EVAL`].
     pub(super) eval: i32,
     pub(super) depth: i32,
-    pub(super) bound: Bound,
+    pub(super) bound: ScoreBound,
     /// Whether the position was on a principal variation.
     pub(super) was_pv: bool,
 }
@@ -46,9 +46,9 @@ impl TableEntry {
     pub(super) fn cutoff(&self, node: Node<'_>) -> Option<i32> {
         let value = from_table(self.score, node.ply);
         let decides = match self.bound {
-            Bound::Exact => true,
-            Bound::Lower => value >= node.beta,
-            Bound::Upper => value <= node.alpha,
+            ScoreBound::Exact => true,
+            ScoreBound::Lower => value >= node.beta,
+            ScoreBound::Upper => value <= node.alpha,
         };
         decides.then_some(value)
     }
@@ -150,9 +150,9 @@ impl TranspositionTable {
         let bucket = &self.buckets[self.index(key)];
         let entry = bucket.entries.iter().find(|entry| entry.key_half == key as u32 && !entry.is_empty())?;
         let bound = match entry.age_and_bound & 3 {
-            1 => Bound::Upper,
-            2 => Bound::Lower,
-            _ => Bound::Exact,
+            1 => ScoreBound::Upper,
+            2 => ScoreBound::Lower,
+            _ => ScoreBound::Exact,
         };
         Some(TableEntry {
             mv: entry.mv,
@@ -178,7 +178,11 @@ impl TranspositionTable {
         let least_valuable = || (0..BUCKET_ENTRIES).min_by_key(|&at| replacement_value(&entries[at])).unwrap_or(0);
         let at = same.unwrap_or_else(least_valuable);
         let old = entries[at];
-        if same.is_some() && entry.bound != Bound::Exact && old.age() == age && i32::from(old.depth) > entry.depth + 3 {
+        if same.is_some()
+            && entry.bound != ScoreBound::Exact
+            && old.age() == age
+            && i32::from(old.depth) > entry.depth + 3
+        {
             return;
         }
         let keep_move = same.is_some() && !entry.mv.is_some();
@@ -197,7 +201,7 @@ impl TranspositionTable {
 mod tests {
     use super::*;
 
-    fn entry(depth: i32, bound: Bound) -> TableEntry {
+    fn entry(depth: i32, bound: ScoreBound) -> TableEntry {
         TableEntry { mv: PackedMove::NONE, score: depth, eval: 0, depth, bound, was_pv: false }
     }
 
@@ -210,9 +214,9 @@ mod tests {
     fn stored_entries_are_found() {
         let mut table = TranspositionTable::new(1);
         assert!(table.probe(42).is_none());
-        table.store(42, &entry(5, Bound::Exact));
+        table.store(42, &entry(5, ScoreBound::Exact));
         let found = table.probe(42).expect("stored");
-        assert_eq!((found.score, found.depth, found.bound), (5, 5, Bound::Exact));
+        assert_eq!((found.score, found.depth, found.bound), (5, 5, ScoreBound::Exact));
         assert!(table.probe(43).is_none());
         table.clear();
         assert!(table.probe(42).is_none());
@@ -223,14 +227,14 @@ mod tests {
     fn shallow_and_old_entries_are_replaced() {
         let mut table = TranspositionTable::new(1);
         for key in 1..=7u64 {
-            table.store(key, &entry(key as i32, Bound::Lower));
+            table.store(key, &entry(key as i32, ScoreBound::Lower));
         }
         assert!(table.probe(7).is_some() && table.probe(3).is_some() && table.probe(1).is_none());
         for _ in 0..10 {
             table.advance_age();
         }
         for key in 11..=15u64 {
-            table.store(key, &entry(1, Bound::Lower));
+            table.store(key, &entry(1, ScoreBound::Lower));
         }
         assert!((11..=15).all(|key| table.probe(key).is_some()));
     }

@@ -172,7 +172,7 @@ impl<'de> Deserializer<'de> for At<'de, '_> {
                 (None, None) => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
             },
             Value::Array(values) => visitor.visit_seq(Elements { values, next: 0, path: &self.path }),
-            Value::Object(keys) => visitor.visit_map(Entries { entries: keys.iter(), value: None, path: &self.path }),
+            Value::Object(keys) => visitor.visit_map(KeyAccess { entries: keys.iter(), value: None, path: &self.path }),
         };
         result.map_err(|error| error.at(self.path))
     }
@@ -198,7 +198,7 @@ impl<'de> Deserializer<'de> for At<'de, '_> {
         let result = match self.value {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
             Value::Object(keys) => {
-                let entries = Entries { entries: keys.iter(), value: None, path: &self.path };
+                let entries = KeyAccess { entries: keys.iter(), value: None, path: &self.path };
                 visitor.visit_enum(MapAccessDeserializer::new(entries))
             }
             _ => return self.deserialize_any(visitor),
@@ -233,13 +233,13 @@ impl<'de> SeqAccess<'de> for Elements<'de, '_> {
     }
 }
 
-struct Entries<'a, 'p> {
+struct KeyAccess<'a, 'p> {
     entries: serde_json::map::Iter<'a>,
     value: Option<(&'a str, &'a Value)>,
     path: &'p Path<'p>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'de, '_> {
+impl<'de> MapAccess<'de> for KeyAccess<'de, '_> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {

@@ -58,7 +58,7 @@ impl SeedNoise {
     pub(super) fn of_pair(&self, first: usize, second: usize, seeds: usize) -> PairNoise {
         PairNoise {
             missing: seeds - self.seeds,
-            source: Source::Table {
+            source: VarianceSource::Table {
                 sets: self.of_sets.len(),
                 common: self.common,
                 own: [self.of_sets[first], self.of_sets[second]],
@@ -72,11 +72,11 @@ impl SeedNoise {
 pub(super) struct PairNoise {
     /// Seeds that trained both, but not all of the table's sets.
     missing: usize,
-    source: Source,
+    source: VarianceSource,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq)]
-enum Source {
+enum VarianceSource {
     /// The pair's own sample variance.
     Pair(f64),
     /// A table of more sets.
@@ -86,14 +86,15 @@ enum Source {
 impl PairNoise {
     /// From the differences of two sets alone; `None` with fewer than two.
     pub(super) fn of_differences(differences: &[f64]) -> Option<PairNoise> {
-        (differences.len() > 1).then(|| PairNoise { missing: 0, source: Source::Pair(sample_variance(differences)) })
+        (differences.len() > 1)
+            .then(|| PairNoise { missing: 0, source: VarianceSource::Pair(sample_variance(differences)) })
     }
 
     /// The variance of one seed's difference.
     pub(super) fn variance(&self) -> f64 {
         match self.source {
-            Source::Pair(variance) => variance,
-            Source::Table { common, own, .. } => own.iter().map(|own| own.max(common)).sum(),
+            VarianceSource::Pair(variance) => variance,
+            VarianceSource::Table { common, own, .. } => own.iter().map(|own| own.max(common)).sum(),
         }
     }
 
@@ -101,8 +102,8 @@ impl PairNoise {
     pub(super) fn squared_half_width(&self, level: Level, seeds: usize) -> f64 {
         let degrees = seeds as f64 - self.missing as f64 - 1.0;
         let squared = match self.source {
-            Source::Pair(variance) => t_quantile(level.each(), degrees).powi(2) * variance,
-            Source::Table { sets, common, own } => {
+            VarianceSource::Pair(variance) => t_quantile(level.each(), degrees).powi(2) * variance,
+            VarianceSource::Table { sets, common, own } => {
                 let of_common = t_quantile(level.each(), degrees * (sets as f64 - 1.0)).powi(2) * common;
                 let quantile = t_quantile(level.of_own_noise(degrees + 1.0), degrees).powi(2);
                 own.iter().map(|own| of_common.max(quantile * own)).sum()

@@ -1,5 +1,5 @@
-//! A map in the order of its keys, for the few dozen entries that counts by reason, tables by name and results by seed have.
-//! It is a sorted vector: a `BTreeMap` of each of sixty types would be a tenth of the library's machine code.
+//! A map in the order of its keys, for the few dozen entries that counts by reason, tables by name and results by seed
+//! have. It is a sorted vector: a `BTreeMap` of each of sixty types would be a tenth of the library's machine code.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt::{self, Formatter};
@@ -250,13 +250,13 @@ impl<K: Serialize, V: Serialize> Serialize for SortedMap<K, V> {
 
 impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for SortedMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SortedMap<K, V>, D::Error> {
-        deserializer.deserialize_map(Entries(PhantomData))
+        deserializer.deserialize_map(MapVisitor(PhantomData))
     }
 }
 
-struct Entries<K, V>(PhantomData<(K, V)>);
+struct MapVisitor<K, V>(PhantomData<(K, V)>);
 
-impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for MapVisitor<K, V> {
     type Value = SortedMap<K, V>;
 
     fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {

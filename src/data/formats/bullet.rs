@@ -39,7 +39,7 @@ pub const FORMAT: FormatTable = FormatTable {
     needs_result: true,
     read: Some(read),
     adapt,
-    encoder: Some(|| Box::new(Entries)),
+    encoder: Some(|| Box::new(BulletEntries)),
 };
 
 /// Sends the positions of a file; illegal ones are skipped and counted.
@@ -111,9 +111,9 @@ fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
 }
 
 /// Writes entries one after another.
-struct Entries;
+struct BulletEntries;
 
-impl SampleEncoder for Entries {
+impl SampleEncoder for BulletEntries {
     fn push(&mut self, records: &[Record], out: &mut Vec<u8>) -> Result<(), InvalidSample> {
         let entries: Vec<Entry> = records.par_iter().with_min_len(TASK_SAMPLES).filter_map(encode).collect();
         out.extend_from_slice(entries.as_flattened());

@@ -36,7 +36,7 @@ pub const FORMAT: FormatTable = FormatTable {
     needs_result: false,
     read: Some(read),
     adapt,
-    encoder: Some(|| Box::new(Lines { samples: 0 })),
+    encoder: Some(|| Box::new(SampleLines { samples: 0 })),
 };
 
 /// Sends the samples of a file; malformed lines are skipped and counted.
@@ -222,11 +222,11 @@ fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
 }
 
 /// Writes a line per sample.
-struct Lines {
+struct SampleLines {
     samples: u64,
 }
 
-impl SampleEncoder for Lines {
+impl SampleEncoder for SampleLines {
     fn push(&mut self, records: &[Record], out: &mut Vec<u8>) -> Result<(), InvalidSample> {
         let first = self.samples;
         let lines: Vec<Result<String, InvalidSample>> = records

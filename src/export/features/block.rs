@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::count::popcount_of;
 use super::dialect::{FunctionParameter, NumberType, is_used};
 use super::expression::{Logic, Step};
-use super::scope::{GeneratedVariable, Scope};
+use super::scope::{GeneratedVariable, SourceScope};
 use super::{Generator, Repeats};
 use crate::export::Language;
 use crate::features::spec::{
@@ -28,7 +28,7 @@ impl Generator<'_> {
     pub(super) fn generic_block(&mut self, name: &str, spec: &BlockSpec) -> Vec<String> {
         let language = self.language;
         self.begin_function();
-        let mut scope = Scope::with_kings(spec.variables.len());
+        let mut scope = SourceScope::with_kings(spec.variables.len());
         let wide = spec.product.size >= 1 << 31;
         let repeats = self.repeats(spec);
         let select = spec.renumbering.as_ref().map(|table| self.selection(table));
@@ -157,19 +157,19 @@ impl Generator<'_> {
     /// Loops over all bindings that satisfy the conditions, with the lines of `leaf` inside.
     pub(super) fn bindings(
         &mut self,
-        scope: &mut Scope,
+        scope: &mut SourceScope,
         bindings: &RestrictedBinders<'_>,
-        leaf: &mut dyn FnMut(&mut Self, &Scope) -> Vec<String>,
+        leaf: &mut dyn FnMut(&mut Self, &SourceScope) -> Vec<String>,
     ) -> Vec<String> {
         self.bind(scope, bindings, 0, leaf)
     }
 
     fn bind(
         &mut self,
-        scope: &mut Scope,
+        scope: &mut SourceScope,
         bindings: &RestrictedBinders<'_>,
         depth: usize,
-        leaf: &mut dyn FnMut(&mut Self, &Scope) -> Vec<String>,
+        leaf: &mut dyn FnMut(&mut Self, &SourceScope) -> Vec<String>,
     ) -> Vec<String> {
         let placed = self.conditions_at(scope, bindings, depth);
         if placed.iter().any(|(_, logic)| *logic == Logic::Known(false)) {
@@ -193,11 +193,11 @@ impl Generator<'_> {
 
     fn bind_one(
         &mut self,
-        scope: &mut Scope,
+        scope: &mut SourceScope,
         bindings: &RestrictedBinders<'_>,
         depth: usize,
         binder: &BinderSpec,
-        leaf: &mut dyn FnMut(&mut Self, &Scope) -> Vec<String>,
+        leaf: &mut dyn FnMut(&mut Self, &SourceScope) -> Vec<String>,
     ) -> Vec<String> {
         let language = self.language;
         let letter = binder.letter.to_lowercase().to_string();
@@ -313,7 +313,12 @@ impl Generator<'_> {
 
     /// The conditions whose last variable is bound by binder `depth − 1`; before all binders the conditions of outer
     /// variables.
-    fn conditions_at(&mut self, scope: &Scope, bindings: &RestrictedBinders<'_>, depth: usize) -> PlacedConditions {
+    fn conditions_at(
+        &mut self,
+        scope: &SourceScope,
+        bindings: &RestrictedBinders<'_>,
+        depth: usize,
+    ) -> PlacedConditions {
         let after = |slots: &[usize]| {
             let bound = |slot: &usize| bindings.binders.iter().position(|binder| binder.slot == *slot);
             slots.iter().filter_map(bound).map(|at| at + 1).max().unwrap_or(0)
@@ -337,7 +342,7 @@ impl Generator<'_> {
     }
 
     /// Whether the loops of the only variable that a condition reads see to it.
-    fn is_implied(&self, scope: &Scope, condition: &ConditionSpec, slots: &[usize]) -> bool {
+    fn is_implied(&self, scope: &SourceScope, condition: &ConditionSpec, slots: &[usize]) -> bool {
         let [slot] = slots else { return false };
         scope.entities(*slot).all(|entity| condition.holds(&|_| entity))
     }

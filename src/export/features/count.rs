@@ -3,13 +3,13 @@
 use super::Generator;
 use super::block::RestrictedBinders;
 use super::dialect::{FunctionParameter, NumberType, is_used};
-use super::scope::Scope;
+use super::scope::SourceScope;
 use crate::export::Language;
 use crate::features::spec::{CountSpec, ENEMY_KING};
 
 impl Generator<'_> {
     /// The call of a count's function, which is added to the file.
-    pub(super) fn count(&mut self, outer: &Scope, spec: &CountSpec) -> String {
+    pub(super) fn count(&mut self, outer: &SourceScope, spec: &CountSpec) -> String {
         let language = self.language;
         if spec.max == 0 {
             return "0".to_owned();

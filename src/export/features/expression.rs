@@ -2,7 +2,7 @@
 
 use super::Generator;
 use super::dialect::NumberType;
-use super::scope::Scope;
+use super::scope::SourceScope;
 use crate::features::spec::{
     AxisSpec, ConditionSpec, FactorKind, FactorSpec, PairSpec, ProductSpec, Property, TermSpec,
 };
@@ -105,7 +105,7 @@ const MAX_NARROW: i64 = 1 << 24;
 
 impl Generator<'_> {
     /// A plain value: a number from 0, or −1 for a square outside a bucket table.
-    pub(super) fn property(&mut self, scope: &Scope, property: &Property, slot: usize) -> String {
+    pub(super) fn property(&mut self, scope: &SourceScope, property: &Property, slot: usize) -> String {
         let language = self.language;
         let square = scope.square(slot);
         match property {
@@ -126,7 +126,12 @@ impl Generator<'_> {
     }
 
     /// A condition; `counts`: the expressions of the counts that it reads.
-    pub(super) fn condition(&mut self, scope: &Scope, condition: &ConditionSpec, counts: &[(String, u32)]) -> Logic {
+    pub(super) fn condition(
+        &mut self,
+        scope: &SourceScope,
+        condition: &ConditionSpec,
+        counts: &[(String, u32)],
+    ) -> Logic {
         match condition {
             ConditionSpec::Any(of) => Logic::any(of.iter().map(|of| self.condition(scope, of, counts)).collect()),
             ConditionSpec::All(of) => Logic::all(of.iter().map(|of| self.condition(scope, of, counts)).collect()),
@@ -142,7 +147,7 @@ impl Generator<'_> {
 
     fn compare(
         &mut self,
-        scope: &Scope,
+        scope: &SourceScope,
         left: &TermSpec,
         comparison: Comparison,
         right: &TermSpec,
@@ -160,7 +165,7 @@ impl Generator<'_> {
         Logic::comparison(format!("{} {} {}", left.text, comparison.symbol(), right.text))
     }
 
-    fn term(&mut self, scope: &Scope, term: &TermSpec, counts: &[(String, u32)], wide: bool) -> TermText {
+    fn term(&mut self, scope: &SourceScope, term: &TermSpec, counts: &[(String, u32)], wide: bool) -> TermText {
         let widened = |text: String| if wide { self.language.widened(&text) } else { text };
         match term {
             _ if known(scope, term).is_some() => {
@@ -195,7 +200,7 @@ impl Generator<'_> {
     }
 
     /// The ways in which a product has an element.
-    pub(super) fn product(&mut self, scope: &Scope, product: &ProductSpec) -> Vec<Alternative> {
+    pub(super) fn product(&mut self, scope: &SourceScope, product: &ProductSpec) -> Vec<Alternative> {
         let mut alternatives = vec![Alternative::default()];
         for factor in &product.factors {
             let own = self.factor(scope, factor);
@@ -206,7 +211,7 @@ impl Generator<'_> {
         alternatives
     }
 
-    fn factor(&mut self, scope: &Scope, factor: &FactorSpec) -> Vec<Alternative> {
+    fn factor(&mut self, scope: &SourceScope, factor: &FactorSpec) -> Vec<Alternative> {
         match &factor.kind {
             FactorKind::Axis(axis) => self.axis(scope, axis).into_iter().collect(),
             FactorKind::Difference(left, right) => {
@@ -237,7 +242,7 @@ impl Generator<'_> {
     }
 
     /// `None` if the axis never has an element here.
-    fn axis(&mut self, scope: &Scope, axis: &AxisSpec) -> Option<Alternative> {
+    fn axis(&mut self, scope: &SourceScope, axis: &AxisSpec) -> Option<Alternative> {
         let value = self.property(scope, &axis.property, axis.slot);
         let mut plain: Vec<i64> = scope.entities(axis.slot).map(|entity| i64::from(axis.property.of(entity))).collect();
         plain.sort_unstable();
@@ -295,7 +300,7 @@ impl Generator<'_> {
         Some(Alternative::value(steps, Some(text)))
     }
 
-    fn reach(&mut self, scope: &Scope, attacker: usize, target: usize, role: u32) -> Vec<Alternative> {
+    fn reach(&mut self, scope: &SourceScope, attacker: usize, target: usize, role: u32) -> Vec<Alternative> {
         let variable = scope.variable(attacker);
         if !variable.roles.contains(&role) {
             return Vec::new();
@@ -316,7 +321,7 @@ impl Generator<'_> {
         vec![Alternative::value(steps, Some(name))]
     }
 
-    fn pair(&mut self, scope: &Scope, pair: &PairSpec) -> Vec<Alternative> {
+    fn pair(&mut self, scope: &SourceScope, pair: &PairSpec) -> Vec<Alternative> {
         let [left, right] = pair.sides.each_ref().map(|side| self.product(scope, side));
         let mut out = Vec::new();
         for (left, right) in left.iter().flat_map(|left| right.iter().map(move |right| (left, right))) {
@@ -370,7 +375,7 @@ impl TermText {
 }
 
 /// The value of a term without variables.
-fn known(scope: &Scope, term: &TermSpec) -> Option<i64> {
+fn known(scope: &SourceScope, term: &TermSpec) -> Option<i64> {
     match term {
         TermSpec::Number(value) => Some(*value),
         TermSpec::Axis(Property::Role, slot) => scope.known_role(*slot).map(i64::from),

@@ -16,14 +16,14 @@ pub struct GeneratedVariable {
 
 /// The variables by slot.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct SourceScope {
     variables: Vec<Option<GeneratedVariable>>,
 }
 
-impl Scope {
+impl SourceScope {
     /// With both kings bound.
-    pub fn with_kings(slots: usize) -> Scope {
-        let mut scope = Scope { variables: vec![None; slots.max(2)] };
+    pub fn with_kings(slots: usize) -> SourceScope {
+        let mut scope = SourceScope { variables: vec![None; slots.max(2)] };
         for (slot, letter, color) in [(OWN_KING, "k", 0), (ENEMY_KING, "e", 1)] {
             let king = GeneratedVariable { letter: letter.to_owned(), roles: 5..6, colors: color..color + 1 };
             scope.variables[slot] = Some(king);

@@ -74,19 +74,19 @@ fn is_distinct(bases: &Bases) -> bool {
 }
 
 /// A square, a square attacked from it on an empty board, and their number.
-struct Pair {
+struct AttackPair {
     from: u32,
     to: u32,
     number: u32,
     order: usize,
 }
 
-fn pairs(attacker: usize) -> Vec<Pair> {
+fn pairs(attacker: usize) -> Vec<AttackPair> {
     let kind = if attacker == 6 { 6 } else { attacker as u32 % 6 };
     let of = |from: u32| (0..64).filter(move |to| reached(kind, from) >> to & 1 != 0).map(move |to| (from, to));
     let numbered = (0..64).flat_map(of).enumerate();
     numbered
-        .map(|(number, (from, to))| Pair { from, to, number: number as u32, order: usize::from(to > from) })
+        .map(|(number, (from, to))| AttackPair { from, to, number: number as u32, order: usize::from(to > from) })
         .collect()
 }
 

@@ -5,12 +5,12 @@ use crate::units::SortedMap;
 
 /// The values and flags of a template for one network.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(super) struct TemplateValues {
     values: SortedMap<&'static str, String>,
     flags: SortedMap<&'static str, bool>,
 }
 
-impl Values {
+impl TemplateValues {
     /// Sets what `{{name}}` stands for.
     pub(super) fn set(&mut self, name: &'static str, value: impl std::fmt::Display) {
         self.values.insert(name, value.to_string());
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn values_and_conditions() {
-        let mut values = Values::default();
+        let mut values = TemplateValues::default();
         values.set("L1", 16);
         values.flag("a", true);
         values.flag("b", false);

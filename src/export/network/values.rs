@@ -1,18 +1,18 @@
 //! The values and flags of the templates for one network: its shape's widths and its scheme's scales.
 
-use super::template::Values;
+use super::template::TemplateValues;
 use super::weights::{ALIGNMENT, HEADER, MAGIC};
 use super::{ExportedNetwork, LICENCE, describe};
 use crate::net::{Activation, BucketRule, Scheme, Shape, WeightType};
 use crate::text::grouped;
 
 impl ExportedNetwork<'_> {
-    pub(super) fn values(&self) -> Values {
+    pub(super) fn values(&self) -> TemplateValues {
         let net = &self.file.net;
         let layout = &self.layout;
         let shape = &net.shape;
         let scheme = &net.scheme;
-        let mut values = Values::default();
+        let mut values = TemplateValues::default();
         values.set("SET", plain(&self.file.origin.name));
         values.set("SHAPE", plain(&shape.to_string()));
         values.set("SCHEME", plain(&scheme.name));
@@ -48,7 +48,7 @@ fn commented(text: &str, sign: &str) -> String {
 }
 
 /// The rows of the feature transformer.
-fn set_rows(values: &mut Values, narrow: usize, shape: &Shape) {
+fn set_rows(values: &mut TemplateValues, narrow: usize, shape: &Shape) {
     let features = shape.features as usize;
     let is_narrow = narrow > 0;
     let is_wide = narrow < features;
@@ -79,7 +79,7 @@ fn set_rows(values: &mut Values, narrow: usize, shape: &Shape) {
 }
 
 /// Widths and activations.
-fn set_shape(values: &mut Values, shape: &Shape) {
+fn set_shape(values: &mut TemplateValues, shape: &Shape) {
     values.set("L1", shape.l1);
     let activation = shape.activation;
     for (name, one) in [
@@ -149,7 +149,7 @@ fn set_shape(values: &mut Values, shape: &Shape) {
 }
 
 /// Scales, shifts and limits.
-fn set_scheme(values: &mut Values, scheme: &Scheme, shape: &Shape) {
+fn set_scheme(values: &mut TemplateValues, scheme: &Scheme, shape: &Shape) {
     let is_i8 = scheme.weights == WeightType::I8;
     values.flag("i8", is_i8);
     values.flag("clips", shape.activation != Activation::Relu);

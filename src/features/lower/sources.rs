@@ -156,9 +156,11 @@ fn next(
     directions: SeenDirections,
 ) -> Register {
     let rays = |(direction, upwards): (Direction, bool)| {
-        (0..64u32).map(move |from| match upwards {
-            true => ray(from, direction),
-            false => (0..64).filter(|to| ray(*to, direction) >> from & 1 != 0).fold(0, |squares, to| squares | 1 << to),
+        (0..64u32).map(move |from| {
+            if upwards {
+                return ray(from, direction);
+            }
+            (0..64).filter(|to| ray(*to, direction) >> from & 1 != 0).fold(0, |squares, to| squares | 1 << to)
         })
     };
     let half = match turn {

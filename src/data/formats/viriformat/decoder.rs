@@ -39,7 +39,7 @@ pub fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender)
     let Some(order) = nibble_order(&bytes) else {
         return Err(DataError::NotGames { path: path.into(), format: super::FORMAT.name });
     };
-    let mut games = GameReader { order, offset: 0, games: 0, searching: false, block: Vec::new() };
+    let mut games = GameBlocks { order, offset: 0, games: 0, searching: false, block: Vec::new() };
     loop {
         let ended = bytes.len() < WINDOW_BYTES;
         let Some(done) = games.decode(&bytes, ended, sender)? else { return Ok(()) };
@@ -54,7 +54,7 @@ pub fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender)
     }
 }
 
-struct GameReader {
+struct GameBlocks {
     order: NibbleOrder,
     /// Offset of the window in the file.
     offset: u64,
@@ -75,14 +75,14 @@ struct GameSpan {
 
 /// Why a game is left out.
 #[derive(Debug, PartialEq, Eq)]
-enum GameError {
+enum OmittedGame {
     /// It is sound, but records cannot hold its castling rights.
     Chess960,
     CutOff,
     Broken(String),
 }
 
-impl GameReader {
+impl GameBlocks {
     /// Decodes the games of a window and returns the number of bytes done; `None` when the reader was dropped.
     fn decode(&mut self, bytes: &[u8], ended: bool, sender: &mut BlockSender) -> Result<Option<usize>, DataError> {
         let mut at = 0;
@@ -94,7 +94,7 @@ impl GameReader {
             let (spans, done) = cut(bytes, at, ended);
             let order = self.order;
             let decode = |span: &GameSpan| decode_game(bytes, span, order);
-            let decoded: Vec<Result<Vec<Record>, GameError>> =
+            let decoded: Vec<Result<Vec<Record>, OmittedGame>> =
                 sender.decoders.install(|| spans.par_iter().with_min_len(TASK_GAMES).map(decode).collect());
             let mut resumed = at;
             for (span, game) in spans.iter().zip(decoded) {
@@ -107,10 +107,12 @@ impl GameReader {
                             return Ok(None);
                         }
                     }
-                    Err(GameError::Chess960) => self.skip(span, "castling rights of Chess960", "not read yet", sender),
+                    Err(OmittedGame::Chess960) => {
+                        self.skip(span, "castling rights of Chess960", "not read yet", sender)
+                    }
                     Err(error) => {
                         match &error {
-                            GameError::Broken(message) => self.skip(span, "broken game", message, sender),
+                            OmittedGame::Broken(message) => self.skip(span, "broken game", message, sender),
                             _ => self.skip(span, "cut-off game", "the file ends before the game does", sender),
                         }
                         let Some(next) = self.search(bytes, span.range.start + 1, ended) else {
@@ -195,9 +197,9 @@ fn cut(bytes: &[u8], mut at: usize, ended: bool) -> (Vec<GameSpan>, usize) {
     (spans, at)
 }
 
-fn decode_game(bytes: &[u8], span: &GameSpan, order: NibbleOrder) -> Result<Vec<Record>, GameError> {
-    let broken = |message: String| Err(GameError::Broken(message));
-    let Some((board, moves)) = bytes[span.range.clone()].split_first_chunk() else { return Err(GameError::CutOff) };
+fn decode_game(bytes: &[u8], span: &GameSpan, order: NibbleOrder) -> Result<Vec<Record>, OmittedGame> {
+    let broken = |message: String| Err(OmittedGame::Broken(message));
+    let Some((board, moves)) = bytes[span.range.clone()].split_first_chunk() else { return Err(OmittedGame::CutOff) };
     let pairs = moves.as_chunks::<PAIR_BYTES>().0;
     let position = PackedPosition::read(board, order).and_then(|packed| Ok((packed.position()?, packed)));
     let (position, packed) = match position {
@@ -205,8 +207,8 @@ fn decode_game(bytes: &[u8], span: &GameSpan, order: NibbleOrder) -> Result<Vec<
         Err(PackedPositionError::Chess960(position)) => {
             return match first_illegal_move(*position, pairs) {
                 Some(number) => broken(format!("move {} (from 1) is illegal", number + 1)),
-                None if span.end.is_none() => Err(GameError::CutOff),
-                None => Err(GameError::Chess960),
+                None if span.end.is_none() => Err(OmittedGame::CutOff),
+                None => Err(OmittedGame::Chess960),
             };
         }
         Err(PackedPositionError::Malformed(message) | PackedPositionError::Illegal(message)) => {
@@ -214,7 +216,7 @@ fn decode_game(bytes: &[u8], span: &GameSpan, order: NibbleOrder) -> Result<Vec<
         }
     };
     if span.end.is_none() {
-        return Err(GameError::CutOff);
+        return Err(OmittedGame::CutOff);
     }
     if usize::from(packed.ply.0) + pairs.len() > usize::from(u16::MAX) {
         return broken(format!("it goes beyond ply {}", u16::MAX));

@@ -11,14 +11,14 @@ use crate::data::{GameResult, Record, RecordError};
 /// Encodes games; the last one is open until the sample after it is known.
 #[derive(Debug, Default)]
 pub struct GameEncoder {
-    open: Option<OpenGame>,
+    open: Option<PendingGame>,
     samples: u64,
     split_games: u64,
 }
 
 /// A game that may go on.
 #[derive(Debug)]
-struct OpenGame {
+struct PendingGame {
     /// Number of the game among the samples.
     game: u32,
     /// White's view.
@@ -27,7 +27,7 @@ struct OpenGame {
     position: Position,
 }
 
-impl OpenGame {
+impl PendingGame {
     /// Whether a sample is the next one of the game.
     fn continues_with(&self, record: &Record) -> bool {
         record.game() == self.game
@@ -73,7 +73,7 @@ impl GameEncoder {
                 let result = white_result(record);
                 let position = Position::new(&record.position()?, record.ply())?;
                 out.extend(packed_position::write(record, 0, result));
-                OpenGame { game: record.game(), result, position }
+                PendingGame { game: record.game(), result, position }
             }
         };
         if !game.position.allows(mv) {

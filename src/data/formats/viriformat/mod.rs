@@ -3,11 +3,11 @@
 //!
 //! | bytes of a move | field |
 //! |---|---|
-//! | 0–1 | from and to, 6 bits each (castling as king takes rook); promotion, 2 bits (N B R Q); kind, 2 bits: 1 en passant, 2 castling, 3 promotion |
+//! | 0–1 | from, to: 6 bits each (castling: king takes rook); promotion: 2 (N B R Q); kind: 2 (1 e.p., 2 castling, 3 promotion) |
 //! | 2–3 | score of the position before the move, White's view |
 //!
-//! Eight zero bytes in place of an occupancy begin an extension record: a number and a length, 16 bits each, the content,
-//! four zero bytes. Extension records are skipped.
+//! Eight zero bytes in place of an occupancy begin an extension record: a number and a length, 16 bits each, the
+//! content, four zero bytes. Extension records are skipped.
 //!
 //! Nothing marks where a game begins. A game with an impossible move is therefore left out as a whole, and the next one
 //! begins where a position with legal moves after it stands (`recovery.rs`).

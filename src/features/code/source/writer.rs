@@ -21,7 +21,7 @@ struct VariableText {
     is_changed: bool,
 }
 
-enum Line {
+enum SourceLine {
     Text(String),
     Declaration { depth: usize, variable: usize, value: String },
 }
@@ -31,7 +31,7 @@ pub(super) struct Writer<'a> {
     program: &'a Program,
     lists: Lists,
     tables: &'a [String],
-    lines: Vec<Line>,
+    lines: Vec<SourceLine>,
     variables: Vec<VariableText>,
     numbers: HashMap<&'static str, usize>,
     meanings: Vec<Option<Meaning>>,
@@ -68,8 +68,8 @@ impl<'a> Writer<'a> {
         let mut text = String::new();
         for line in &self.lines {
             match line {
-                Line::Text(line) => text += line,
-                Line::Declaration { depth, variable, value } => {
+                SourceLine::Text(line) => text += line,
+                SourceLine::Declaration { depth, variable, value } => {
                     let VariableText { name, is_changed } = &self.variables[*variable];
                     text += &"    ".repeat(depth + 1);
                     text += &self.dialect.declare(name, value, *is_changed);
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
     }
 
     fn line(&mut self, text: &str) {
-        self.lines.push(Line::Text(format!("{}{text}", "    ".repeat(self.depth + 1))));
+        self.lines.push(SourceLine::Text(format!("{}{text}", "    ".repeat(self.depth + 1))));
     }
 
     fn fresh(&mut self, base: &'static str) -> usize {
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
 
     fn declare(&mut self, register: Register, base: &'static str, value: String) {
         let variable = self.fresh(base);
-        self.lines.push(Line::Declaration { depth: self.depth, variable, value });
+        self.lines.push(SourceLine::Declaration { depth: self.depth, variable, value });
         self.meanings[usize::from(register.0)] = Some(Meaning::Variable(variable, self.depth));
     }
 

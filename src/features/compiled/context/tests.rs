@@ -163,7 +163,8 @@ fn check_generated(name: &str, limits: Limits, select: bool, definitions: u64) -
             let mut select = |_| if rng.random_bool(0.3) { fresh.next().unwrap_or(0) } else { DROPPED };
             spec.renumbering = Some((0..spec.product.size).map(&mut select).collect::<Arc<[u32]>>());
         }
-        let (spec, counts) = (&spec, spec.product.counts());
+        let spec = &spec;
+        let counts = spec.product.counts();
         // Conditions with counts in them have their own test.
         if !spec.guards.is_empty() || counts.iter().any(|count| !count.guards.is_empty()) {
             continue;

@@ -8,7 +8,7 @@ use crate::features::lower::values::Truth;
 use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, GuardSpec};
 
 use super::allowed_states::AllowedStates;
-use super::{Level, Nest, Scope};
+use super::{BinderLevel, Nest, Scope};
 
 /// Collects a count and those in its guards.
 pub(super) fn with_nested<'a>(count: &'a CountSpec, out: &mut Vec<&'a CountSpec>) {
@@ -92,7 +92,7 @@ impl<'a> Nest<'a, '_> {
             }
             allowed.push(of_binder);
         }
-        let level = Level {
+        let level = BinderLevel {
             binders: &count.binders,
             conditions,
             guards: &count.guards,

@@ -42,17 +42,17 @@ struct Nest<'a, 'b> {
 }
 
 /// What is done for every binding.
-type Visit<'v> = &'v mut dyn FnMut(&mut Builder, &mut Scope, Binding);
+type Visit<'v> = &'v mut dyn FnMut(&mut Builder, &mut Scope, EncodedBinding);
 
 /// One binding of all variables, or several that need no loop.
-struct Binding {
+struct EncodedBinding {
     conditions: Conditions,
     /// How many there are, if there may be several.
     number: Option<Register>,
 }
 
 /// The variables of a block or of a count, with what restricts them.
-struct Level<'a> {
+struct BinderLevel<'a> {
     binders: &'a [BinderSpec],
     conditions: Vec<&'a ConditionSpec>,
     guards: &'a [GuardSpec],
@@ -120,7 +120,7 @@ impl<'a> Nest<'a, '_> {
             let is_allowed = |state: usize| terms.iter().any(|term| term.tables[binder.slot][state] != NONE);
             AllowedStates::of(self.context, binder.slot, self.povs, &is_allowed)
         };
-        let level = Level {
+        let level = BinderLevel {
             binders: &spec.binders,
             conditions: self.context.joint_conditions(),
             guards: &spec.guards,
@@ -159,7 +159,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// Binds the variables of a level in all ways.
-    fn enter(&self, builder: &mut Builder, level: &Level<'a>, scope: &mut Scope, visit: Visit<'_>) {
+    fn enter(&self, builder: &mut Builder, level: &BinderLevel<'a>, scope: &mut Scope, visit: Visit<'_>) {
         let candidates: Vec<Option<Register>> = level
             .binders
             .iter()
@@ -172,7 +172,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// Whether all that a slot list names is bound once `depth` binders of a level are, and was not before.
-    fn is_due(&self, level: &Level<'_>, slots: &[usize], depth: usize) -> bool {
+    fn is_due(&self, level: &BinderLevel<'_>, slots: &[usize], depth: usize) -> bool {
         let last = slots.iter().filter_map(|slot| level.binders.iter().position(|binder| binder.slot == *slot));
         last.max().map_or(0, |position| position + 1) == depth
     }
@@ -182,7 +182,7 @@ impl<'a> Nest<'a, '_> {
     fn decide(
         &self,
         builder: &mut Builder,
-        level: &Level<'a>,
+        level: &BinderLevel<'a>,
         candidates: &[Option<Register>],
         depth: usize,
         scope: &mut Scope,
@@ -244,7 +244,7 @@ impl<'a> Nest<'a, '_> {
     fn bind(
         &self,
         builder: &mut Builder,
-        level: &Level<'a>,
+        level: &BinderLevel<'a>,
         candidates: &[Option<Register>],
         depth: usize,
         scope: &mut Scope,
@@ -252,7 +252,7 @@ impl<'a> Nest<'a, '_> {
         visit: Visit<'_>,
     ) {
         let Some(binder) = level.binders.get(depth) else {
-            return visit(builder, scope, Binding { conditions, number: None });
+            return visit(builder, scope, EncodedBinding { conditions, number: None });
         };
         let kind = self.context.spec.variables[binder.slot];
         let mut bits = self.reached(builder, level, binder, scope);
@@ -264,7 +264,7 @@ impl<'a> Nest<'a, '_> {
             || level.guards.iter().any(|of| self.is_due(level, &of.slots(), depth + 1));
         if level.is_counted && is_last && !is_tested {
             let number = Some(builder.count_ones(bits));
-            return visit(builder, scope, Binding { conditions, number });
+            return visit(builder, scope, EncodedBinding { conditions, number });
         }
         builder.for_bits(bits, |builder, square| {
             let state = match kind {
@@ -284,7 +284,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The squares that a binder's source reaches; occupied ones for pieces.
-    fn reached(&self, builder: &mut Builder, level: &Level<'a>, binder: &BinderSpec, scope: &Scope) -> Register {
+    fn reached(&self, builder: &mut Builder, level: &BinderLevel<'a>, binder: &BinderSpec, scope: &Scope) -> Register {
         let Some(of) = binder.source.of() else { return self.board.occupied };
         let pov = usize::from(!self.povs[0]);
         let (state, codes) = self.origin(builder, level, of, pov, scope);
@@ -297,7 +297,7 @@ impl<'a> Nest<'a, '_> {
     fn origin(
         &self,
         builder: &mut Builder,
-        level: &Level<'a>,
+        level: &BinderLevel<'a>,
         of: usize,
         pov: usize,
         scope: &Scope,

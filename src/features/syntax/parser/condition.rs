@@ -14,7 +14,7 @@ fn named_value(word: &str) -> Option<u32> {
 }
 
 /// A parsed operand. A bracket may open a condition or an integer term; only the parsed operators tell which.
-enum Operand {
+enum ParsedOperand {
     Condition(Condition),
     Term(Term),
 }
@@ -23,8 +23,8 @@ impl Parser<'_> {
     pub(super) fn condition(&mut self) -> Parsed<Condition> {
         let start = self.span().start;
         match self.disjunction()? {
-            Operand::Condition(condition) => Ok(condition),
-            Operand::Term(_) => Err(self.not_a_comparison(start)),
+            ParsedOperand::Condition(condition) => Ok(condition),
+            ParsedOperand::Term(_) => Err(self.not_a_comparison(start)),
         }
     }
 
@@ -45,20 +45,20 @@ impl Parser<'_> {
         error.with_help("compare the number, as in `file(P) == 3`")
     }
 
-    fn disjunction(&mut self) -> Parsed<Operand> {
+    fn disjunction(&mut self) -> Parsed<ParsedOperand> {
         self.joined("or", Parser::conjunction, Condition::Any)
     }
 
-    fn conjunction(&mut self) -> Parsed<Operand> {
+    fn conjunction(&mut self) -> Parsed<ParsedOperand> {
         self.joined("and", Parser::negation, Condition::All)
     }
 
     fn joined(
         &mut self,
         word: &str,
-        operand: fn(&mut Self) -> Parsed<Operand>,
+        operand: fn(&mut Self) -> Parsed<ParsedOperand>,
         join: fn(Vec<Condition>) -> Condition,
-    ) -> Parsed<Operand> {
+    ) -> Parsed<ParsedOperand> {
         let start = self.span().start;
         let first = operand(self)?;
         if self.peek() != Token::Word(word) {
@@ -70,19 +70,19 @@ impl Parser<'_> {
             let next = operand(self)?;
             conditions.push(self.expect_condition(next, start)?);
         }
-        Ok(Operand::Condition(join(conditions)))
+        Ok(ParsedOperand::Condition(join(conditions)))
     }
 
-    fn negation(&mut self) -> Parsed<Operand> {
+    fn negation(&mut self) -> Parsed<ParsedOperand> {
         if !self.eat_word("not") {
             return self.comparison();
         }
         let start = self.span().start;
         let inner = self.deeper(Parser::negation)?;
-        Ok(Operand::Condition(Condition::Not(Box::new(self.expect_condition(inner, start)?))))
+        Ok(ParsedOperand::Condition(Condition::Not(Box::new(self.expect_condition(inner, start)?))))
     }
 
-    fn comparison(&mut self) -> Parsed<Operand> {
+    fn comparison(&mut self) -> Parsed<ParsedOperand> {
         let start = self.span().start;
         let left = self.sum()?;
         let Some(comparison) = self.comparison_symbol() else { return Ok(left) };
@@ -90,7 +90,7 @@ impl Parser<'_> {
         let start = self.span().start;
         let right = self.sum()?;
         let right = self.expect_term(right, start)?;
-        Ok(Operand::Condition(Condition::Compare(left, comparison, right)))
+        Ok(ParsedOperand::Condition(Condition::Compare(left, comparison, right)))
     }
 
     fn comparison_symbol(&mut self) -> Option<Comparison> {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         Some(comparison)
     }
 
-    fn sum(&mut self) -> Parsed<Operand> {
+    fn sum(&mut self) -> Parsed<ParsedOperand> {
         let start = self.span().start;
         let mut left = self.unary()?;
         let mut terms = 1;
@@ -125,15 +125,15 @@ impl Parser<'_> {
             let first = self.expect_term(left, start)?;
             let start = self.span().start;
             let second = self.unary()?;
-            left = Operand::Term(join(Box::new(first), Box::new(self.expect_term(second, start)?)));
+            left = ParsedOperand::Term(join(Box::new(first), Box::new(self.expect_term(second, start)?)));
         }
     }
 
-    fn unary(&mut self) -> Parsed<Operand> {
+    fn unary(&mut self) -> Parsed<ParsedOperand> {
         let start = self.span();
         if self.eat("-") {
             let inner = self.deeper(Parser::unary)?;
-            return Ok(Operand::Term(Term::Negative(Box::new(self.expect_term(inner, start.end)?))));
+            return Ok(ParsedOperand::Term(Term::Negative(Box::new(self.expect_term(inner, start.end)?))));
         }
         if self.eat("(") {
             let inner = self.nested(Parser::disjunction)?;
@@ -146,7 +146,7 @@ impl Parser<'_> {
                 let value = u32::try_from(value).map_err(|_| {
                     SyntaxError::new("this number is too large to compare: numbers in an `if` have 32 bits", start)
                 })?;
-                Ok(Operand::Term(Term::Number(i64::from(value))))
+                Ok(ParsedOperand::Term(Term::Number(i64::from(value))))
             }
             Token::Word("abs") => {
                 self.advance();
@@ -155,19 +155,19 @@ impl Parser<'_> {
                 let inner = self.nested(Parser::disjunction)?;
                 let inner = self.expect_term(inner, start)?;
                 self.expect(")")?;
-                Ok(Operand::Term(Term::Absolute(Box::new(inner))))
+                Ok(ParsedOperand::Term(Term::Absolute(Box::new(inner))))
             }
             Token::Word("count") if self.second() == Token::Symbol("(") => {
                 let count = self.nested(|parser| parser.count(start.start))?;
-                Ok(Operand::Term(Term::Count(Box::new(count))))
+                Ok(ParsedOperand::Term(Term::Count(Box::new(count))))
             }
-            Token::Word(_) if self.second() == Token::Symbol("(") => Ok(Operand::Term(Term::Axis(self.axis()?))),
+            Token::Word(_) if self.second() == Token::Symbol("(") => Ok(ParsedOperand::Term(Term::Axis(self.axis()?))),
             Token::Word(word) => {
                 let Some(value) = named_value(word) else {
                     return Err(self.unknown_value(word));
                 };
                 self.advance();
-                Ok(Operand::Term(Term::Named(word.to_owned(), i64::from(value))))
+                Ok(ParsedOperand::Term(Term::Named(word.to_owned(), i64::from(value))))
             }
             _ => Err(self.expected(TERMS)),
         }
@@ -184,17 +184,19 @@ impl Parser<'_> {
         }
     }
 
-    fn expect_condition(&self, operand: Operand, start: usize) -> Parsed<Condition> {
+    fn expect_condition(&self, operand: ParsedOperand, start: usize) -> Parsed<Condition> {
         match operand {
-            Operand::Condition(condition) => Ok(condition),
-            Operand::Term(_) => Err(self.not_a_comparison(start)),
+            ParsedOperand::Condition(condition) => Ok(condition),
+            ParsedOperand::Term(_) => Err(self.not_a_comparison(start)),
         }
     }
 
-    fn expect_term(&self, operand: Operand, start: usize) -> Parsed<Term> {
+    fn expect_term(&self, operand: ParsedOperand, start: usize) -> Parsed<Term> {
         match operand {
-            Operand::Term(term) => Ok(term),
-            Operand::Condition(_) => Err(SyntaxError::new("expected a number, found a comparison", start..self.end())),
+            ParsedOperand::Term(term) => Ok(term),
+            ParsedOperand::Condition(_) => {
+                Err(SyntaxError::new("expected a number, found a comparison", start..self.end()))
+            }
         }
     }
 }
