@@ -219,7 +219,7 @@ impl Unfinished {
     /// Finishes or removes the file and ends the registration.
     ///
     /// # Errors
-    /// Those of `finish`.
+    /// As `finish`.
     pub fn finish<T, E>(self, finish: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let mut all = unfinished();
         let result = finish();

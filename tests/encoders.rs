@@ -70,8 +70,8 @@ fn sorted(lists: &Lists, pov: usize) -> Vec<u32> {
 /// Sets whose reference takes milliseconds, because it counts all pairs of squares that are attacked on an empty board.
 const SLOW: [&str; 2] = ["threats-v16", "sfnnv16"];
 
-/// The reference's features, ascending; of a slow set fsbench's own on most boards, which `tests/threats.rs` and others hold
-/// against the reference.
+/// The reference's features, ascending; of a slow set fsbench's own on most boards, which `tests/threats.rs` and others
+/// hold against the reference.
 fn expected(name: &str, set: &FeatureSet, board: &Board, pov: Perspective, ply: usize) -> Vec<u32> {
     if !SLOW.contains(&name) || ply % 64 == 63 {
         return set.reference(board, pov);

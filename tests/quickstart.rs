@@ -1,8 +1,9 @@
-//! The results in `results/quickstart` are those of this commit: a run of its first sets with one seed gives the same
+//! This commit gives the results in `results/quickstart`: a run of its first sets with one seed gives the same
 //! networks, losses by game, updates, activity, errors and games at equal nodes, bit for bit. Timings are not compared.
 //!
-//! With `FSBENCH_QUICKSTART=results/local/quickstart`, all results that `scripts/quickstart.sh` wrote there are compared.
-//! Rows that libtorch trained differ in their last bits: of them, the validation loss is compared, within a percent.
+//! With `FSBENCH_QUICKSTART=results/local/quickstart`, all results that `scripts/quickstart.sh` wrote there are
+//! compared. Rows that libtorch trained differ in their last bits: of them, the validation loss is compared, within a
+//! percent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;

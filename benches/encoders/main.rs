@@ -2,8 +2,8 @@
 //! thread, both perspectives, moves of real games.
 //!
 //! `cargo bench --bench encoders` prints a table; names of sets may follow, `delta` or `encode`, and `--rounds N`. In
-//! every round both encoders take the same games by turns, each game's boards having been read just before, as an engine
-//! has them in its cache. Times are nanoseconds a position, best and median; the ratio is that of the medians.
+//! every round both encoders take the same games by turns, each game's boards having been read just before, as an
+//! engine has them in its cache. Times are nanoseconds a position, best and median; the ratio is that of the medians.
 #![allow(
     clippy::needless_range_loop,
     clippy::unwrap_used,

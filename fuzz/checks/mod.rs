@@ -1,8 +1,8 @@
 //! The properties that hold for any bytes, per format: reading them ends without a panic, and accepted input is valid.
-//! What fsbench can write too is written and read again to the same value: samples of binpack, bulletformat, viriformat and
-//! text, networks, definitions, manifests, journals' lines, experiments' records. Games of PGN and a service's stream are
-//! only read, an experiment is only parsed, and a UCI dialogue is answered. The fuzz targets and `tests/fuzz_seeds.rs`
-//! share these functions.
+//! What fsbench can write too is written and read again to the same value: samples of binpack, bulletformat, viriformat
+//! and text, networks, definitions, manifests, journals' lines, experiments' records. Games of PGN and a service's
+//! stream are only read, an experiment is only parsed, and a UCI dialogue is answered. The fuzz targets and
+//! `tests/fuzz_seeds.rs` share these functions.
 
 mod alpha_beta;
 mod data;

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// The results of `task(0)` to `task(count - 1)`, in this order, computed by rayon's current pool. Tasks should take some
-/// microseconds: each is started on its own.
+/// The results of `task(0)` to `task(count - 1)`, in this order, computed by rayon's current pool. Tasks should take
+/// some microseconds: each is started on its own.
 pub fn map_tasks<T: Send>(count: usize, task: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     let mut results: Vec<Mutex<Option<T>>> = Vec::with_capacity(count);
     for _ in 0..count {

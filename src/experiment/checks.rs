@@ -16,7 +16,7 @@ pub(super) struct Mistake {
     pub(super) message: String,
 }
 
-/// Trained networks: those of these sets, methods and seeds.
+/// Trained networks, by set, method and seed.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct NetworkChoice {

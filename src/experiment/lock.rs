@@ -1,5 +1,5 @@
-//! The locks of a work folder, which its processes share: the folder, a step, a machine. The kernel ends a lock with its
-//! holder, so that the steps of a process that died are free.
+//! The locks of a work folder, which its processes share: the folder, a step, a machine. The kernel ends a lock with
+//! its holder, so that the steps of a process that died are free.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

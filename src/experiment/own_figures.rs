@@ -139,8 +139,8 @@ fn check_reference_of_widths(rows: &[ComparisonRow], reference: Option<Option<&s
     for row in named {
         if !is_first(row, rows) {
             let message = format!(
-                "cost gives a node's cost against the first set's, but the reference of [equal_speed] is '{reference}': \
-                 leave it out, or give own_features_ns in [measure.speed]"
+                "cost gives a node's cost against the first set's, but the reference of [equal_speed] is \
+                 '{reference}': leave it out, or give own_features_ns in [measure.speed]"
             );
             return Err(SettingError::new(COST_KEY, message));
         }
@@ -154,8 +154,8 @@ fn node_cost(row: &ComparisonRow, rows: &[ComparisonRow]) -> Option<f64> {
     row.own.node_cost.or(of_first)
 }
 
-/// The figures that a comparison of two rows goes by: both costs of a node or neither, and the times of finding features
-/// where these count.
+/// The figures that a comparison of two rows goes by: both costs of a node or neither, and the times of finding
+/// features where these count.
 pub(super) fn figures_of_pair(pair: [&ComparisonRow; 2], rows: &[ComparisonRow]) -> [OwnFigures; 2] {
     let has_cost = pair.iter().any(|row| row.own.node_cost.is_some() && !is_first(row, rows));
     if has_cost && let [Some(first), Some(second)] = pair.map(|row| node_cost(row, rows)) {

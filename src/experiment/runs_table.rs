@@ -1,4 +1,5 @@
-//! The `[[runs]]` tables of an experiment file, and the rows of the comparison that they become at each point of a sweep.
+//! The `[[runs]]` tables of an experiment file, and the rows of the comparison that they become at each point of a
+//! sweep.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -429,8 +429,8 @@ impl Experiment {
 }
 
 impl ComparisonRow {
-    /// Whether a measure that names `name` covers the row: it may name the label, also that of the row that this one
-    /// repeats at another width, or the set as written.
+    /// Whether a measure that names `name` covers the row. The name may be the row's label, the label of the row that
+    /// it repeats at another width, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         let repeats = self.repeats.as_ref().is_some_and(|repeated| repeated.label == name);

@@ -161,7 +161,8 @@ fn with_mean_row(net: &QuantNet, rows: &[u32], uses: &[u64]) -> QuantNet {
     let mut mean = vec![0.0; l1];
     let mut psqt = vec![0.0; buckets];
     for row in rows {
-        let (row, share) = (*row as usize, uses[*row as usize] as f64 / weight);
+        let row = *row as usize;
+        let share = uses[row] as f64 / weight;
         mean.iter_mut().zip(&net.ft_weights[row * l1..]).for_each(|(sum, weight)| *sum += share * f64::from(*weight));
         psqt.iter_mut()
             .zip(&net.psqt_weights[row * buckets..])

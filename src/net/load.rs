@@ -70,7 +70,8 @@ pub enum StoredPrecision {
 /// use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 ///
 /// let (file, _) = fsbench::net::load_quantised("runs/first/best.safetensors".as_ref(), None)?;
-/// let (set, model) = (file.origin.feature_set()?, Model::new(&file.net));
+/// let set = file.origin.feature_set()?;
+/// let model = Model::new(&file.net);
 /// let evaluator = Evaluator::new(&set, &model, Strategy::LazyCached, BackEnd::best())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,6 +1,6 @@
 //! Locks between processes, also of several machines that share a folder: a file that its holder keeps locked, and that
-//! says who that is. The kernel, or the server of a network file system, releases the lock with the process, however that
-//! ends.
+//! says who that is. The kernel, or the server of a network file system, releases the lock with the process, however
+//! that ends.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};

@@ -143,8 +143,8 @@ pub struct ShardRecord {
 /// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRatio {
-    /// Of the first and the second network; in an experiment the reference is the first. With the user's time of finding
-    /// features, where there is one; `None` where `own_node_costs` replace them.
+    /// Of the first and the second network; in an experiment the reference is the first. With the user's time of
+    /// finding features, where there is one; `None` where `own_node_costs` replace them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nanoseconds_per_node: Option<[f64; 2]>,
     /// The first network's cost of a node divided by the second's: the second searches `ratio` times as many nodes.

@@ -51,8 +51,8 @@ impl SpeedEntry {
 pub struct TimeBreakdown {
     /// Finding the features that a move adds and removes, for both perspectives.
     pub features: f64,
-    /// Bookkeeping: copying the board, making the move on it, and what the strategy keeps of positions. `None` in records
-    /// in which it is part of `features`.
+    /// Bookkeeping: copying the board, making the move on it, and what the strategy keeps of positions. `None` in
+    /// records in which it is part of `features`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bookkeeping: Option<f64>,
     /// Adding and subtracting rows of the feature transformer.

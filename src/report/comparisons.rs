@@ -208,10 +208,12 @@ impl Difference {
             difference: measure.percent(found.value),
             low: measure.percent(found.value - half),
             high: measure.percent(found.value + half),
-            statement: match found.is_distinguished(level) {
-                false => Statement::NotDistinguished,
-                true if (found.value < 0.0) == is_lower_better => Statement::Better,
-                true => Statement::Worse,
+            statement: if !found.is_distinguished(level) {
+                Statement::NotDistinguished
+            } else if (found.value < 0.0) == is_lower_better {
+                Statement::Better
+            } else {
+                Statement::Worse
             },
             seeds: found.seeds,
         }

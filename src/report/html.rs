@@ -144,8 +144,10 @@ svg { height: auto; display: block; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.2rem; }
 dt { font-weight: 600; } dd { margin: 0; max-width: 44rem; }
 p { max-width: 46rem; }
-footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--soft); font-size: .88rem; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .5rem; } th, td { padding: .3rem .45rem; } }
+footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--soft);
+  font-size: .88rem; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .5rem; }
+  th, td { padding: .3rem .45rem; } }
 ";
 
 /// Sorts a table by the column whose heading is clicked; rows without a value stay last.

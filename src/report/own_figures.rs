@@ -19,8 +19,8 @@ pub(super) fn note(rows: &[SummaryRow]) -> Option<String> {
     let mut sentences = Vec::new();
     if !features.is_empty() {
         sentences.push(format!(
-            "finding the features of both perspectives takes, in nanoseconds a move, {}; the time of rows and layers is \
-             measured",
+            "finding the features of both perspectives takes, in nanoseconds a move, {}; the time of rows and layers \
+             is measured",
             features.join(", ")
         ));
     }

@@ -146,8 +146,8 @@ pub(super) fn match_conditions(results: &Results) -> Option<String> {
     if let Some(record) = of_kind(MatchKind::EqualCost) {
         text += &format!(" {}", equal_cost_sentence(record));
         if results.matches.iter().any(|result| is_by_figures(&result.record)) {
-            text += " Where you gave figures of your own engine, the cost of a node goes by them: by your time of finding \
-                     features in the place of fsbench's, or by your cost of a node alone.";
+            text += " Where you gave figures of your own engine, the cost of a node goes by them: by your time of \
+                     finding features in the place of fsbench's, or by your cost of a node alone.";
         }
     }
     text += &format!(" {}", rules_sentence(&first.record.conditions));

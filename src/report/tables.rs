@@ -237,8 +237,8 @@ impl ColumnBuilder<'_> {
         self.numbers("features ns", meaning, 0, &|row| Some(row.nanoseconds?.features));
         let meaning = "share of the time in which features are found";
         self.numbers("features %", meaning, 0, &|row| Some(100.0 * row.nanoseconds?.features_share()));
-        let meaning = "how features are found: by machine code made for the definition, or by the interpreter, with which the \
-            same set costs several times more";
+        let meaning = "how features are found: by machine code made for the definition, or by the interpreter, with \
+            which the same set costs several times more";
         self.texts("encoder", meaning.into(), &|row| {
             let encoder = row.encoder?;
             Some((encoder.name().to_owned(), f64::from(encoder as u8)))
@@ -249,8 +249,8 @@ impl ColumnBuilder<'_> {
         self.numbers("rows ns", meaning, 0, &|row| Some(row.nanoseconds?.rows));
         let meaning = "nanoseconds per evaluation from the accumulators to the score";
         self.numbers("forward ns", meaning, 0, &|row| Some(row.nanoseconds?.forward));
-        let meaning = "nanoseconds per evaluation for bookkeeping: copying the board, making the move on it, and what the \
-            strategy keeps of positions";
+        let meaning = "nanoseconds per evaluation for bookkeeping: copying the board, making the move on it, and what \
+            the strategy keeps of positions";
         self.numbers("bookkeeping ns", meaning, 0, &|row| row.nanoseconds?.bookkeeping);
         let meaning = "evaluations per second with the fastest strategy that updates accumulators";
         self.estimates("incremental/s", meaning, &|row| row.speed_incremental);

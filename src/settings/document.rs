@@ -42,7 +42,7 @@ impl Document {
         self.places.contains_key(path)
     }
 
-    /// The byte at which a key is written; if the file does not have it, that of the nearest table around it.
+    /// The byte at which a key is written; the byte of the nearest table around it if the file does not have the key.
     #[must_use]
     pub fn byte_of_key(&self, path: &str) -> usize {
         self.nearest(path).map_or(0, |(found, place)| if found == path { place.key } else { place.value })

@@ -1,5 +1,5 @@
-//! Locks of steps: every call on a lock's file fails in turn, by a process that takes a dead one's file over. No step is
-//! lost or done twice, and nothing that is left in the folder of locks holds up the next process.
+//! Locks of steps: every call on a lock's file fails in turn, by a process that takes a dead one's file over. No step
+//! is lost or done twice, and nothing that is left in the folder of locks holds up the next process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const FINISHED: &str = "cache/runs/finished";
 const LOCKS: &str = "cache/runs/locks";
 
-/// An experiment whose steps are done, but for the measures of updates. The lock of the first is left by a dead process.
+/// An experiment whose steps are done, but for the measures of updates. The lock of the first is left by a dead
+/// process.
 struct Begun {
     scratch: TempDir,
     /// The two steps that are left.

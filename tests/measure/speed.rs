@@ -66,8 +66,8 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     assert_eq!(without_others.digest, record.digest);
 }
 
-/// The user's figures change the ratio of speeds as they should: a time of finding features far above all others decides
-/// alone; a cost of a node holds at the network's own width.
+/// The user's figures change the ratio of speeds as they should: a time of finding features far above all others
+/// decides alone; a cost of a node holds at the network's own width.
 #[test]
 fn speeds_beside_a_reference_go_by_figures() {
     let folder = tempfile::tempdir().unwrap();
@@ -93,8 +93,8 @@ fn speeds_beside_a_reference_go_by_figures() {
     assert!((0.3..0.8).contains(&again.speed.ratio) && again.own_scale == Some(2.0 * scale), "{again:?}");
 }
 
-/// Every strategy finds the features of every move of a line once; a lazy one those of positions that are evaluated, and
-/// on the way to them.
+/// Every strategy finds the features of every move of a line once; a lazy strategy only up to positions that are
+/// evaluated.
 #[test]
 fn followed_moves_are_counted() {
     let games = games();

@@ -6,8 +6,8 @@ use super::{
     ByState, Changes, FILE_A, HandEncoder, Joint, Lists, Played, RANK_1, Squares, is_piece, piece_rows, placed, plane,
 };
 
-/// Every piece on its square, file and rank of every piece, and both diagonals of every piece: those that are asked for,
-/// in this order.
+/// Every piece on its square, file and rank of every piece, and both diagonals of every piece: those that are asked
+/// for, in this order.
 pub struct Axes<const PIECE: bool, const FILES_RANKS: bool, const DIAGONALS: bool> {
     piece: ByState,
     /// By file + rank.

@@ -137,8 +137,8 @@ impl FullThreats {
         [sliders, leapers]
     }
 
-    /// A piece comes or goes where nothing else stands. `own` gets its attacks and those on it, `other` those behind it,
-    /// which it hides.
+    /// A piece comes or goes where nothing else stands. `own` gets its attacks and those on it, `other` those behind
+    /// it, which it hides.
     #[inline(always)]
     fn put(&self, board: &PieceBoard, occupied: u64, state: u16, [own, other]: [&mut Attacks; 2]) {
         let (code, square) = placed(state);

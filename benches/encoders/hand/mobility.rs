@@ -32,8 +32,8 @@ pub struct MobilitySquares {
     moves: ByState,
 }
 
-/// By code: the squares that pieces of the code attack, those of their own side included; of pawns the squares that they
-/// can move to.
+/// By code: the squares that pieces of the code attack, those of their own side included; of pawns the squares that
+/// they can move to.
 #[derive(Copy, Clone, Default)]
 pub struct Reached([u64; 16]);
 

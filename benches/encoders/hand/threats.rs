@@ -72,8 +72,8 @@ impl ThreatRoles {
         [sliders, leapers]
     }
 
-    /// A piece comes (`times` 1) or goes (−1) where nothing else stands: its own attacks, attacks on it, and those behind
-    /// it, which it hides. `occupied` lists the other pieces, which stand as on `board`.
+    /// A piece comes (`times` 1) or goes (−1) where nothing else stands: its own attacks, attacks on it, and those
+    /// behind it, which it hides. `occupied` lists the other pieces, which stand as on `board`.
     #[inline(always)]
     fn put(&self, balance: &mut Balance, board: &PieceBoard, occupied: u64, state: u16, times: i8) {
         let (code, square) = placed(state);

@@ -27,7 +27,8 @@ pub struct FormatTable {
     pub needs_result: bool,
     /// `None` for PGN and `.fsd`, which are not read as streams.
     pub read: Option<ReadStream>,
-    /// Adapts a sample to what the format can hold, and counts what it cannot hold; `None` if it cannot hold the sample.
+    /// Adapts a sample to what the format can hold, and counts what it cannot hold; `None` if it cannot hold the
+    /// sample.
     pub adapt: fn(Record, &mut OmissionCounter) -> Option<Record>,
     /// Begins a file; `None` for formats that are not written, and for `.fsd`, which has a writer of its own.
     pub encoder: Option<fn() -> Box<dyn SampleEncoder>>,

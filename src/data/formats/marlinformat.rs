@@ -30,7 +30,7 @@ fn are_positions(beginning: &[u8]) -> bool {
     rest.is_empty() && !entries.is_empty() && entries.iter().all(|entry| decode(entry).is_ok())
 }
 
-/// Sends the positions of a file; illegal ones and those of Chess960 are skipped and counted.
+/// Sends the positions of a file; illegal positions and positions of Chess960 are skipped and counted.
 fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     entries::read(reader, path, sender, FORMAT.name, decode)
 }

@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0–7 | occupancy, bit = square (a1 = 0 … h8 = 63) |
-//! | 8–23 | a nibble per occupied square, in square order: bit 3 Black, bits 0–2 the role, 6 for a rook that may castle |
+//! | 8–23 | a nibble per occupied square, in square order: bit 3 Black, bits 0–2 the role, 6: a rook that may castle |
 //! | 24 | en passant square or 64; bit 7 for Black to move |
 //! | 25 | rule-50 counter |
 //! | 26–27 | move number |

@@ -180,7 +180,8 @@ pub fn convert_score(score: i16, conversion: UnitConversion) -> (i16, bool) {
     if conversion.is_identity() || i32::from(score).abs() > Eval::LARGEST {
         return (score, false);
     }
-    let (from, to) = (i64::from(conversion.from.pawn()), i64::from(conversion.to.pawn()));
+    let from = i64::from(conversion.from.pawn());
+    let to = i64::from(conversion.to.pawn());
     let magnitude = (2 * i64::from(score).abs() * to + from) / (2 * from);
     let largest = i64::from(Eval::LARGEST);
     let value = magnitude.min(largest) * i64::from(score).signum();

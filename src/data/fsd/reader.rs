@@ -175,9 +175,9 @@ impl Fsd {
     pub fn release(&self, records: Range<usize>) {
         let (at, bytes) = self.byte_range(records);
         let end = (at + bytes + FAULT_AROUND_BYTES).min(self.map.len());
-        let (at, bytes) = (at.saturating_sub(FAULT_AROUND_BYTES), end - at.saturating_sub(FAULT_AROUND_BYTES));
+        let start = at.saturating_sub(FAULT_AROUND_BYTES);
         // SAFETY: as in `for_each_chunk`.
-        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
+        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
     }
 
     /// Offset and length in bytes of the records of this range that exist.

@@ -23,7 +23,8 @@ pub fn read<'a, V: GameVisitor>(
     text: GameText<'a>,
     reader: &mut Reader<&'a [u8]>,
 ) -> Option<ReadGame<V::Output>> {
-    let (text, offset) = (text.bytes(), text.offset);
+    let offset = text.offset;
+    let text = text.bytes();
     if !text.starts_with(b"[") {
         return None;
     }

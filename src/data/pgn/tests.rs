@@ -405,7 +405,9 @@ proptest::proptest! {
         decorations in proptest::collection::vec(0..DECORATIONS.len(), 8 * LINE.len()),
         garbage in (0..LINE.len(), 0..GARBAGE.len()),
     ) {
-        let (mut good, mut bad, mut at) = (String::new(), String::new(), 0);
+        let mut good = String::new();
+        let mut bad = String::new();
+        let mut at = 0;
         for (ply, decorations) in decorations.chunks(8).enumerate() {
             let decorations: Vec<_> = decorations.iter().map(|index| DECORATIONS[*index]).collect();
                         // After an empty line, `1.` would begin another game.

@@ -1,4 +1,4 @@
-//! The listed keys are those of the file's reader.
+//! The help lists the keys that the file's reader takes.
 
 use std::collections::BTreeSet;
 
