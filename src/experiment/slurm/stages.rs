@@ -135,9 +135,8 @@ pub fn arrange<'a>(
             let mut round_arrays = Vec::new();
             for gpu in [false, true] {
                 let alike: Vec<&ListedStep> = now.iter().copied().filter(|step| step.gpu == gpu).collect();
-                let mut arrays = arrays(&name, alone, tasks(&alike, &numbers, together), &place_of, largest);
-                arrays.iter_mut().for_each(|array| array.gpu = gpu);
-                round_arrays.append(&mut arrays);
+                let tasks = tasks(&alike, &numbers, together);
+                round_arrays.extend(arrays(&name, [alone, gpu], tasks, &place_of, largest));
             }
             for array in round_arrays {
                 let job = submit(&array)?;
@@ -191,7 +190,7 @@ fn tasks<'a>(steps: &[&'a ListedStep], numbers: &SortedMap<&str, u32>, together:
 /// Groups the tasks of a round: those that can begin at once, those that wait for one task each, and the others.
 fn arrays<'a>(
     stage: &str,
-    alone: bool,
+    [alone, gpu]: [bool; 2],
     tasks: Vec<Task<'a>>,
     place_of: &dyn Fn(&str) -> Option<ArrayTask>,
     largest: u32,
@@ -246,7 +245,7 @@ fn arrays<'a>(
             let number = if keep { task.number } else { ordinal };
             parts.get_or_default(number / size).insert(number % size, task.keys);
         }
-        let array = |tasks| JobArray { stage: stage.to_owned(), alone, gpu: false, tasks, after: after.clone() };
+        let array = |tasks| JobArray { stage: stage.to_owned(), alone, gpu, tasks, after: after.clone() };
         arrays.extend(parts.into_values().map(array));
     }
     arrays
