@@ -14,7 +14,7 @@ use fsbench::chess::Perspective;
 use fsbench::data::{Method, games};
 use fsbench::features::FeatureSet;
 use fsbench::net::Activation;
-use fsbench::service::ReadMode;
+use fsbench::service::ReadOptions;
 use fsbench::train::{DeviceChoice, ShapeOptions, Silent, TrainConfig, TrainSettings, TrainingRun};
 use fsbench::units::Seed;
 use shakmaty::Position;
@@ -104,5 +104,5 @@ fn config(set: &str, data: &Path, l1: usize, hidden: &[usize], shape: ShapeOptio
         ..TrainSettings::default()
     };
     let config = TrainConfig::new(set, data, Method::Eval, settings);
-    TrainConfig { read_mode: ReadMode::Auto, seed: Seed(1), ..config }
+    TrainConfig { reading: ReadOptions::default(), seed: Seed(1), ..config }
 }

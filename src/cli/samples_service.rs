@@ -22,12 +22,8 @@ const BENCH_DURATION: Duration = Duration::from_secs(3);
 /// Encode batches into shared memory for a trainer (protocol: src/service/PROTOCOL.md)
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    request: Request,
-    #[command(flatten)]
-    data: SeveralData,
     /// All options as one JSON document, as programs pass them: the options' names with _ for -, but `data` (a file or
-    /// a list), `read_mode`, `evals`: {eval_unit, eval_view} and `shuffle`: true or false
+    /// a list), `shuffle`: true or false, `shard`: {"index": I, "of": N} and `from_unit`: {"internal": {"pawn": PAWN}}
     #[arg(long = "request", value_name = "JSON", value_parser = Request::parse, exclusive = true)]
     document: Option<Request>,
     /// Measure how fast batches are made, without a consumer
@@ -36,6 +32,10 @@ pub struct Arguments {
     /// How to print the result of --bench
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    request: Request,
+    #[command(flatten)]
+    data: SeveralData,
 }
 
 impl Arguments {

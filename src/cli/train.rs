@@ -30,29 +30,9 @@ use crate::units::Seed;
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
     set: Option<String>,
-    #[command(flatten)]
-    data: SeveralData,
     /// The run's directory
     #[arg(long)]
     out: PathBuf,
-    /// The shape and scheme of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14,
-    /// stockfish-15.1, …
-    #[arg(help_heading = "Network", long, value_name = "NAME", conflicts_with_all = [
-        "l1", "hidden", "activation", "hidden_activation", "skip", "skip_difference", "concatenated", "narrow", "psqt",
-        "buckets", "bucket_rule",
-    ])]
-    arch: Option<Architecture>,
-    #[command(flatten)]
-    config: TrainConfig,
-    /// Learn from a second method too, in the same steps
-    #[arg(help_heading = "Data", long, value_enum, value_name = "METHOD")]
-    second: Option<Method>,
-    /// The second method's games or samples [default: those of --data]
-    #[arg(help_heading = "Data", long, value_name = "FILE", requires = "second")]
-    second_data: Vec<FileArgument>,
-    /// Weight of the second method's loss; the first's is 1
-    #[arg(help_heading = "Data", long, value_name = "X", default_value_t = 1.0, requires = "second")]
-    second_weight: f64,
     /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also
     /// .nnue), trained by any method on this set or a coarser one
     #[arg(long, value_name = "FILE")]
@@ -72,9 +52,29 @@ pub struct Arguments {
     /// Replace the run in OUT
     #[arg(long)]
     force: bool,
-    /// How to print the outcome
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    data: SeveralData,
+    /// Learn from a second method too, in the same steps
+    #[arg(help_heading = "Data", long, value_enum, value_name = "METHOD")]
+    second: Option<Method>,
+    /// The second method's games or samples [default: as --data]
+    #[arg(help_heading = "Data", long, value_name = "FILE", requires = "second")]
+    second_data: Vec<FileArgument>,
+    /// Weight of the second method's loss; the first's is 1
+    #[arg(help_heading = "Data", long, value_name = "X", default_value_t = 1.0, requires = "second")]
+    second_weight: f64,
+    /// The shape and scheme of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14,
+    /// stockfish-15.1, …
+    #[arg(help_heading = "Network", long, value_name = "NAME", conflicts_with_all = [
+        "l1", "hidden", "activation", "hidden_activation", "skip", "skip_difference", "concatenated", "narrow", "psqt",
+        "buckets", "bucket_rule",
+    ])]
+    arch: Option<Architecture>,
+    #[command(flatten)]
+    config: TrainConfig,
 }
 
 /// The options that `-h` shows; `--help` shows all.
@@ -123,13 +123,11 @@ impl Arguments {
     fn config(&self, start: Option<PathBuf>) -> Result<TrainConfig, Failure> {
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
         let data = self.data.files()?;
-        let TrainConfig { from_unit, read_mode, .. } = self.config;
         let second_data = all_files(&self.second_data)?;
         let second = self.second.map(|method| SecondMethod {
             method,
             data: DataFiles::new(second_data).unwrap_or_else(|| data.clone()),
-            from_unit,
-            read_mode,
+            reading: self.config.reading,
             weight: self.second_weight,
         });
         let seed = Seed(self.seed.first().copied().unwrap_or_default());
@@ -193,14 +191,14 @@ fn note_units(config: &TrainConfig) -> Result<(), Failure> {
     let tasks = config.tasks();
     for task in tasks.iter().filter(|task| task.method == Method::Eval) {
         for file in task.data.iter().filter(|file| file.exists()) {
-            let known = score_unit(file, None, task.from_unit).map_err(Failure::request)?;
+            let known = score_unit(file, None, task.reading.from_unit).map_err(Failure::request)?;
             if !noted.contains(&file) {
                 note_assumed(file, known);
                 noted.push(file);
             }
         }
     }
-    match config.from_unit {
+    match config.reading.from_unit {
         Some(_) if tasks.iter().all(|task| task.method == Method::Pqr) => {
             Err(Failure::request(TrainError::Config("--from-unit has no effect: pqr reads no scores".into())))
         }

@@ -386,8 +386,7 @@ impl PlannedRun {
         let second = self.second.map(|RowSecond { method, weight }| SecondMethod {
             method,
             data: second_data.into(),
-            from_unit: None,
-            read_mode: config.read_mode,
+            reading: config.reading,
             weight,
         });
         TrainConfig { seed: self.key.seed, second, ..config }.effective()

@@ -69,7 +69,8 @@ impl Runner<'_> {
         // out, which keeps the keys of results from before other units existed.
         let unit = data.map(|data| data.score_unit).filter(|unit| *unit != ScoreUnit::Centipawns);
         let from_unit = unit.filter(|_| run.key.method == Method::Eval);
-        let mut config = TrainConfig { from_unit, ..run.config(set, PathBuf::new(), PathBuf::new()) };
+        let mut config = run.config(set, PathBuf::new(), PathBuf::new());
+        config.reading.from_unit = from_unit;
         // A file is identified by its definition, not by its path.
         if config.set.ends_with(".toml") {
             config.set = String::new();
@@ -126,12 +127,12 @@ impl Runner<'_> {
     }
 }
 
-/// The configuration as JSON, its first keys in the order in which the keys of finished runs have always been hashed.
+/// The configuration as JSON, its keys under the names and in the order in which those of finished runs were hashed.
 pub(super) fn in_hashed_order(config: &TrainConfig) -> Value {
     const FIRST: &str = "set data from_unit source factor method min_ply seed l1 hidden design scheme pawn batch_size \
         epochs epoch_samples learning_rate decay recipe second start validation split_seed eval_loss pqr_loss \
         compact_dead threads device";
-    let mut config = serde_json::to_value(config).unwrap_or_default();
+    let mut config = with_hashed_names(serde_json::to_value(config).unwrap_or_default());
     let mut ordered = serde_json::Map::new();
     if let Some(config) = config.as_object_mut() {
         // Left out where it is the usual one.
@@ -142,4 +143,15 @@ pub(super) fn in_hashed_order(config: &TrainConfig) -> Value {
         ordered.append(config);
     }
     ordered.into()
+}
+
+/// `read` is hashed as `source`.
+fn with_hashed_names(value: Value) -> Value {
+    let Value::Object(keys) = value else { return value };
+    let mut named = serde_json::Map::new();
+    for (key, value) in keys {
+        let name = if key == "read" { "source".to_owned() } else { key };
+        named.insert(name, with_hashed_names(value));
+    }
+    named.into()
 }

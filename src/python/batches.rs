@@ -4,23 +4,23 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clap::ValueEnum;
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyTuple};
+use serde_json::{Map, Value, json};
 
 use super::arrays::batch_dict;
 use super::error;
 use super::feature_set::PyFeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
-use crate::data::{DataFiles, EvalOptions, Method, ScoreUnit};
+use crate::data::{DataFiles, ScoreUnit};
 use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
     LocalStream, MAX_SLOTS, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile,
     ServiceError, Shard, prepare,
 };
-use crate::units::Seed;
+use crate::settings::read;
 
 /// Slots beyond the threads: the number that a consumer can hold before batches are copied for it.
 const SPARE_SLOTS: usize = 4;
@@ -215,14 +215,14 @@ impl BatchIterator {
 /// The findings of the data's preparation, in words.
 #[derive(Default)]
 struct PreparationMessages {
-    warnings: Lines,
-    notes: Lines,
+    warnings: Messages,
+    notes: Messages,
 }
 
 #[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
+struct Messages(Mutex<Vec<String>>);
 
-impl Lines {
+impl Messages {
     fn add(&self, line: String) {
         self.extend([line]);
     }
@@ -284,79 +284,47 @@ fn prepared(
     Ok(ProcessBound::new(Arc::new(interruptible(py, move || prepare(request, &*found))??)))
 }
 
-/// The request of the keyword arguments.
+/// The request of the keyword arguments: the keys of a request's JSON document.
 fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<Request> {
-    let options = Keywords { dict: options.copy()? };
-    let method = options.choice("method")?.unwrap_or(Method::Eval);
-    let threads = options.take::<usize>("threads")?.unwrap_or_else(Request::available_threads);
-    let defaults = Request::new(set, data, method);
-    let request = Request {
-        read_mode: options.choice("read")?.unwrap_or(defaults.read_mode),
-        min_ply: options.take("min_ply")?,
-        filter: options.choice("filter")?,
-        from_unit: options.parsed::<ScoreUnit>("from_unit")?,
-        evals: EvalOptions { eval_unit: options.choice("eval_unit")?, eval_view: options.choice("eval_view")? },
-        needs: options.choice("needs")?,
-        layout: options.choice("layout")?.unwrap_or(defaults.layout),
-        batch_size: options.take("batch_size")?.unwrap_or(defaults.batch_size),
-        slots: options.take("slots")?.or(Some(MAX_SLOTS.min(threads.saturating_add(SPARE_SLOTS)))),
-        seed: Seed(options.take("seed")?.unwrap_or(0)),
-        epochs: options.take("epochs")?.unwrap_or(defaults.epochs),
-        epoch_samples: options.take("epoch_samples")?,
-        split: options.choice("split")?.unwrap_or(defaults.split),
-        validation: options.take("validation")?.unwrap_or(defaults.validation),
-        split_seed: Seed(options.take("split_seed")?.unwrap_or(0)),
-        start_batch: options.take("start_batch")?.unwrap_or(0),
-        shuffle: options.take("shuffle")?.unwrap_or(true),
-        shard: options.parsed("shard")?.unwrap_or(Shard::WHOLE),
-        threads,
-        ..defaults
-    };
-    options.finish()?;
-    Ok(request)
+    let schema = schemars::schema_for!(Request).to_value();
+    let mut document = Map::new();
+    for (name, value) in options {
+        let name: String = name.extract()?;
+        let is_option = schema["properties"].get(&name).is_some();
+        if !is_option || ["set", "data", "shm"].contains(&name.as_str()) {
+            return Err(PyTypeError::new_err(format!("Batches has no option {name}")));
+        }
+        if value.is_none() {
+            continue;
+        }
+        let wrong = |why: String| error::request(format!("{name} cannot be {value}{why}"));
+        let value = as_json(&name, &value).map_err(wrong)?;
+        // One at a time, so that the error names the option.
+        read::<Request>(&json!({ &name: &value }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
+        document.insert(name, value);
+    }
+    let mut request: Request = read(&document.into(), "").map_err(error::request)?;
+    request.slots.get_or_insert(MAX_SLOTS.min(request.threads.saturating_add(SPARE_SLOTS)));
+    Ok(Request { set: set.into(), data, ..request })
 }
 
-/// Keyword arguments; each is removed when it is read.
-struct Keywords<'py> {
-    dict: Bound<'py, PyDict>,
-}
-
-impl<'py> Keywords<'py> {
-    /// The value of an option; `None` if it is missing or None.
-    fn value(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let value = self.dict.get_item(name)?;
-        if value.is_some() {
-            self.dict.del_item(name)?;
+/// An option's value in a request's JSON document, or why there is none.
+fn as_json(name: &str, value: &Bound<'_, PyAny>) -> Result<Value, String> {
+    if let Ok(text) = value.extract::<String>() {
+        return match name {
+            "from_unit" => text.parse::<ScoreUnit>().map(|unit| json!(unit)),
+            "shard" => text.parse::<Shard>().map(|shard| json!(shard)),
+            _ => Ok(text.into()),
         }
-        Ok(value.filter(|value| !value.is_none()))
+        .map_err(|why| format!(": {why}"));
     }
-
-    fn take<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<Option<T>> {
-        let Some(value) = self.value(name)? else { return Ok(None) };
-        value.extract::<T>().map(Some).map_err(|_| error::request(format!("{name} cannot be {value}")))
+    if let Ok(yes) = value.cast::<PyBool>() {
+        return Ok(yes.is_true().into());
     }
-
-    /// A value that the command line spells in the same way.
-    fn choice<T: ValueEnum>(&self, name: &str) -> PyResult<Option<T>> {
-        let Some(text) = self.take::<String>(name)? else { return Ok(None) };
-        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        let names: Vec<String> = names.map(|value| format!("{:?}", value.get_name())).collect();
-        let wrong = |_| error::request(format!("{name} cannot be {text:?}; it can be {}", names.join(", ")));
-        T::from_str(&text, false).map(Some).map_err(wrong)
+    if let Ok(number) = value.extract::<u64>() {
+        return Ok(number.into());
     }
-
-    fn parsed<T: std::str::FromStr<Err = String>>(&self, name: &str) -> PyResult<Option<T>> {
-        let Some(text) = self.take::<String>(name)? else { return Ok(None) };
-        text.parse().map(Some).map_err(|why| error::request(format!("{name} cannot be {text:?}: {why}")))
-    }
-
-    /// Refuses options that nobody read.
-    fn finish(self) -> PyResult<()> {
-        match self.dict.keys().into_iter().next() {
-            Some(name) => Err(PyTypeError::new_err(format!("Batches has no option {name}"))),
-            None => Ok(()),
-        }
-    }
+    value.extract::<f64>().map(Value::from).map_err(|_| String::new())
 }
 
 /// The part of a shard that a worker of PyTorch's DataLoader makes; the whole shard elsewhere. Together the workers

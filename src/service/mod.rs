@@ -48,7 +48,7 @@ pub use prepare::{PrepareObserver, ServedFile, prepare};
 pub use prepared_stream::PreparedStream;
 pub use process_bound::ProcessBound;
 pub use protocol::{Array, Description, Dtype, Field, Layout, SlotHeader};
-pub use request::{ReadMode, Request};
+pub use request::{ReadMode, ReadOptions, Request};
 pub use serve::run;
 pub use shm_name::ShmNaming;
 

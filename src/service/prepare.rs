@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{MappedFiles, PreparedStream, ReadMode, Request, ServiceError};
+use super::{MappedFiles, PreparedStream, ReadMode, ReadOptions, Request, ServiceError};
 use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::{FileUnit, SkippedSamples, score_unit};
 use crate::data::{Fsd, Method, Purpose, ScoreUnit, Split};
@@ -73,7 +73,7 @@ impl ServedFile<'_> {
 pub fn prepare(request: Request, observer: &dyn PrepareObserver) -> Result<PreparedStream, ServiceError> {
     request.check()?;
     let set = FeatureSet::resolve(&request.set)?;
-    let stream = match request.read_mode.in_effect(&request.data)? {
+    let stream = match request.reading.mode.in_effect(&request.data)? {
         ReadMode::Auto => {
             refuse_filters(&request, "is decoded without a filter; give --read built to filter it")?;
             prepare_binpack(request, set, observer)?
@@ -93,7 +93,7 @@ fn says_what_it_finds(request: &Request) -> bool {
 
 /// The unit of a file's scores.
 fn unit(request: &Request, data: &Path, observer: &dyn PrepareObserver) -> Result<ScoreUnit, ServiceError> {
-    let known = score_unit(data, None, request.from_unit)?;
+    let known = score_unit(data, None, request.reading.from_unit)?;
     if request.method == Method::Eval {
         observer.score_unit(data, known);
     }
@@ -133,7 +133,8 @@ fn prepare_binpack(
 
 /// Refuses the options that filter samples when they are built; `reason` says why they would have no effect.
 fn refuse_filters(request: &Request, reason: &str) -> Result<(), ServiceError> {
-    let given = [(request.min_ply.is_some(), "--min-ply"), (request.filter.is_some(), "--filter")];
+    let ReadOptions { min_ply, filter, .. } = request.reading;
+    let given = [(min_ply.is_some(), "--min-ply"), (filter.is_some(), "--filter")];
     match given.iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(ServiceError::Request(format!("{option} has no effect: {} {reason}", request.data))),
         None => Ok(()),
@@ -147,12 +148,13 @@ fn prepare_built(
 ) -> Result<PreparedStream, ServiceError> {
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
     let mut options = BuildOptions { needs, ..BuildOptions::new(request.method) };
-    options.min_ply = request.min_ply.unwrap_or(options.min_ply);
-    options.filter = request.filter.unwrap_or(options.filter);
+    let ReadOptions { from_unit, min_ply, filter, .. } = request.reading;
+    options.min_ply = min_ply.unwrap_or(options.min_ply);
+    options.filter = filter.unwrap_or(options.filter);
     let mut files = Vec::with_capacity(request.data.files().len());
     for path in request.data.iter() {
         unit(&request, path, observer)?;
-        let input = WeightedInput { unit: request.from_unit, evals: request.evals, ..WeightedInput::file(path) };
+        let input = WeightedInput { unit: from_unit, evals: request.evals, ..WeightedInput::file(path) };
         let OpenedData { file, origin } =
             open_unchecked_or_build(&[input], &options, None, &mut |file| observer.building(path, file))?;
         if origin == DataOrigin::Input {

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::batch_order::BatchOrder;
 use super::{Layout, MAX_SLOTS, ServiceError, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split};
 use crate::pipeline::build::Filter;
+use crate::settings::read;
 use crate::units::Seed;
 
 /// How samples are read from files that are not `.fsd`.
@@ -48,13 +50,38 @@ impl ReadMode {
     }
 }
 
-// Headings of `fsbench samples-service --help`.
+// Headings of the help of `fsbench samples-service` and `fsbench train`.
 const DATA: &str = "Data";
 const BATCHES: &str = "Batches";
 
+/// Which samples of the data are read, and how: options of services and trainings alike.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
+#[serde(default)]
+pub struct ReadOptions {
+    /// eval: unit of the scores if the data do not record it: cp, or internal:PAWN with an engine's units per pawn
+    /// [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
+    // A training run records the unit that it assumed. It is absent if the data recorded theirs.
+    #[arg(help_heading = DATA, long, value_name = "UNIT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_unit: Option<ScoreUnit>,
+    /// auto: a binpack is decoded while it is read; built: it is built first, which gives the same samples and can
+    /// filter them
+    #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
+    #[serde(rename = "read")]
+    pub mode: ReadMode,
+    /// Leave out positions before this ply, when the data are built [default: 0]
+    #[arg(help_heading = DATA, long, value_name = "PLY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_ply: Option<u16>,
+    /// Which positions to leave out, when the data are built [default: none]
+    #[arg(help_heading = DATA, long, value_enum, value_name = "FILTER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
+}
+
 /// The options of `samples-service`, and the document that a client starts it with. The same request over the same data
 /// gives the same batches, whatever `slots`, `threads` and `shm`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
     /// A TOML file, the name of a shipped set, or an inline expression
@@ -63,24 +90,14 @@ pub struct Request {
     /// Served one after the other, as one data set.
     #[arg(skip)]
     pub data: DataFiles,
-    /// auto: decode a binpack while it is served; built: build it first, which gives the same samples and can filter
-    /// them
-    #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
-    pub read_mode: ReadMode,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(help_heading = DATA, long, value_enum, default_value_t = Request::default().method)]
     pub method: Method,
-    /// Leave out positions before this ply, when the data are built [default: 0]
-    #[arg(help_heading = DATA, long, value_name = "PLY")]
-    pub min_ply: Option<u16>,
-    /// Which positions to leave out, when the data are built [default: none]
-    #[arg(help_heading = DATA, long, value_enum, value_name = "FILTER")]
-    pub filter: Option<Filter>,
-    /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per
-    /// pawn [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
-    #[arg(help_heading = DATA, long, value_name = "UNIT")]
-    pub from_unit: Option<ScoreUnit>,
     #[command(flatten)]
+    #[serde(flatten)]
+    pub reading: ReadOptions,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub evals: EvalOptions,
     /// eval: what a sample must have [default: a score; in a file of `dataset build`, what it was built for]
     #[arg(help_heading = DATA, long, value_enum, value_name = "WHAT")]
@@ -116,8 +133,8 @@ pub struct Request {
     #[arg(help_heading = BATCHES, long, value_name = "K", default_value_t)]
     pub start_batch: u64,
     /// Encoding threads [default: one per core]
-    #[arg(help_heading = BATCHES, long, value_name = "T", value_parser = Request::parse_threads, hide_default_value = true,
-        default_value_t = Request::available_threads())]
+    #[arg(help_heading = BATCHES, long, value_name = "T", value_parser = Request::parse_threads,
+        hide_default_value = true, default_value_t = Request::available_threads())]
     pub threads: usize,
     /// Keep the order of the file
     #[arg(help_heading = BATCHES, long = "no-shuffle", action = clap::ArgAction::SetFalse)]
@@ -137,11 +154,8 @@ impl Default for Request {
         Request {
             set: "piece".into(),
             data: DataFiles::default(),
-            read_mode: ReadMode::default(),
             method: Method::Eval,
-            min_ply: None,
-            filter: None,
-            from_unit: None,
+            reading: ReadOptions::default(),
             evals: EvalOptions::default(),
             needs: None,
             layout: Layout::default(),
@@ -266,11 +280,12 @@ impl Request {
         Ok(["samples-service".into(), "--request".into(), document])
     }
 
-    /// Reads the document of [`Request::arguments`].
+    /// Reads the document of [`Request::arguments`]; options that it lacks have their defaults.
     ///
     /// # Errors
     /// When the text is no such document, as a sentence.
     pub fn parse(document: &str) -> Result<Request, String> {
-        serde_json::from_str(document).map_err(|error| error.to_string())
+        let document: Value = serde_json::from_str(document).map_err(|error| error.to_string())?;
+        read(&document, "").map_err(|error| error.to_string())
     }
 }

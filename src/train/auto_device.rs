@@ -1,5 +1,5 @@
-//! `--device auto` without a named trainer: a GPU, or the kernels on the CPU, by a constant rule on the training's shape.
-//! Nothing is measured, so the same machine always chooses the same.
+//! `--device auto` without a named trainer: a GPU, or the kernels on the CPU, by a constant rule on the training's
+//! shape. Nothing is measured, so the same machine always chooses the same.
 
 use super::cpu_trainer::CpuTrainer;
 use super::tch_program::{self, available_gpus};
@@ -57,7 +57,6 @@ fn reason_for_gpu(config: &TrainConfig, gpus: usize, has_program: bool) -> Resul
 mod tests {
     use super::*;
     use crate::data::{DataFiles, Method};
-    use crate::service::ReadMode;
     use crate::train::{SecondMethod, TrainSettings};
 
     fn config(method: Method, batch_size: usize, l1: usize) -> TrainConfig {
@@ -72,14 +71,13 @@ mod tests {
         assert!(takes(Method::Eval, 128, 1024) && !takes(Method::Eval, 127, 1024));
         // A sample of pqr is three positions.
         assert!(takes(Method::Pqr, 171, 256) && !takes(Method::Pqr, 170, 256));
-        // Those of a second method come on top.
+        // The positions of a second method come on top.
         let mut both = config(Method::Eval, 128, 256);
         assert!(reason_for_gpu(&both, 1, true).is_err());
         let second = SecondMethod {
             method: Method::Pqr,
             data: DataFiles::from("games.fsd"),
-            from_unit: None,
-            read_mode: ReadMode::Built,
+            reading: both.reading,
             weight: 1.0,
         };
         both.second = Some(second);

@@ -13,7 +13,7 @@ use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
-use crate::service::{Description, ReadMode};
+use crate::service::{Description, ReadOptions};
 
 /// A run's progress. It holds no times, so that a resumed run ends with the same bytes as an uninterrupted one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -249,11 +249,9 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
         if has_auto {
             config.settings.trainer = None;
         }
-        config.read_mode = read_mode_in_effect(config.read_mode, &config.data);
-        config.from_unit = unit_in_effect(config.method, config.from_unit);
+        config.reading = reading_in_effect(config.reading, config.method, &config.data);
         if let Some(second) = &mut config.second {
-            second.read_mode = read_mode_in_effect(second.read_mode, &second.data);
-            second.from_unit = unit_in_effect(second.method, second.from_unit);
+            second.reading = reading_in_effect(second.reading, second.method, &second.data);
         }
         config.start_hash = None;
         if start != DataMatch::Unknown {
@@ -279,17 +277,11 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
     if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
-/// Of data that cannot be decoded in training, both modes are the same.
-fn read_mode_in_effect(mode: ReadMode, data: &DataFiles) -> ReadMode {
-    mode.in_effect(data).unwrap_or(mode)
-}
-
-/// pqr reads no scores.
-fn unit_in_effect(method: Method, unit: Option<ScoreUnit>) -> Option<ScoreUnit> {
-    match method {
-        Method::Eval => unit,
-        Method::Pqr => None,
-    }
+/// Of data that cannot be decoded in training, both modes are the same; pqr reads no scores.
+fn reading_in_effect(reading: ReadOptions, method: Method, data: &DataFiles) -> ReadOptions {
+    let mode = reading.mode.in_effect(data).unwrap_or(reading.mode);
+    let from_unit = reading.from_unit.filter(|_| method == Method::Eval);
+    ReadOptions { mode, from_unit, ..reading }
 }
 
 /// A network's tensors under the names of the file format, prefixed by `prefix` and a dot.

@@ -13,8 +13,7 @@ use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit, Split};
 use crate::net::Scheme;
-use crate::pipeline::build::Filter;
-use crate::service::{ReadMode, Request};
+use crate::service::{ReadMode, ReadOptions, Request};
 use crate::units::Seed;
 
 // Headings of `fsbench train --help`.
@@ -31,31 +30,15 @@ pub struct TrainConfig {
     pub set: String,
     #[arg(skip)]
     pub data: DataFiles,
-    /// eval: unit of the scores if the data do not record it: cp, or internal:PAWN with an engine's units per pawn
-    /// [default: internal:208 for a binpack, else cp]
-    // A run records the unit that it assumed. It is absent if the data recorded theirs.
-    #[arg(help_heading = DATA, long, value_name = "UNIT")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from_unit: Option<ScoreUnit>,
     #[command(flatten)]
-    #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
+    #[serde(flatten)]
+    pub reading: ReadOptions,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub evals: EvalOptions,
-    /// auto: a binpack is decoded in training; built: it is built first, which gives the same samples and can filter
-    /// them
-    #[arg(help_heading = DATA, long = "read", value_name = "HOW", value_enum, default_value_t)]
-    #[serde(rename = "source")]
-    pub read_mode: ReadMode,
     /// The method to learn by
     #[arg(help_heading = DATA, long, value_enum, default_value = "eval")]
     pub method: Method,
-    /// Leave out positions before this ply, when the data are built [default: 0]
-    #[arg(help_heading = DATA, long, value_name = "PLY")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_ply: Option<u16>,
-    /// Which positions to leave out, when the data are built [default: none]
-    #[arg(help_heading = DATA, long, value_enum, value_name = "FILTER")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter: Option<Filter>,
     #[arg(skip)]
     pub seed: Seed,
     /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1: 356)
@@ -161,9 +144,10 @@ pub struct TrainSettings {
 pub type LayerWidths = Vec<usize>;
 
 fn parse_widths(text: &str) -> Result<LayerWidths, String> {
-    if text == "none" {
+    if text == "none" || text == "[]" {
         return Ok(Vec::new());
     }
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let width = |width: &str| {
         let wrong = |_| "give one or two widths, as 32 or 16,32, or `none` for no hidden layers".to_owned();
         width.trim().parse().map_err(wrong)
@@ -171,7 +155,7 @@ fn parse_widths(text: &str) -> Result<LayerWidths, String> {
     text.split(',').map(width).collect()
 }
 
-/// Reads a list of widths, and says in errors how a file writes it.
+/// Reads a list of widths, or text as on the command line, and says in errors how a file writes it.
 fn read_widths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LayerWidths, D::Error> {
     struct Widths;
 
@@ -180,6 +164,10 @@ fn read_widths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LayerWidths
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of widths, as [32] or [16, 32], or [] for no hidden layers")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<LayerWidths, E> {
+            parse_widths(text).map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<LayerWidths, A::Error> {
@@ -191,7 +179,7 @@ fn read_widths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LayerWidths
         }
     }
 
-    deserializer.deserialize_seq(Widths)
+    deserializer.deserialize_any(Widths)
 }
 
 /// What trains.
@@ -220,11 +208,8 @@ pub enum DeviceChoice {
 pub struct SecondMethod {
     pub method: Method,
     pub data: DataFiles,
-    /// Unit of the scores if the data do not record it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from_unit: Option<ScoreUnit>,
-    #[serde(rename = "source")]
-    pub read_mode: ReadMode,
+    #[serde(flatten)]
+    pub reading: ReadOptions,
     /// Weight of its loss; the first method's is 1.
     pub weight: f64,
 }
@@ -234,8 +219,7 @@ pub struct SecondMethod {
 pub struct MethodTask<'a> {
     pub method: Method,
     pub data: &'a DataFiles,
-    pub from_unit: Option<ScoreUnit>,
-    pub read_mode: ReadMode,
+    pub reading: ReadOptions,
     pub weight: f64,
     /// The first method's samples make the epochs; the second's repeat without end.
     pub first: bool,
@@ -336,12 +320,9 @@ impl TrainConfig {
         TrainConfig {
             set: set.into(),
             data: data.into(),
-            from_unit: None,
+            reading: ReadOptions { mode: ReadMode::Built, ..ReadOptions::default() },
             evals: EvalOptions::default(),
-            read_mode: ReadMode::Built,
             method,
-            min_ply: None,
-            filter: None,
             seed: Seed::default(),
             pawn: default_pawn(),
             second: None,
@@ -362,27 +343,12 @@ impl TrainConfig {
     /// The run's methods with their data, the first method first.
     #[must_use]
     pub fn tasks(&self) -> Vec<MethodTask<'_>> {
-        let TrainConfig { method, data, from_unit, read_mode, .. } = self;
-        let first = MethodTask {
-            method: *method,
-            data,
-            from_unit: *from_unit,
-            read_mode: *read_mode,
-            weight: 1.0,
-            first: true,
-        };
-        let second = self.second.as_ref().map(|second| {
-            let SecondMethod { method, data, from_unit, read_mode, weight } = second;
-            MethodTask {
-                method: *method,
-                data,
-                from_unit: *from_unit,
-                read_mode: *read_mode,
-                weight: *weight,
-                first: false,
-            }
-        });
-        std::iter::once(first).chain(second).collect()
+        let TrainConfig { method, ref data, reading, .. } = *self;
+        let mut tasks = vec![MethodTask { method, data, reading, weight: 1.0, first: true }];
+        if let Some(SecondMethod { method, ref data, reading, weight }) = self.second {
+            tasks.push(MethodTask { method, data, reading, weight, first: false });
+        }
+        tasks
     }
 
     /// The methods alone.
@@ -404,7 +370,7 @@ impl TrainConfig {
         positions
     }
 
-    /// The same run with the unit of its scores determined from the data ([`TrainConfig::from_unit`]).
+    /// The same run with the unit of its scores determined from the data ([`ReadOptions::from_unit`]).
     ///
     /// # Errors
     /// If the data cannot be read, or state another unit than the requested one.
@@ -421,9 +387,9 @@ impl TrainConfig {
             Ok::<(), DataError>(())
         };
         let mut config = self.clone();
-        determine(config.method, &config.data, &mut config.from_unit)?;
+        determine(config.method, &config.data, &mut config.reading.from_unit)?;
         if let Some(second) = &mut config.second {
-            determine(second.method, &second.data, &mut second.from_unit)?;
+            determine(second.method, &second.data, &mut second.reading.from_unit)?;
         }
         Ok(config)
     }
@@ -454,10 +420,33 @@ mod tests {
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
         let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 \
-            learning_rate method pqr_loss recipe scheme seed set source threads validation";
+            learning_rate method pqr_loss read recipe scheme seed set threads validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
         assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);
+    }
+
+    /// A file and the command line may write widths as the other does.
+    #[test]
+    fn widths_are_read_in_both_forms() {
+        let read = |hidden: Value| {
+            let settings = crate::settings::read::<TrainSettings>(&with_hidden(hidden), "");
+            settings.map(|settings| settings.hidden).map_err(|error| error.to_string())
+        };
+        for (text, expected) in [("none", vec![]), ("[]", vec![]), ("[16, 32]", vec![16, 32]), ("16,32", vec![16, 32])]
+        {
+            assert_eq!(parse_widths(text).as_ref(), Ok(&expected), "{text}");
+            assert_eq!(read(json!(text)), Ok(expected), "{text}");
+        }
+        assert_eq!(read(json!([])), Ok(vec![]));
+        assert!(read(json!("wide")).is_err_and(|error| error.contains("hidden: ") && error.contains("or [] for no")));
+        assert!(read(json!(32)).is_err_and(|error| error.contains("a list of widths")));
+    }
+
+    fn with_hidden(hidden: Value) -> Value {
+        let mut settings = serde_json::to_value(TrainSettings::default()).expect("JSON");
+        settings["hidden"] = hidden;
+        settings
     }
 
     /// What is left to `auto` stays so; each other choice has one form, however it was written.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::data::Method;
 use crate::service::Request;
-use crate::settings::SettingError;
+use crate::settings::{SettingError, read};
 
 impl TrainConfig {
     /// # Errors
@@ -98,14 +98,33 @@ impl TrainSettings {
 
     /// Problems with the shape that any number of features has.
     fn shape_problem(&self) -> Option<SettingError> {
-        let scheme = match self.scheme() {
-            Ok(scheme) => scheme,
-            Err(error) => return Some(SettingError::new("scheme", error.to_string())),
-        };
+        if let Err(error) = self.scheme() {
+            return Some(SettingError::new("scheme", error.to_string()));
+        }
+        let message = self.shape_error()?;
+        Some(SettingError::new(self.key_at_fault(), message))
+    }
+
+    fn shape_error(&self) -> Option<String> {
+        let scheme = self.scheme().ok()?;
         let features = self.shape_options.narrow.max(1);
         let shape = self.shape_options.shape(features, self.l1, &self.hidden);
-        let error = shape.and_then(|shape| scheme.admits(&shape)).err()?;
-        Some(SettingError::new("", error.to_string()))
+        shape.and_then(|shape| scheme.admits(&shape)).err().map(|error| error.to_string())
+    }
+
+    /// The first setting of an impossible shape whose default would make it possible; empty if there is none.
+    fn key_at_fault(&self) -> String {
+        let own = as_json(self);
+        for (key, _, default) in differences(&own, &as_json(&TrainSettings::default())) {
+            let mut changed = own.clone();
+            if let Some(value) = changed.pointer_mut(&format!("/{}", key.replace('.', "/"))) {
+                *value = default;
+            }
+            if read(&changed, "").is_ok_and(|changed: TrainSettings| changed.shape_error().is_none()) {
+                return key;
+            }
+        }
+        String::new()
     }
 
     /// The same settings, with every setting that has no effect in runs by `methods` at its default.
@@ -187,6 +206,7 @@ fn compare(key: &str, a: &Value, b: &Value, found: &mut Vec<(String, Value, Valu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::Activation;
     use crate::train::{LossForm, SecondMethod, TrainerChoice};
 
     fn config() -> TrainConfig {
@@ -218,6 +238,20 @@ mod tests {
             "there is no quantisation scheme `fancy`; there are stockfish, stockfish-18, stockfish-19, simple",
         );
         check(|s| s.hidden = vec![8; 3], "invalid network shape: at most two hidden layers, not 3");
+    }
+
+    #[test]
+    fn an_impossible_shape_names_a_setting() {
+        let check = |change: fn(&mut TrainSettings), expected: &str| {
+            let mut settings = config().settings;
+            change(&mut settings);
+            assert_eq!(settings.problem().expect("wrong").key, expected);
+        };
+        check(|s| s.l1 = 0, "l1");
+        check(|s| s.hidden = vec![0], "hidden");
+        check(|s| s.shape_options.buckets = 99, "design.buckets");
+        check(|s| s.shape_options.activation = Activation::Relu, "design.activation");
+        check(|s| s.scheme = Some("simple".into()), "scheme");
     }
 
     #[test]
@@ -255,13 +289,8 @@ mod tests {
         );
         let mut both = config();
         both.settings.pqr_loss.kappa = 0.5;
-        both.second = Some(SecondMethod {
-            method: Method::Pqr,
-            data: both.data.clone(),
-            from_unit: None,
-            read_mode: both.read_mode,
-            weight: 1.0,
-        });
+        both.second =
+            Some(SecondMethod { method: Method::Pqr, data: both.data.clone(), reading: both.reading, weight: 1.0 });
         both.validate().expect("either method uses its settings");
     }
 }

@@ -77,7 +77,9 @@ impl FactoredRows {
     ) {
         let back_end = gradients.back_end();
         let FactoredRows { factors, width, starts, features, own, virtual_rows, first_moments, second_moments } = self;
-        let (width, task, stride) = (*width, *width * TASK_ROWS, padded_rows.stride());
+        let width = *width;
+        let task = width * TASK_ROWS;
+        let stride = padded_rows.stride();
         let moments = first_moments.par_chunks_mut(width).zip(second_moments.par_chunks_mut(width));
         virtual_rows.par_chunks_mut(width).zip(moments).enumerate().for_each_init(
             || (vec![0.0; padded(width)], Vec::new()),

@@ -24,7 +24,8 @@ use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
 use crate::service::{ServiceError, check_validation};
 
 impl TrainingRun<'_> {
-    /// Trains with the trainer that the settings name or leave to `auto`, and writes the files listed in [`run_dir`](super::run_dir).
+    /// Trains with the trainer that the settings name or leave to `auto`, and writes the files listed in
+    /// [`run_dir`](super::run_dir).
     ///
     /// # Errors
     /// See [`TrainError`]. In any case the directory holds only complete files, and the run can be resumed.

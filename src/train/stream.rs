@@ -8,7 +8,7 @@ use super::{EvalLoss, LossForm, TrainConfig, TrainError};
 use crate::cpu::run_beside;
 use crate::data::{Method, Split};
 use crate::features::Identity;
-use crate::service::{self, BatchMemory, Client, Description, Request, ServiceError};
+use crate::service::{self, BatchMemory, Client, Description, ReadOptions, Request, ServiceError};
 use crate::units::Seed;
 
 /// All runs over the same data validate with the same random moves, whatever their seed and feature set, so that their
@@ -26,8 +26,8 @@ pub struct ServedSet {
     pub identity: Identity,
 }
 
-/// From this number of positions on, the next batch is copied while this one is at work: it is far from free, and a core
-/// would wait.
+/// From this number of positions on, the next batch is copied while this one is at work: it is far from free, and a
+/// core would wait.
 const READ_AHEAD: usize = 2048;
 
 /// Whether to stop; called while waiting.
@@ -234,10 +234,7 @@ impl BatchStream {
 fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> Request {
     let eval = task.method == Method::Eval;
     Request {
-        read_mode: task.read_mode,
-        min_ply: config.min_ply,
-        filter: config.filter,
-        from_unit: task.from_unit.filter(|_| eval),
+        reading: ReadOptions { from_unit: task.reading.from_unit.filter(|_| eval), ..task.reading },
         evals: config.evals,
         needs: eval.then(|| config.settings.eval_loss.needs()),
         batch_size: config.settings.batch_size,

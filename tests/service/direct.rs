@@ -7,7 +7,7 @@ use fsbench::service::{Client, Layout, Request, ServiceError};
 use shakmaty::Position;
 
 use super::content::{order, reference, served};
-use super::fixture::{Fixture, all_batches, program};
+use super::fixture::{Fixture, all_batches, program, read_in};
 
 /// A binpack's samples, in its order.
 fn samples(path: &std::path::Path) -> Vec<Record> {
@@ -57,7 +57,7 @@ fn the_unit_of_scores_can_be_given() {
     for (from_unit, pawn) in
         [(None, 208), (Some(ScoreUnit::Centipawns), 100), (Some(ScoreUnit::Internal { pawn: 361 }), 361)]
     {
-        let request = Request { data: data.clone().into(), from_unit, ..fixture.request() };
+        let request = Request { data: data.clone().into(), reading: read_in(from_unit), ..fixture.request() };
         for batch in all_batches(&request) {
             for (score, &index) in batch.scores.iter().zip(&batch.sample_indices) {
                 let known = f64::from(records[index as usize].score().expect("scored"));
@@ -68,7 +68,7 @@ fn the_unit_of_scores_can_be_given() {
         let described = Client::spawn(program(), &request).expect("the service starts").description().score_unit;
         assert_eq!(described.pawn(), pawn);
     }
-    let wrong = Request { from_unit: Some(ScoreUnit::STOCKFISH), ..fixture.request() };
+    let wrong = Request { reading: read_in(Some(ScoreUnit::STOCKFISH)), ..fixture.request() };
     let error = Client::spawn(program(), &wrong).err().expect("refused").to_string();
     assert!(error.contains("records 100 units per pawn for its scores, not 208"), "{error}");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{Fsd, Method, Provenance, Purpose, ScoreUnit};
 use fsbench::pipeline::{self, BuildJob, BuildOptions, WeightedInput};
-use fsbench::service::{Client, ClientBatch, Request};
+use fsbench::service::{Client, ClientBatch, ReadOptions, Request};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::san::SanPlus;
@@ -62,10 +62,15 @@ impl Fixture {
             slots: Some(3),
             seed: Seed(9),
             threads: 2,
-            from_unit: Some(ScoreUnit::Centipawns),
+            reading: read_in(Some(ScoreUnit::Centipawns)),
             ..Request::new("piece", &self.path, self.method)
         }
     }
+}
+
+/// Scores in this unit where the data do not record it.
+pub fn read_in(from_unit: Option<ScoreUnit>) -> ReadOptions {
+    ReadOptions { from_unit, ..ReadOptions::default() }
 }
 
 /// Random games as PGN.

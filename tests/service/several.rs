@@ -8,7 +8,7 @@ use fsbench::pipeline::{self, BuildJob, BuildOptions, WeightedInput};
 use fsbench::service::{Layout, Request};
 
 use super::failures::check_refusal;
-use super::fixture::{Fixture, all_batches, games};
+use super::fixture::{Fixture, all_batches, games, read_in};
 
 /// Three `.fsd` files with game counts and sample counts that are no round numbers, and one of all their games.
 fn files(method: Method) -> (tempfile::TempDir, DataFiles, DataFiles) {
@@ -79,5 +79,6 @@ fn files_in_different_units_are_refused() {
     run(&["dataset", "convert", "samples.fsd", "any.fsd", "--to-unit", "internal:208"]);
     run(&[&arguments[..2], &["any.fsd"], &arguments[3..8], &["other.fsd"]].concat());
     let data = vec![fixture.path.clone(), other].into();
-    check_refusal(&Request { data, from_unit: None, ..fixture.request() }, 2, "other.fsd has scores in another unit");
+    let request = Request { data, reading: read_in(None), ..fixture.request() };
+    check_refusal(&request, 2, "other.fsd has scores in another unit");
 }

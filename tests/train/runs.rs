@@ -9,7 +9,7 @@ use fsbench::chess::Perspective;
 use fsbench::data::Method;
 use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile, Scheme};
-use fsbench::service::ReadMode;
+use fsbench::service::ReadOptions;
 use fsbench::train::{
     EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, Silent, TrainConfig, TrainError,
     TrainOutcome, TrainingRun, run_dir,
@@ -195,7 +195,7 @@ fn a_run_continues_with_the_network_that_it_began_with() {
     let error = workspace.run(&begun_with(network("first")), "run", true, &mut Silent).expect_err("another network");
     assert!(error.to_string().contains("the network of --start is not the one"), "{error}");
     // How a binpack is read makes no difference to a .fsd file.
-    let same = TrainConfig { read_mode: ReadMode::Auto, ..begun_with(copy) };
+    let same = TrainConfig { reading: ReadOptions::default(), ..begun_with(copy) };
     workspace.run(&same, "run", true, &mut Silent).expect("the same network");
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{Fsd, Method, Provenance, Purpose, Record, ScoreUnit};
+use fsbench::service::ReadOptions;
 use fsbench::train::{Silent, TrainConfig, TrainError, run_dir};
 use fsbench::units::Seed;
 use serde_json::Value;
@@ -42,12 +43,14 @@ fn a_run_records_its_unit_and_is_resumed_with_no_other() {
     let config = TrainConfig { data: data.into(), ..workspace.config(Method::Eval) };
     let config = with(&config, |settings| settings.epochs = 2);
     let outcome = workspace.run(&config, "run", false, &mut Silent).expect("trained");
-    assert_eq!(outcome.config.from_unit, Some(ScoreUnit::STOCKFISH));
+    assert_eq!(outcome.config.reading.from_unit, Some(ScoreUnit::STOCKFISH));
     let recorded = json(&workspace.path("run").join(run_dir::CONFIG));
     assert_eq!(recorded["from_unit"], serde_json::json!({ "internal": { "pawn": 208 } }));
 
-    let other =
-        |from_unit, epochs| with(&TrainConfig { from_unit, ..config.clone() }, |settings| settings.epochs = epochs);
+    let other = |from_unit, epochs| {
+        let reading = ReadOptions { from_unit, ..config.reading };
+        with(&TrainConfig { reading, ..config.clone() }, |settings| settings.epochs = epochs)
+    };
     for epochs in [2, 3] {
         let cp = other(Some(ScoreUnit::Centipawns), epochs);
         let error = workspace.run(&cp, "run", true, &mut Silent).expect_err("another unit");
@@ -62,7 +65,7 @@ fn a_run_records_its_unit_and_is_resumed_with_no_other() {
     // If the data state the unit, the run does not record one.
     let one_epoch = with(&workspace.config(Method::Eval), |settings| settings.epochs = 1);
     let outcome = workspace.run(&one_epoch, "fsd", false, &mut Silent).expect("trained");
-    assert_eq!(outcome.config.from_unit, None);
+    assert_eq!(outcome.config.reading.from_unit, None);
 }
 
 #[test]

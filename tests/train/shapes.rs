@@ -162,8 +162,7 @@ fn two_methods_are_learned_in_one_run() {
         let second = SecondMethod {
             method: Method::Pqr,
             data: workspace.data(Method::Pqr).into(),
-            from_unit: None,
-            read_mode: plain.read_mode,
+            reading: plain.reading,
             weight,
         };
         let config = with(&TrainConfig { second: Some(second), ..plain }, |settings| settings.epochs = 6);

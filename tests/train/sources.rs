@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use fsbench::data::{Fsd, Method, Needs, Record};
 use fsbench::pipeline::open_or_build;
-use fsbench::service::{PrepareObserver, ReadMode, Request, ServedFile, prepare};
+use fsbench::service::{PrepareObserver, ReadMode, ReadOptions, Request, ServedFile, prepare};
 use fsbench::train::TrainOutcome;
 
 use super::fixture::{PROGRAM, Workspace, error_of, games};
@@ -104,7 +104,7 @@ fn a_conversion_is_not_built_again() {
     for method in [Method::Eval, Method::Pqr] {
         let told = Told::default();
         let request = Request {
-            read_mode: ReadMode::Built,
+            reading: ReadOptions { mode: ReadMode::Built, ..ReadOptions::default() },
             threads: 1,
             ..Request::new("piece", workspace.path("games.fsd"), method)
         };

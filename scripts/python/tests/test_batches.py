@@ -268,7 +268,8 @@ def test_wrong_requests():
         with pytest.raises(kind, match=message):
             small(**options)
 
-    refused('method cannot be "evil"; it can be "eval", "pqr"', method="evil")
+    refused("method cannot be evil: unknown variant `evil`, expected `eval` or `pqr`", method="evil")
+    refused("filter cannot be evil: unknown variant", filter="evil")
     refused("batch_size cannot be many", batch_size="many")
     refused("the batch size is 0", batch_size=0)
     refused("the number of threads is 0", threads=0)

@@ -8,13 +8,16 @@ const HEADING: &str = "Scores in PGN comments";
 
 /// The user's options for the scores in PGN comments.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::Args, JsonSchema)]
+#[serde(default)]
 pub struct EvalOptions {
     /// Unit of all scores in PGN comments [default: pawns; centipawns in a file whose scores are all whole numbers]
     #[arg(long, value_enum, value_name = "UNIT", help_heading = HEADING)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub eval_unit: Option<EvalUnit>,
     /// Whose view the scores in `[%eval …]` are [default: white; the mover's for `[%eval 0.16/16]` with a depth after a
     /// slash]; scores such as `+0.31/14 0.25s` are always the mover's
     #[arg(long, value_enum, value_name = "VIEW", help_heading = HEADING)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub eval_view: Option<EvalView>,
 }
 

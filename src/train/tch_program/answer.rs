@@ -26,7 +26,7 @@ pub type ChooseTrainer<'a> =
 /// is set at the end of the input and when nobody reads the output.
 ///
 /// # Errors
-/// Those of the run; they are written to the output, too.
+/// As the run; the error is written to the output, too.
 pub fn answer(
     mut input: impl BufRead + Send + 'static,
     output: &mut dyn Write,

@@ -25,8 +25,8 @@ pub fn available() -> Vec<String> {
     }
 }
 
-/// A GPU for a training: the first that no other training of this user has, or one of theirs if there is none. `None` on
-/// a machine with one GPU or none.
+/// A GPU for a training: the first that no other training of this user has, or one of theirs if there is none. `None`
+/// on a machine with one GPU or none.
 pub fn claim() -> Option<ClaimedGpu> {
     claim_of(&available(), &lock_folder())
 }
