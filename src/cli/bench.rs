@@ -13,8 +13,6 @@ use crate::engine::BackEnd;
 /// Search fixed positions to a fixed depth: the node count is a signature, the same on every CPU
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    net: NetArgument,
     /// Depth of each search
     #[arg(long, default_value_t = BENCH_DEPTH, value_parser = clap::value_parser!(u32).range(1..=30))]
     depth: u32,
@@ -28,6 +26,8 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    net: NetArgument,
 }
 
 /// What the searches of a benchmark took.

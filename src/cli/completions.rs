@@ -34,7 +34,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// may also be a file or an expression.
 fn with_sets(command: Command) -> Command {
     let with_names = |argument: Arg| match argument.get_id().as_str() {
-        "set" | "bullet" => argument.value_parser(PossibleValuesParser::new(shipped_names())),
+        "set" | "subject" | "bullet" if argument.get_action().takes_values() => {
+            argument.value_parser(PossibleValuesParser::new(shipped_names()))
+        }
         _ => argument,
     };
     command.mut_args(with_names).mut_subcommands(with_sets)

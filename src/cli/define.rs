@@ -35,7 +35,7 @@ pub struct Arguments {
     thorough: bool,
     #[command(flatten)]
     threads: Threads,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The shipped sets.
 #[derive(Serialize, JsonSchema)]
-pub struct List {
+pub struct SetList {
     sets: Vec<ShippedSet>,
 }
 
@@ -73,7 +73,7 @@ pub struct List {
 fn list(format: ResultFormat) -> Result<(), Failure> {
     let sets = shipped_sets().map_err(Failure::request)?;
     if format == ResultFormat::Json {
-        return print_json(&List { sets });
+        return print_json(&SetList { sets });
     }
     Ok(print_text(&list_text(&sets, terminal_width().unwrap_or(usize::MAX)))?)
 }

@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Add the block and axis values of each feature
     #[arg(long)]
     explain: bool,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }

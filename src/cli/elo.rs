@@ -18,7 +18,7 @@ pub struct Arguments {
     pairs: Pairs,
     #[command(flatten)]
     sprt: SprtArguments,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }

@@ -17,8 +17,6 @@ use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
 /// Score positions with a network
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    net: NetArgument,
     /// The position, as a FEN
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
@@ -28,6 +26,8 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    net: NetArgument,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ pub struct Arguments {
     /// Indices of the features
     #[arg(required = true, value_name = "INDEX")]
     indices: Vec<u32>,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }

@@ -7,13 +7,12 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::net::{FormatHints, load};
+use super::net::{FormatHints, NetworkHints, load};
 use super::{Failure, ResultFormat, print_json};
 use crate::chess::Chess;
 use crate::export::network::ExportedNetwork;
 use crate::export::{Export, ExportError, ExportFile, Language};
 use crate::features::FeatureSet;
-use crate::net::nnue::Architecture;
 use crate::net::{NetError, NetFile};
 
 /// Write a definition or a network as plain Rust or C source for an engine, with the vectors that prove it
@@ -36,17 +35,9 @@ pub struct Arguments {
     /// A new or empty folder
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Architecture of a .nnue file whose header fits two (stockfish-15, stockfish-15.1, …)
-    #[arg(long, value_name = "NAME")]
-    arch: Option<Architecture>,
-    /// Run folder: export the network of the last epoch instead of the best one
-    #[arg(long)]
-    last: bool,
-    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was
-    /// trained for]
-    #[arg(long, value_name = "NAME", conflicts_with = "arch")]
-    scheme: Option<String>,
-    /// Output format
+    #[command(flatten)]
+    hints: NetworkHints,
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }
@@ -118,7 +109,7 @@ fn network_path(subject: &str) -> Option<&Path> {
 }
 
 fn load_network(path: &Path, arguments: &Arguments) -> Result<NetFile, Failure> {
-    let hints = FormatHints::new(arguments.arch, arguments.last, arguments.scheme.clone());
+    let hints = FormatHints::new(arguments.hints.clone());
     load(path, &hints).map(|loaded| loaded.file).map_err(|failure| match failure {
         Failure::Request(error) if lacks_definition(&error) => Failure::Request(anyhow::anyhow!(
             "{error:#}; an export needs the definition of the network's features: a raw file of bullet becomes a \
@@ -149,8 +140,8 @@ fn write_network(
 /// # Errors
 /// When an option for networks stands with a feature set.
 fn refuse_network_options(arguments: &Arguments) -> Result<(), Failure> {
-    let options =
-        [("--arch", arguments.arch.is_some()), ("--last", arguments.last), ("--scheme", arguments.scheme.is_some())];
+    let NetworkHints { arch, last, scheme } = &arguments.hints;
+    let options = [("--arch", arch.is_some()), ("--last", *last), ("--scheme", scheme.is_some())];
     match options.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Failure::Request(anyhow::anyhow!(
             "{option} needs a network, but `{}` is a feature set",

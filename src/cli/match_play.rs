@@ -1,32 +1,28 @@
 //! `fsbench match`: plays matches between networks and UCI engines.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::ValueHint;
 use indicatif::ProgressBar;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
 
 use super::engine_command::{self, program_name};
+use super::match_document::{MatchDocument, text};
 use super::net::{FormatHints, load_player};
-use super::print::{print_json, print_text, table};
-use super::sprt::{self, SprtArguments};
+use super::print::{print_json, print_text};
+use super::sprt::SprtArguments;
 use super::{Failure, ResultFormat, interrupt, match_shard, progress_bar};
 use crate::alpha_beta::search_digest;
 use crate::pipeline::sample_openings;
-use crate::pipeline::uci::{EngineFault, EngineSpec};
+use crate::pipeline::uci::EngineSpec;
 use crate::play::{
-    Adjudication, CostPlayer, CostRatio, Interval, MatchEstimate, MatchOptions, MatchOutcome, MatchSettings, MoveLimit,
-    PairingResult, Pairs, PlayError, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination,
-    TournamentType, are_bounded, equal_cost, parse_time_control, play_match, ratings,
+    CostPlayer, CostRatio, Interval, MatchOptions, MatchSettings, MoveLimit, Pairs, PlayError, Player, PlayerKind,
+    PlayerSetup, TournamentType, equal_cost, parse_time_control, play_match,
 };
-use crate::record::{FeatureCost, keep_first_json, read_checked_json, write_json};
+use crate::record::{keep_first_json, read_checked_json, write_json};
 use crate::service::Shard;
-use crate::units::SortedMap;
 
 /// A heading of the help.
 const LIMITS: &str = "Limits of a move";
@@ -43,10 +39,6 @@ pub struct Arguments {
     /// Network files, run folders, .nnue files, or UCI engines as 'uci:PROGRAM ARGUMENTS|Option=value'
     #[arg(value_name = "PLAYER", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     players: Vec<String>,
-    #[command(flatten)]
-    hints: FormatHints,
-    #[command(flatten)]
-    options: MatchOptions,
     /// Nodes per move: one number for all players, or one for each, as in 2000,1000
     #[arg(help_heading = LIMITS, long, value_name = "N,…", group = "limit", value_delimiter = ',',
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -59,7 +51,7 @@ pub struct Arguments {
     /// first and of the second player, - as measured, as in 30,- (they take the place of fsbench's own time)
     #[arg(help_heading = LIMITS, long, value_name = "NS,NS", requires = "equal_cost", conflicts_with = "node_cost",
         allow_hyphen_values = true, value_parser = own_features)]
-    own_features_ns: Option<OwnFeatures>,
+    own_features_ns: Option<FeatureTimes>,
     /// A node's cost of the second player in your own engine against the first's, for --equal-cost, as 1.15: nothing is
     /// measured
     #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost", value_parser = cost_of_node)]
@@ -71,11 +63,6 @@ pub struct Arguments {
     /// Seconds per game and increment per move, as 8+0.08
     #[arg(help_heading = LIMITS, long, value_name = "S+INC", group = "limit", value_parser = parse_time_control)]
     tc: Option<MoveLimit>,
-    /// The first player meets each of the others; they do not meet each other
-    #[arg(long)]
-    gauntlet: bool,
-    #[command(flatten)]
-    sprt: SprtArguments,
     /// Milliseconds of each move's time that a network leaves unused, for the overhead of sending moves
     #[arg(help_heading = LIMITS, long, value_name = "MS", default_value_t = 10)]
     overhead: u64,
@@ -94,12 +81,21 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    hints: FormatHints,
+    #[command(flatten)]
+    options: MatchOptions,
+    /// The first player meets each of the others; they do not meet each other
+    #[arg(long)]
+    gauntlet: bool,
+    #[command(flatten)]
+    sprt: SprtArguments,
 }
 
 /// Of both players the nanoseconds a move, or `None` as measured.
-type OwnFeatures = [Option<f64>; 2];
+type FeatureTimes = [Option<f64>; 2];
 
-fn own_features(text: &str) -> Result<OwnFeatures, String> {
+fn own_features(text: &str) -> Result<FeatureTimes, String> {
     let wrong = || format!("{text:?} must be two numbers of nanoseconds, as in 30,45, or - for a measured one");
     let (first, second) = text.split_once(',').ok_or_else(wrong)?;
     let figure = |text: &str| match text.trim() {
@@ -117,99 +113,6 @@ fn cost_of_node(text: &str) -> Result<f64, String> {
         Ok(cost) if cost.is_finite() && cost > 0.0 => Ok(cost),
         _ => Err(format!("{text:?} must be a number above 0, as in 1.15")),
     }
-}
-
-/// A match and its results, also in `match.json`.
-#[derive(Serialize, JsonSchema)]
-pub struct MatchDocument {
-    /// The players, in the order given.
-    players: Vec<PlayerDocument>,
-    /// The limit of a move, in words.
-    limit: String,
-    /// The book.
-    openings: OpeningsDocument,
-    /// Seed of the order of openings.
-    seed: u64,
-    /// Identifies the search with which networks played.
-    search: &'static str,
-    adjudication: Option<Adjudication>,
-    /// The cost of a node, with --equal-cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    equal_cost: Option<CostRatio>,
-    /// The first pairing: its fields stand at the top of the document as well.
-    #[serde(flatten)]
-    first: PairingDocument,
-    pairings: Vec<PairingDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sprt: Option<SprtOutcome>,
-    /// Whether the games bound all ratings; only with more than two players.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ratings_bounded: Option<bool>,
-    /// Empty with two players.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ratings: Vec<Rating>,
-    /// How the games ended.
-    terminations: Vec<TerminationDocument>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct PlayerDocument {
-    /// The player's name.
-    name: String,
-    identity: PlayerIdentity,
-    /// Nodes per move, on average.
-    nodes: f64,
-    /// Nodes per second, over all its moves.
-    nps: f64,
-    /// Games that it lost on time.
-    lost_on_time: u64,
-    /// Games lost by forfeit, by reason.
-    forfeits: SortedMap<EngineFault, u64>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct OpeningsDocument {
-    /// The book's file.
-    path: PathBuf,
-    /// Openings in it.
-    count: u64,
-    /// Their BLAKE3 hash, in hexadecimal.
-    blake3: String,
-}
-
-/// The results of two players' games, seen from the first.
-#[derive(Clone, Serialize, JsonSchema)]
-struct PairingDocument {
-    /// Number of the first player, from 0.
-    first: usize,
-    /// Number of the second player, from 0.
-    second: usize,
-    pairs: Pairs,
-    /// Games by outcome.
-    games: GamesDocument,
-    /// Points per game of the first player, from 0 to 1.
-    score: f64,
-    elo: Interval,
-    nelo: Interval,
-    /// Likelihood that the first player is the stronger one.
-    los: f64,
-}
-
-#[derive(Copy, Clone, Serialize, JsonSchema)]
-struct GamesDocument {
-    /// Won by the first player.
-    wins: u64,
-    /// Lost by the first player.
-    losses: u64,
-    /// Without a winner.
-    draws: u64,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct TerminationDocument {
-    termination: Termination,
-    /// Games that ended so.
-    games: u64,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -242,13 +145,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         played
     };
     let result = result.map_err(|error| failure(error, arguments.out.as_deref()))?;
-    let document = document(result, &settings, cost, arguments);
+    let limit = limit(&settings, arguments, cost.as_ref());
+    let document = MatchDocument::new(result, &settings, limit, cost);
     if let Some(folder) = &arguments.out {
         write_json(&folder.join("match.json"), &document).map_err(Failure::work)?;
     }
     match arguments.format {
         ResultFormat::Json => print_json(&document)?,
-        ResultFormat::Text => print_text(&text(&document, arguments))?,
+        ResultFormat::Text => print_text(&text(&document, arguments.out.as_deref()))?,
     }
     Ok(())
 }
@@ -379,64 +283,6 @@ pub(super) fn running(pairs: Pairs) -> String {
     format!("Elo {value:+.0} [{low:+.0}, {high:+.0}]")
 }
 
-fn document(
-    result: MatchOutcome,
-    settings: &MatchSettings,
-    cost: Option<CostRatio>,
-    arguments: &Arguments,
-) -> MatchDocument {
-    let pairing = |(pairing, games): (&PairingResult, &[u64; 3])| {
-        let MatchEstimate { score, elo, nelo, los, .. } = pairing.pairs.estimate();
-        let [wins, draws, losses] = *games;
-        let games = GamesDocument { wins, losses, draws };
-        PairingDocument {
-            first: pairing.first,
-            second: pairing.second,
-            pairs: pairing.pairs,
-            games,
-            score,
-            elo,
-            nelo,
-            los,
-        }
-    };
-    let pairings: Vec<PairingDocument> = result.pairings.iter().zip(&result.games).map(pairing).collect();
-    let several = result.names.len() > 2;
-    let players = result.names.into_iter().zip(result.identities).zip(&result.work);
-    MatchDocument {
-        players: players
-            .map(|((name, identity), work)| PlayerDocument {
-                name,
-                identity,
-                nodes: work.nodes as f64 / work.moves.max(1) as f64,
-                nps: work.nodes as f64 / work.seconds.max(1e-9),
-                lost_on_time: work.lost_on_time,
-                forfeits: work.forfeits.clone(),
-            })
-            .collect(),
-        limit: limit(settings, arguments, cost.as_ref()),
-        openings: OpeningsDocument {
-            path: settings.openings.clone(),
-            count: result.openings.openings,
-            blake3: result.openings.blake3,
-        },
-        seed: arguments.options.seed.0,
-        search: search_digest(),
-        adjudication: settings.adjudication,
-        equal_cost: cost,
-        first: pairings[0].clone(),
-        sprt: settings.sprt.map(|test| test.outcome(pairings[0].pairs)),
-        ratings_bounded: several.then(|| are_bounded(arguments.players.len(), &result.pairings)),
-        ratings: if several { ratings(arguments.players.len(), &result.pairings) } else { Vec::new() },
-        pairings,
-        terminations: result
-            .terminations
-            .into_iter()
-            .map(|(termination, games)| TerminationDocument { termination, games })
-            .collect(),
-    }
-}
-
 /// The limit of every move in words, with each player's nodes where they differ.
 fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRatio>) -> String {
     match (cost, arguments.equal_cost, &arguments.nodes[..]) {
@@ -450,79 +296,4 @@ fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRati
         }
         _ => settings.limit.describe(),
     }
-}
-
-/// The cost of a node, and the figures that it goes by.
-fn cost_text(cost: &CostRatio, names: &[String; 2]) -> String {
-    let CostRatio { ratio, low, high, rounds, .. } = cost;
-    let mut out = String::new();
-    if let Some([one, two]) = cost.nanoseconds_per_node {
-        let by_figures = if cost.is_by_figures() { " by your figures" } else { "" };
-        out += &format!(
-            "a node costs {one:.0} ns and {two:.0} ns{by_figures}: ratio {ratio:.3} [{low:.3}, {high:.3}] over \
-             {rounds} rounds\n"
-        );
-    }
-    if let Some([one, two]) = cost.own_node_costs {
-        out += &format!(
-            "by your figures a node of {} costs {} times as much as one of {}\n",
-            names[1],
-            two / one,
-            names[0]
-        );
-    }
-    for (name, features) in names.iter().zip(cost.own_features) {
-        if let Some(FeatureCost { measured_ns, own_ns, moves_per_node }) = features {
-            out += &format!(
-                "finding the features of {name}: {own_ns} ns a move by your figure in the place of {measured_ns:.0} ns, \
-                 {moves_per_node:.2} moves a node\n"
-            );
-        }
-    }
-    out
-}
-
-fn text(document: &MatchDocument, arguments: &Arguments) -> String {
-    let interval = |Interval { value, low, high }: &Interval| format!("{value:+.1} [{low:+.1}, {high:+.1}]");
-    let name = |number: usize| document.players[number].name.clone();
-    let rows = document
-        .players
-        .iter()
-        .map(|player| vec![player.name.clone(), format!("{:.0}", player.nodes), format!("{:.0}", player.nps)]);
-    let mut out = table(&["player", "nodes per move", "nodes/s"], rows);
-    let rows = document.pairings.iter().map(|pairing| {
-        let PairingDocument { first, second, pairs, games, elo, nelo, .. } = pairing;
-        let counts = pairs.counts().map(|count| count.to_string()).join(",");
-        let games = format!("+{} ={} -{}", games.wins, games.draws, games.losses);
-        vec![format!("{} − {}", name(*first), name(*second)), games, counts, interval(elo), interval(nelo)]
-    });
-    let header = ["pairing", "games", "pairs LL,LD,WL+DD,WD,WW", "Elo", "normalised Elo"];
-    let _ = write!(out, "\n\n{}\n", table(&header, rows));
-    if !document.ratings.is_empty() {
-        let elo = |rating: &Rating| if rating.player == 0 { "0".to_owned() } else { interval(&rating.elo) };
-        let rows = document.ratings.iter().map(|rating| vec![name(rating.player), elo(rating)]);
-        let _ = write!(out, "\n{}\n", table(&["player", "Elo"], rows));
-    }
-    if document.ratings_bounded == Some(false) {
-        let _ = writeln!(out, "some players took no point from the others: their ratings are bounds, play more games");
-    }
-    let _ = writeln!(out, "\n{}, {} openings, 95% intervals over pairs", document.limit, document.openings.count);
-    for player in document.players.iter().filter(|player| player.lost_on_time > 0) {
-        let _ = writeln!(out, "{} lost {} games on time", player.name, player.lost_on_time);
-    }
-    for player in &document.players {
-        for (reason, games) in &player.forfeits {
-            let _ = writeln!(out, "{} lost {games} games by forfeit: {}", player.name, reason.name());
-        }
-    }
-    if let Some(cost) = &document.equal_cost {
-        out += &cost_text(cost, &[name(0), name(1)]);
-    }
-    if let Some(outcome) = &document.sprt {
-        let _ = writeln!(out, "LLR {}", sprt::describe(outcome, "not decided"));
-    }
-    if let Some(folder) = &arguments.out {
-        let _ = writeln!(out, "wrote games.pgn and match.json to {}", folder.display());
-    }
-    out
 }

@@ -21,6 +21,7 @@ mod help;
 mod input;
 mod interrupt;
 mod man;
+mod match_document;
 mod match_play;
 mod match_shard;
 mod measure;
@@ -48,7 +49,7 @@ mod work;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::VERSION;
 use crate::data::DataError;
@@ -176,7 +177,8 @@ pub fn main() -> ExitCode {
         note!("error: {value} is not UTF-8; fsbench writes names into text files, so please rename it");
         return ExitCode::from(2);
     }
-    let arguments = match Arguments::try_parse() {
+    let matches = with_negative_numbers(Arguments::command()).try_get_matches();
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(answer) => return print_clap_answer(&answer),
     };
@@ -187,6 +189,15 @@ pub fn main() -> ExitCode {
     // Threads of a command that failed early may still be writing files.
     remove_unfinished();
     exit_code(outcome)
+}
+
+/// Takes `-1` behind an option for its value, so that it is refused as a number out of range.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let with_numbers = |argument: clap::Arg| {
+        let is_option = argument.get_long().is_some() && argument.get_action().takes_values();
+        if is_option { argument.allow_negative_numbers(true) } else { argument }
+    };
+    command.mut_args(with_numbers).mut_subcommands(with_negative_numbers)
 }
 
 /// Prints a help text or version to stdout, or a usage error to stderr.
@@ -242,7 +253,11 @@ mod tests {
             assert!(command.get_about().is_some(), "{path}: no help");
             for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
                 let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-                assert!(!help.trim().is_empty(), "{path}: {} has no help", argument.get_id());
+                let name = argument.get_id().as_str();
+                assert!(!help.trim().is_empty(), "{path}: {name} has no help");
+                // A heading of clap's holds for all options that follow.
+                let is_common = ["out", "format", "force"].contains(&name);
+                assert!(!is_common || argument.get_help_heading().is_none(), "{path}: {name} has another's heading");
             }
             command.get_subcommands().for_each(|subcommand| check(subcommand, &path));
         }
@@ -316,18 +331,6 @@ mod tests {
             train.get_opts().filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
         assert!(options.len() > 40 && options.iter().all(|option| long.contains(option)), "{long}");
         assert!(short.contains("--l1") && !short.contains("--gradient-clip"), "{short}");
-    }
-
-    /// The trainer and the service that it starts read the same samples of a binpack.
-    #[test]
-    fn commands_agree_on_how_data_are_read() {
-        let command = <Arguments as clap::CommandFactory>::command();
-        let default = |name: &str| {
-            let verb = command.find_subcommand(name).expect("a command");
-            let option = verb.get_arguments().find(|argument| argument.get_long() == Some("read")).expect("--read");
-            option.get_default_values().to_vec()
-        };
-        assert_eq!(default("train"), default("samples-service"));
     }
 
     #[test]

@@ -19,8 +19,6 @@ use crate::units::Seed;
 /// plies and the captures after them. The same network, settings and seed give the same file.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    net: NetArgument,
     /// The book to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -45,6 +43,8 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    net: NetArgument,
 }
 
 /// A book of openings.

@@ -28,7 +28,7 @@ pub struct Arguments {
     /// training is missing
     #[arg(long, conflicts_with = "format")]
     watch: bool,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }
@@ -100,7 +100,7 @@ fn width() -> usize {
 
 /// The report of an experiment.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct ReportDocument<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     /// The files written.
@@ -125,7 +125,7 @@ pub(super) fn write_and_print(
             print_text(&report::text(&summary, width()))?;
             note!("wrote {} files to {}; open {}", files.len(), out.display(), out.join("report.html").display());
         }
-        ResultFormat::Json => print_json(&Document { summary: &summary, files, networks })?,
+        ResultFormat::Json => print_json(&ReportDocument { summary: &summary, files, networks })?,
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use std::str::FromStr;
 use clap::ValueHint;
 
 use super::Failure;
-use crate::data::{DataError, DataFiles, InputPath};
+use crate::data::formats::Format;
+use crate::data::{DataError, DataFiles, EvalOptions, InputPath, ScoreUnit};
 use crate::pipeline::{inputs, sample_games};
 
 /// A file of games or samples, or several by a glob, where weights mean nothing (`dataset build` has weights).
@@ -24,7 +25,7 @@ impl FromStr for FileArgument {
 }
 
 impl FileArgument {
-    /// The files, those of a glob sorted by name; `-` stays as it is.
+    /// The files; a glob gives its files sorted by name, and `-` stays as it is.
     pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut files = Vec::new();
         for input in inputs(std::slice::from_ref(&self.0)).map_err(Failure::request)? {
@@ -62,6 +63,20 @@ pub fn all_files(arguments: &[FileArgument]) -> Result<Vec<PathBuf>, Failure> {
         files.extend(argument.files()?);
     }
     Ok(files)
+}
+
+/// How a file of games or samples is read, where the file does not say it.
+#[derive(Copy, Clone, Debug, clap::Args)]
+pub struct FileHints {
+    /// The input's format, where it cannot be detected from its content and name
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub from: Option<Format>,
+    /// Unit of the scores where the input does not record it: cp, or internal:PAWN with an engine's units per pawn
+    /// [default: internal:208 for a binpack, else cp]
+    #[arg(long, value_name = "UNIT")]
+    pub from_unit: Option<ScoreUnit>,
+    #[command(flatten)]
+    pub evals: EvalOptions,
 }
 
 /// Games or samples in any format; without `--data`, the sample games that come with fsbench.

@@ -7,7 +7,9 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use super::print::print_json;
-use super::{Failure, bench, dataset, define, delta, elo, encode, eval, explain, export, match_play, match_shard, net};
+use super::{
+    Failure, bench, dataset, define, delta, elo, encode, eval, explain, export, match_document, match_shard, net,
+};
 use super::{openings, report, runs, select, show};
 use crate::experiment::slurm::SlurmStatus;
 use crate::experiment::{ListedStep, RunEstimate};
@@ -32,22 +34,22 @@ type RootSchema = fn(SchemaGenerator) -> Schema;
 /// Every document's name, its command and its schema.
 const DOCUMENTS: [(&str, &str, RootSchema); 40] = [
     ("bench", "fsbench bench", root::<bench::BenchDocument>),
-    ("dataset-build", "fsbench dataset build, fsbench dataset merge", root::<dataset::build::Document<'_>>),
-    ("dataset-convert", "fsbench dataset convert", root::<dataset::convert::Document<'_>>),
-    ("dataset-generate", "fsbench dataset generate", root::<dataset::generate::Document<'_>>),
+    ("dataset-build", "fsbench dataset build, fsbench dataset merge", root::<dataset::build::BuildDocument<'_>>),
+    ("dataset-convert", "fsbench dataset convert", root::<dataset::convert::ConvertDocument<'_>>),
+    ("dataset-generate", "fsbench dataset generate", root::<dataset::generate::GenerateDocument<'_>>),
     ("dataset-info", "fsbench dataset info", root::<crate::pipeline::FileInfo>),
     ("dataset-shard", "fsbench dataset build --shard", root::<dataset::build::ShardDocument<'_>>),
     ("dataset-stats", "fsbench dataset stats", root::<DatasetStats>),
-    ("dataset-verify", "fsbench dataset verify", root::<dataset::verify::Document<'_>>),
+    ("dataset-verify", "fsbench dataset verify", root::<dataset::verify::VerifyDocument<'_>>),
     ("define", "fsbench define", root::<SetSummary<'_>>),
-    ("define-list", "fsbench define --list", root::<define::List>),
+    ("define-list", "fsbench define --list", root::<define::SetList>),
     ("delta", "fsbench delta", root::<delta::DeltaDocument>),
     ("elo", "fsbench elo", root::<elo::EloDocument>),
     ("encode", "fsbench encode", root::<encode::EncodeDocument>),
     ("eval", "fsbench eval", root::<eval::ScoredPosition<'_>>),
     ("explain", "fsbench explain", root::<explain::ExplainDocument<'_>>),
     ("export", "fsbench export", root::<export::ExportDocument<'_>>),
-    ("match", "fsbench match", root::<match_play::MatchDocument>),
+    ("match", "fsbench match", root::<match_document::MatchDocument>),
     ("match-shard", "fsbench match --shard", root::<match_shard::MatchShardDocument>),
     ("measure-activity", "fsbench measure activity", root::<ActivityRecord>),
     ("measure-error", "fsbench measure error", root::<ErrorRecord>),
@@ -58,7 +60,7 @@ const DOCUMENTS: [(&str, &str, RootSchema); 40] = [
     ("net-convert", "fsbench net convert", root::<net::convert::NetworkConversion>),
     ("net-info", "fsbench net info", root::<net::info::NetworkInfo>),
     ("openings", "fsbench openings", root::<openings::OpeningsOutput<'_>>),
-    ("report", "fsbench report, fsbench run", root::<report::Document<'_>>),
+    ("report", "fsbench report, fsbench run", root::<report::ReportDocument<'_>>),
     ("run-plan", "fsbench run --plan", root::<RunEstimate>),
     ("run-slurm", "fsbench run --on slurm", root::<SlurmStatus>),
     ("run-steps", "fsbench run --list-steps", root::<Vec<ListedStep>>),

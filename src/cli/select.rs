@@ -34,7 +34,7 @@ pub struct Arguments {
     force: bool,
     #[command(flatten)]
     threads: Threads,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }

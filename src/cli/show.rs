@@ -35,17 +35,17 @@ pub struct Arguments {
     /// A move in UCI notation; the diagrams show the position after it
     #[arg(long = "move", id = "mv", value_name = "UCI", requires = "fen")]
     mv: Option<String>,
-    #[command(flatten)]
-    network: network::NetworkArguments,
     /// The file to write: SVG; for neurons SVG, PNG or an HTML page, by its ending
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
-    /// Output format
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    network: network::NetworkArguments,
 }
 
 /// A drawing of a position's features.
@@ -162,9 +162,10 @@ fn counts(perspective: &'static str, block: String, highlights: &[Highlight]) ->
 }
 
 fn notes(counts: &DiagramCounts, has_move: bool, highlights: &[Highlight]) -> Vec<String> {
-    let mut notes = vec![match has_move {
-        true => format!("{} active, {} added, {} removed", counts.active, counts.added, counts.removed),
-        false => format!("{} active", counts.active),
+    let mut notes = vec![if has_move {
+        format!("{} active, {} added, {} removed", counts.active, counts.added, counts.removed)
+    } else {
+        format!("{} active", counts.active)
     }];
     // Features without a square: counts, and blocks over kings only.
     let without_square = highlights.iter().filter(|highlight| highlight.squares.is_empty());

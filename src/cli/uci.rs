@@ -11,7 +11,7 @@ use crate::alpha_beta::{uci, uci_commands};
 ///
 /// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network),
 /// Move Overhead, SoftNodes (check node limits between iterations only). A line `info string error: …` reports a wrong
-/// command. `go mate N` gives up at depth 2N + 10. The node counts of `bench` are those of `fsbench bench`.
+/// command. `go mate N` gives up at depth 2N + 10. `bench` counts the same nodes as `fsbench bench`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The network to load at the start; the option EvalFile replaces it

@@ -41,7 +41,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiments = experiments(arguments)?;
-    let mut others = Others::start(arguments)?;
+    let mut others = OtherProcesses::start(arguments)?;
     let is_one = experiments.len() == 1;
     let mut left: Vec<(&(Experiment, RunnerOptions), Earlier)> =
         experiments.iter().map(|one| (one, Earlier::default())).collect();
@@ -124,12 +124,12 @@ fn data_folder() -> Result<PathBuf, Failure> {
 }
 
 /// The other processes of `--jobs`. They go on without this one.
-struct Others(Vec<Child>);
+struct OtherProcesses(Vec<Child>);
 
-impl Others {
-    fn start(arguments: &Arguments) -> Result<Others, Failure> {
+impl OtherProcesses {
+    fn start(arguments: &Arguments) -> Result<OtherProcesses, Failure> {
         let program = std::env::current_exe().map_err(Failure::work)?;
-        let mut others = Others(Vec::new());
+        let mut others = OtherProcesses(Vec::new());
         for _ in 1..arguments.jobs {
             let mut command = Command::new(&program);
             command.arg("work").arg(&arguments.experiment);

@@ -68,11 +68,15 @@ pub enum DataError {
     )]
     PartialEntry { path: PathBuf, format: &'static str, bytes: u64, each: u64 },
     #[error(
-        "none of the first {entries} entries of 32 bytes in {} is a position of {format}; give its format by --from",
+        "none of the first {entries} entries of 32 bytes in {} is a position of {format}; if it has another format, \
+         convert it by `fsbench dataset convert --from FORMAT`",
         path.display()
     )]
     NoEntries { path: PathBuf, format: &'static str, entries: usize },
-    #[error("{} holds no game of {format}; give its format by --from", path.display())]
+    #[error(
+        "{} holds no game of {format}; if it has another format, convert it by `fsbench dataset convert --from FORMAT`",
+        path.display()
+    )]
     NotGames { path: PathBuf, format: &'static str },
     #[error(
         "cannot write {}: its sample {sample} (from 0) is invalid: {problem}; find it in the source with `fsbench \

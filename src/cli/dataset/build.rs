@@ -10,11 +10,12 @@ use serde::Serialize;
 use super::engine::EngineArguments;
 use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plies};
 use crate::cli::progress_bar::{progress, style};
+use crate::cli::sample::FileHints;
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, ResultFormat, interrupt, print_json};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
-use crate::data::{DataError, EvalOptions, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames, formats};
+use crate::data::{DataError, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::pipeline::build::{
     BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, input_unit,
 };
@@ -27,7 +28,8 @@ use crate::units::{Shard, SortedMap};
 /// Build a .fsd file from games and samples
 ///
 /// A sample is a position, the move played in it and, where the games have `[%eval]` comments, the score of the
-/// position: the evaluation written after the previous move. The same games, options and seed give the same samples.
+/// position: the evaluation written after the previous move. Scores in different units are converted to centipawns.
+/// The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Games or samples in any format: files, 'globs*' in quotes, or - for
@@ -37,19 +39,8 @@ pub struct Arguments {
     /// The file to write; its manifest is written beside it as FILE.json
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The inputs' format, where it cannot be detected from their content and names
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
-    /// Unit of the inputs' scores where the files do not record it: cp, or internal:PAWN with an engine's units per
-    /// pawn [default: internal:208 for binpacks, else cp]; scores in different units are converted to centipawns
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
     #[command(flatten)]
-    evals: EvalOptions,
-    #[command(flatten)]
-    options: BuildOptions,
-    #[command(flatten)]
-    labels: LabelOptions,
+    hints: FileHints,
     /// Read every N-th input only, from input I on, and write a shard. Run all shards 0/N to (N-1)/N with otherwise the
     /// same command, each with its own --out, then `fsbench dataset merge` makes the file that one build makes
     #[arg(long, value_name = "I/N")]
@@ -59,9 +50,13 @@ pub struct Arguments {
     force: bool,
     #[command(flatten)]
     threads: Threads,
-    /// How to print the summary
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    options: BuildOptions,
+    #[command(flatten)]
+    labels: LabelOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -113,10 +108,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_output(&arguments.out, arguments.force)?;
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
-        input.format = arguments.from;
-        input.evals = arguments.evals;
+        input.format = arguments.hints.from;
+        input.evals = arguments.hints.evals;
     }
-    set_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
+    set_unit(&mut inputs, arguments.hints.from_unit).map_err(failure)?;
     let labels = arguments.labels.job()?;
     if let Some(shard) = arguments.shard {
         let output = &arguments.out;
@@ -151,7 +146,7 @@ pub(super) fn print_built(manifest: &Manifest, out: &Path, format: ResultFormat)
     warn_without_plies(manifest);
     match format {
         ResultFormat::Text => outln!("{}", text(manifest, out))?,
-        ResultFormat::Json => print_json(&Document::of(manifest, out))?,
+        ResultFormat::Json => print_json(&BuildDocument::of(manifest, out))?,
     }
     Ok(())
 }
@@ -256,7 +251,7 @@ fn warn_skipped(sources: &[SourceFile], with_units: bool) {
 
 /// The `.fsd` file that a build or a merge made.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct BuildDocument<'a> {
     /// Path of the file that was written.
     out: &'a Path,
     /// `fsd`.
@@ -295,10 +290,10 @@ pub struct Document<'a> {
     hash: &'a str,
 }
 
-impl Document<'_> {
-    fn of<'a>(manifest: &'a Manifest, out: &'a Path) -> Document<'a> {
+impl BuildDocument<'_> {
+    fn of<'a>(manifest: &'a Manifest, out: &'a Path) -> BuildDocument<'a> {
         let sources = &manifest.sources;
-        Document {
+        BuildDocument {
             out,
             format: "fsd",
             method: manifest.method,

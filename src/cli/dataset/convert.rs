@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::{Threads, failure, warn_of_scores};
 use crate::cli::progress_bar::progress;
-use crate::cli::sample::FileArgument;
+use crate::cli::sample::{FileArgument, FileHints};
 use crate::cli::score_unit::describe;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, ResultFormat, print_json};
 use crate::data::formats;
-use crate::data::{DataError, EvalOptions, ScoreUnit};
+use crate::data::{DataError, ScoreUnit};
 use crate::pipeline::convert::{
     Conversion, ConvertJob, ConvertOptions, ConvertProgress, ConvertSummary, convert, convert_stream,
 };
@@ -28,30 +28,23 @@ pub struct Arguments {
     input: FileArgument,
     /// The file to write; the manifest of a .fsd file is written beside it as FILE.json
     output: PathBuf,
-    /// The input's format, where it cannot be detected from its content and name
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
+    #[command(flatten)]
+    hints: FileHints,
     /// The output's format, where its name does not show it
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<formats::Format>,
-    /// Unit of the input's scores where it does not record it: cp, or internal:PAWN with an engine's units per pawn
-    /// [default: internal:208 for a binpack, else cp]
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
     /// Unit of the output's scores [default: the input's unit for a .fsd file, internal:208 for a binpack, else cp]
     #[arg(long, value_name = "UNIT")]
     to_unit: Option<ScoreUnit>,
     /// The result written for samples without one where the format needs a result [default: such samples are left out]
     #[arg(long, value_enum)]
     unknown_result: Option<UnknownResult>,
-    #[command(flatten)]
-    evals: EvalOptions,
     /// Replace the output if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     threads: Threads,
-    /// How to print the summary
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
 }
@@ -63,7 +56,7 @@ enum UnknownResult {
 
 /// A conversion.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct ConvertDocument<'a> {
     /// Path of the file that was written.
     out: &'a Path,
     #[serde(flatten)]
@@ -80,14 +73,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if output.exists() && !arguments.force {
         return Err(failure(DataError::Exists { path: output.clone() }));
     }
-    let options = ConvertOptions {
-        from: arguments.from,
-        to: arguments.to,
-        from_unit: arguments.from_unit,
-        to_unit: arguments.to_unit,
-        unknown_is_draw: arguments.unknown_result.is_some(),
-        evals: arguments.evals,
-    };
+    let FileHints { from, from_unit, evals } = arguments.hints;
+    let Arguments { to, to_unit, .. } = *arguments;
+    let unknown_is_draw = arguments.unknown_result.is_some();
+    let options = ConvertOptions { from, to, from_unit, to_unit, unknown_is_draw, evals };
     let command: Vec<String> = std::env::args().collect();
     let job = ConvertJob { output, options: &options, command: &command };
     let bar = progress(None, "{spinner} {elapsed} {msg}");
@@ -107,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     warn(&converted, input);
     match arguments.format {
         ResultFormat::Text => outln!("{}", text(&converted, output))?,
-        ResultFormat::Json => print_json(&Document { out: output, summary: &converted })?,
+        ResultFormat::Json => print_json(&ConvertDocument { out: output, summary: &converted })?,
     }
     Ok(())
 }

@@ -43,17 +43,17 @@ pub struct Arguments {
     /// The file to write: .pgn, .pgn.zst, or any format of samples that is written (.fsd, .binpack, .vf, …)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    force: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: ResultFormat,
     #[command(flatten)]
     settings: GenerateSettings,
     /// Number of random moves after the opening, drawn from A to B for each game [default: 4..10, or 0 with a book]
     #[arg(long, value_name = "A..B", value_parser = range, help_heading = "Games")]
     random_plies: Option<(u16, u16)>,
-    /// Replace FILE if it exists
-    #[arg(long)]
-    force: bool,
-    /// How to print the summary
-    #[arg(long, value_enum, default_value_t)]
-    format: ResultFormat,
 }
 
 /// Parses `A..B`, or `A` for `A..A`.
@@ -67,7 +67,7 @@ fn range(text: &str) -> Result<(u16, u16), String> {
 
 /// The games that engines played.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct GenerateDocument<'a> {
     /// Path of the file that was written.
     out: &'a Path,
     #[serde(flatten)]
@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     warn_of_journal(&arguments.out);
     match arguments.format {
         ResultFormat::Text => outln!("{}", text(&summary, arguments))?,
-        ResultFormat::Json => print_json(&Document { out: &arguments.out, summary: &summary })?,
+        ResultFormat::Json => print_json(&GenerateDocument { out: &arguments.out, summary: &summary })?,
     }
     Ok(())
 }

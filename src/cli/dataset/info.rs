@@ -1,10 +1,9 @@
 //! `fsbench dataset info`: counts and metadata of a file of games or samples.
 
 use super::{Threads, failure};
-use crate::cli::sample::FileArgument;
+use crate::cli::sample::{FileArgument, FileHints};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, ResultFormat, print_json};
-use crate::data::{EvalOptions, ScoreUnit, formats};
 use crate::pipeline::{self, FileInfo};
 
 /// Show the counts and metadata of a file of games or samples
@@ -12,17 +11,10 @@ use crate::pipeline::{self, FileInfo};
 pub struct Arguments {
     /// Games or samples in any format
     file: FileArgument,
-    /// The file's format, where it cannot be detected from its content and name
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
+    #[command(flatten)]
+    hints: FileHints,
     #[command(flatten)]
     threads: Threads,
-    /// Unit of the scores where the file does not record it: cp, or internal:PAWN [default: internal:208 for a binpack,
-    /// else cp]
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
-    #[command(flatten)]
-    evals: EvalOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
@@ -30,8 +22,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let info = pipeline::file_info(&arguments.file.file()?, arguments.from, arguments.from_unit, arguments.evals)
-        .map_err(failure)?;
+    let FileHints { from, from_unit, evals } = arguments.hints;
+    let info = pipeline::file_info(&arguments.file.file()?, from, from_unit, evals).map_err(failure)?;
     match arguments.format {
         ResultFormat::Text => outln!("{}", text(&info))?,
         ResultFormat::Json => print_json(&info)?,

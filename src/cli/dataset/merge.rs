@@ -21,16 +21,16 @@ pub struct Arguments {
     /// The file to write; its manifest is written beside it as FILE.json
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    #[command(flatten)]
-    labels: LabelOptions,
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     threads: Threads,
-    /// How to print the summary
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    labels: LabelOptions,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -7,10 +7,9 @@ use anyhow::Context;
 use super::{Threads, failure, warn_of_scores};
 use crate::cli::print::{percent, table};
 use crate::cli::progress_bar::progress;
-use crate::cli::sample::FileArgument;
+use crate::cli::sample::{FileArgument, FileHints};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, ResultFormat, print_json, refuse_existing};
-use crate::data::{EvalOptions, ScoreUnit, formats};
 use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
@@ -23,15 +22,8 @@ use crate::report::dataset_figures;
 pub struct Arguments {
     /// Games or samples in any format
     file: FileArgument,
-    /// The file's format, where it cannot be detected from its content and name
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
-    /// Unit of the scores where the file does not record it: cp, or internal:PAWN [default: internal:208 for a binpack,
-    /// else cp]
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
     #[command(flatten)]
-    evals: EvalOptions,
+    hints: FileHints,
     /// A folder for stats.json and the plots
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -56,9 +48,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let done = length.map(|length| percent(bytes as f64 / length.max(1) as f64));
         bar.set_message(format!("{samples} samples{}", done.map(|done| format!(", {done}")).unwrap_or_default()));
     };
-    let Arguments { from, from_unit, evals, .. } = arguments;
+    let FileHints { from, from_unit, evals } = arguments.hints;
     let file = &arguments.file.file()?;
-    let stats = dataset_stats(file, *from, *from_unit, *evals, &mut show);
+    let stats = dataset_stats(file, from, from_unit, evals, &mut show);
     bar.finish_and_clear();
     let stats = stats.map_err(failure)?;
     warn_of_scores(file, &stats.notes);

@@ -35,7 +35,7 @@ pub struct Arguments {
 
 /// The result of checking a file.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct VerifyDocument<'a> {
     /// The file that was read.
     file: &'a Path,
     /// Whether nothing is wrong.
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = report.map_err(failure)?;
     let printed = match arguments.format {
         ResultFormat::Text => outln!("{}", text(&report, &file)).map_err(Failure::from),
-        ResultFormat::Json => print_json(&Document { file: &file, ok: report.problems == 0, report: &report }),
+        ResultFormat::Json => print_json(&VerifyDocument { file: &file, ok: report.problems == 0, report: &report }),
     };
     // The exit status shows a broken file even when printing fails.
     match report.problems {

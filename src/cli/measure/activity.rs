@@ -8,8 +8,6 @@ use crate::record::{ActivityRecord, LayerActivity};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    net: NetArgument,
-    #[command(flatten)]
     data: Data,
     /// Read only the first N games
     #[arg(long, value_name = "N")]
@@ -17,6 +15,8 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    net: NetArgument,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

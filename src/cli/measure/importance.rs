@@ -18,16 +18,12 @@ use crate::train::EvalLoss;
 /// The rise of the loss when all rows of a group are replaced by their mean row: the network then sees that a feature
 /// of the group is active, but not which. Also counts the rows that are never active in the data, and those whose
 /// removal changes no position's score by more than --tolerance; --keep writes the others as a list for the `select`
-/// key of a definition. The loss is that of `measure loss`; 95% intervals take games as independent, or samples if the
+/// key of a definition. The loss is computed as by `measure loss`; 95% intervals take games as independent, or samples if the
 /// format has no games.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     net: PathBuf,
-    #[command(flatten)]
-    hints: FormatHints,
-    #[command(flatten)]
-    data: ScoredData,
     /// Use about N samples, evenly spread over the data
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SAMPLES,
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -44,11 +40,15 @@ pub struct Arguments {
     /// List all values of axes, not only the most important
     #[arg(long)]
     all: bool,
-    #[command(flatten)]
-    loss: EvalLoss,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    hints: FormatHints,
+    #[command(flatten)]
+    data: ScoredData,
+    #[command(flatten, next_help_heading = "Loss")]
+    loss: EvalLoss,
 }
 
 /// Values of an axis that are listed without --all.
@@ -64,12 +64,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let data = arguments.data.path()?;
     let file = load(&arguments.net, &arguments.hints)?.file;
+    let hints = arguments.data.hints;
     let options = ImportanceOptions {
         loss: LossOptions {
             loss,
-            format: arguments.data.from,
-            unit: arguments.data.from_unit,
-            evals: arguments.data.evals,
+            format: hints.from,
+            unit: hints.from_unit,
+            evals: hints.evals,
             limit: Some(arguments.positions),
         },
         epsilon: arguments.tolerance,

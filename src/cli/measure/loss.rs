@@ -16,7 +16,7 @@ use crate::train::{EvalLoss, LossForm};
 /// Measure the loss of networks on samples, in total and by pieces, ply, material, score and kings; compare each pair
 /// of networks
 ///
-/// The loss is that of `train --method eval`; the target is the sample's score, the game's result or a mix (--lambda).
+/// The loss is computed as by `train --method eval`; the target is the sample's score, the game's result or a mix (--lambda).
 /// A network's output is its integer score in centipawns, by its own pawn value; a checkpoint (checkpoint.safetensors,
 /// best.safetensors) uses its float output. The 95% intervals take games as independent, or samples if the format has
 /// no games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
@@ -28,18 +28,18 @@ pub struct Arguments {
     /// Network files, run folders, checkpoints or Stockfish .nnue files; with --bullet, also raw bullet files
     #[arg(value_name = "NET", required = true)]
     nets: Vec<PathBuf>,
+    /// Read only the first N samples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    positions: Option<u64>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: ResultFormat,
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
     data: ScoredData,
-    /// Read only the first N samples
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    positions: Option<u64>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Loss")]
     loss: EvalLoss,
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t)]
-    format: ResultFormat,
 }
 
 /// The loss of the command line, without options that have no effect on a measurement.
@@ -68,11 +68,12 @@ fn value_name(form: &LossForm) -> String {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = arguments.data.path()?;
+    let hints = arguments.data.hints;
     let options = LossOptions {
         loss: checked(arguments.loss)?,
-        format: arguments.data.from,
-        unit: arguments.data.from_unit,
-        evals: arguments.data.evals,
+        format: hints.from,
+        unit: hints.from_unit,
+        evals: hints.evals,
         limit: arguments.positions,
     };
     let mut progress = MeasureProgress::new();

@@ -12,13 +12,12 @@ use std::path::PathBuf;
 
 use super::net::{FormatHints, NetArgument};
 use super::print::{percent, table};
-use super::sample::Data;
+use super::sample::{Data, FileHints};
 use super::score_unit::note_assumed;
 use super::skipped::warn_skipped_samples;
 use super::threads::Threads;
 use super::{Failure, ResultFormat, print_json};
-use crate::data::formats::{self, score_unit};
-use crate::data::{EvalOptions, ScoreUnit};
+use crate::data::formats::score_unit;
 use crate::measure::{MeasureError, ReadSummary};
 
 /// Measure feature sets and networks on games
@@ -76,22 +75,15 @@ pub(super) fn note_skipped(summary: &ReadSummary) {
 struct ScoredData {
     #[command(flatten)]
     data: Data,
-    /// Format of the data [default: detected by content and name]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
-    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else
-    /// cp]
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
     #[command(flatten)]
-    evals: EvalOptions,
+    hints: FileHints,
 }
 
 impl ScoredData {
     /// The data file. Notes on stderr if the unit of its scores is assumed.
     fn path(&self) -> Result<PathBuf, Failure> {
         let data = self.data.path()?;
-        note_assumed(&data, score_unit(&data, self.from, self.from_unit).map_err(Failure::request)?);
+        note_assumed(&data, score_unit(&data, self.hints.from, self.hints.from_unit).map_err(Failure::request)?);
         Ok(data)
     }
 }

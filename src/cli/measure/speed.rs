@@ -19,14 +19,14 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    net: NetArgument,
-    #[command(flatten)]
     data: Data,
     #[command(flatten)]
     options: SpeedOptions,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    net: NetArgument,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

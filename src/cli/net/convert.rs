@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{FormatHints, LoadedNetwork, load};
 use crate::cli::measure::{failure, note_skipped};
+use crate::cli::sample::FileArgument;
 use crate::cli::{Failure, ResultFormat, print_json, refuse_existing};
 use crate::measure::ft_permute;
 use crate::net::nnue::{Architecture, Nnue};
@@ -24,17 +25,15 @@ pub struct Arguments {
     /// The format to write [default: nnue if TO ends in .nnue, else fsbench]
     #[arg(long = "to", value_enum, value_name = "KIND")]
     target: Option<TargetFormat>,
-    #[command(flatten)]
-    hints: FormatHints,
     /// Group neurons that are active together in these games or this .fsd file: scores stay the same, and engines that
     /// skip zero inputs get faster
     #[arg(long, value_name = "DATA")]
-    arrange: Option<PathBuf>,
-    /// The description to store [default: that of FROM]
+    arrange: Option<FileArgument>,
+    /// The description to store [default: FROM's]
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Scale the last layer so that a pawn is this many internal units: fsbench trains with 100, Stockfish 15.1 expects
-    /// 361 [default: that of FROM]
+    /// 361 [default: FROM's]
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i32).range(1..))]
     pawn: Option<i32>,
     /// Replace TO if it exists
@@ -43,6 +42,8 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    hints: FormatHints,
 }
 
 #[derive(Copy, Clone, Debug, clap::ValueEnum)]
@@ -101,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         })?;
     }
     if let Some(data) = arrange {
-        let (file, summary) = ft_permute(loaded.file, data).map_err(failure)?;
+        let (file, summary) = ft_permute(loaded.file, &data.file()?).map_err(failure)?;
         note_skipped(&summary);
         loaded.file = file;
     }

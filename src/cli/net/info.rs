@@ -17,11 +17,11 @@ pub struct Arguments {
     /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    #[command(flatten)]
-    hints: FormatHints,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    #[command(flatten)]
+    hints: FormatHints,
 }
 
 /// The contents of a network file.

@@ -38,15 +38,29 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// Which network a file or a folder holds, where it does not say it.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct NetworkHints {
+    /// Architecture of a .nnue file whose header fits two (stockfish-15, stockfish-15.1, …)
+    #[arg(long, value_name = "NAME")]
+    pub(super) arch: Option<Architecture>,
+    /// Run folder: take the network of the last epoch instead of the best one
+    #[arg(long)]
+    pub(super) last: bool,
+    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was
+    /// trained for]
+    #[arg(long, value_name = "NAME", conflicts_with = "arch")]
+    pub(super) scheme: Option<String>,
+}
+
 /// Options for facts that a network file does not store.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network files")]
 pub(super) struct FormatHints {
-    /// Architecture of a .nnue file whose header fits two (stockfish-15, stockfish-15.1, …)
-    #[arg(long, value_name = "NAME")]
-    arch: Option<Architecture>,
+    #[command(flatten)]
+    network: NetworkHints,
     /// Read a raw bullet file for this feature set (a TOML file, the name of a shipped set, or an expression)
-    #[arg(long, value_name = "SET", conflicts_with = "arch")]
+    #[arg(long, value_name = "SET", conflicts_with_all = ["arch", "last", "scheme"])]
     bullet: Option<String>,
     /// Bullet file: activation of the accumulators
     #[arg(long, value_enum, default_value_t = Activation::Screlu, requires = "bullet")]
@@ -62,20 +76,13 @@ pub(super) struct FormatHints {
     /// input by input (saved without) [default: bucket]
     #[arg(long, value_enum, value_name = "ORDER", requires = "bullet")]
     output_order: Option<OutputOrder>,
-    /// Run folder: load the network of the last epoch instead of the best one
-    #[arg(long, conflicts_with = "bullet")]
-    last: bool,
-    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was
-    /// trained for]
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["bullet", "arch"])]
-    scheme: Option<String>,
 }
 
 /// The network that a command works with.
 #[derive(Debug, clap::Args)]
 pub(super) struct NetArgument {
     /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
-    #[arg(long = "net", value_name = "FILE")]
+    #[arg(long = "net", value_name = "FILE", display_order = 0)]
     path: PathBuf,
     #[command(flatten)]
     hints: FormatHints,
@@ -104,22 +111,20 @@ impl NetArgument {
 
 impl FormatHints {
     /// Hints for files other than bullet's.
-    pub(super) fn new(arch: Option<Architecture>, last: bool, scheme: Option<String>) -> FormatHints {
-        let bullet = None;
+    pub(super) fn new(network: NetworkHints) -> FormatHints {
         let activation = Activation::Screlu;
-        let output_order = None;
-        FormatHints { arch, bullet, activation, buckets: 1, l1: None, output_order, last, scheme }
+        FormatHints { network, bullet: None, activation, buckets: 1, l1: None, output_order: None }
     }
 
     /// The file to load: `path`, or a network in the run folder `path`.
     fn file(&self, path: &Path) -> anyhow::Result<PathBuf> {
-        match path.is_dir() {
-            true => Ok(run_dir::network(path, self.last)?),
-            false if self.last => {
-                anyhow::bail!("--last needs a run folder, but {} is a file", path.display())
-            }
-            false => Ok(path.to_path_buf()),
+        if path.is_dir() {
+            return Ok(run_dir::network(path, self.network.last)?);
         }
+        if self.network.last {
+            anyhow::bail!("--last needs a run folder, but {} is a file", path.display());
+        }
+        Ok(path.to_path_buf())
     }
 
     fn load_options(&self) -> anyhow::Result<LoadOptions> {
@@ -127,12 +132,12 @@ impl FormatHints {
         let buckets = self.buckets as usize;
         let layout = bullet::BulletLayout { activation: self.activation, buckets, l1: self.l1, output_order };
         let bullet = self.bullet.clone().map(|set| (set, layout));
-        Ok(LoadOptions { architecture: self.arch, scheme: self.scheme()?, bullet })
+        Ok(LoadOptions { architecture: self.network.arch, scheme: self.scheme()?, bullet })
     }
 
     /// The scheme of `--scheme`.
     fn scheme(&self) -> anyhow::Result<Option<Scheme>> {
-        let Some(name) = &self.scheme else { return Ok(None) };
+        let Some(name) = &self.network.scheme else { return Ok(None) };
         let names = || Scheme::all().map(|scheme| scheme.name).join(", ");
         let unknown = || format!("unknown quantisation scheme `{name}`; known are {}", names());
         Scheme::named(name).with_context(unknown).map(Some)
