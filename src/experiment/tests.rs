@@ -309,7 +309,8 @@ fn errors_name_the_position_in_the_file() {
     check("learning_rate = 0.01", "learning_rate = -0.01", "10:1", "the learning rate must be above 0");
     let loss = "epochs = 2\neval_loss = { power = 2.0, lambda = 7 }";
     check("epochs        = 2", loss, "10:28", "λ must lie between 0 and 1, not at 7");
-    check("hidden        = [4]", "hidden = \"none\"", "7:10", "[] for no hidden layers");
+    check("hidden        = [4]", "hidden = \"wide\"", "7:10", "[] for no hidden layers");
+    check("hidden        = [4]", "hidden = [0]", "7:1", "a hidden layer is 1 to 65536 wide, not 0");
     check(
         "epochs        = 2",
         "epochs = 2\nrecipe = { weight_decay = 0.5 }",

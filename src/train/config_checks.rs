@@ -102,7 +102,7 @@ impl TrainSettings {
             return Some(SettingError::new("scheme", error.to_string()));
         }
         let message = self.shape_error()?;
-        Some(SettingError::new(self.key_at_fault(), message))
+        Some(SettingError::new(self.key_at_fault(&message), message))
     }
 
     fn shape_error(&self) -> Option<String> {
@@ -112,15 +112,16 @@ impl TrainSettings {
         shape.and_then(|shape| scheme.admits(&shape)).err().map(|error| error.to_string())
     }
 
-    /// The first setting of an impossible shape whose default would make it possible; empty if there is none.
-    fn key_at_fault(&self) -> String {
+    /// The first setting of an impossible shape whose default would not give this error; empty if there is none.
+    fn key_at_fault(&self, message: &str) -> String {
         let own = as_json(self);
         for (key, _, default) in differences(&own, &as_json(&TrainSettings::default())) {
             let mut changed = own.clone();
             if let Some(value) = changed.pointer_mut(&format!("/{}", key.replace('.', "/"))) {
                 *value = default;
             }
-            if read(&changed, "").is_ok_and(|changed: TrainSettings| changed.shape_error().is_none()) {
+            let error = read(&changed, "").map(|changed: TrainSettings| changed.shape_error());
+            if error.is_ok_and(|error| error.as_deref() != Some(message)) {
                 return key;
             }
         }
@@ -252,6 +253,8 @@ mod tests {
         check(|s| s.shape_options.buckets = 99, "design.buckets");
         check(|s| s.shape_options.activation = Activation::Relu, "design.activation");
         check(|s| s.scheme = Some("simple".into()), "scheme");
+        let hidden_of_simple = |s: &mut TrainSettings| (s.scheme, s.hidden) = (Some("simple".into()), vec![0]);
+        check(hidden_of_simple, "hidden");
     }
 
     #[test]
