@@ -256,7 +256,7 @@ fn invalid_requests_are_refused() {
     check(&["dataset", "info", "missing.pgn"], 2, "cannot read missing.pgn");
     let late = ["x.fsd", "--method", "eval", "--min-ply", "20"];
     check(&[&build[..], &late].concat(), 2, "yields no sample for --method eval");
-    check(&[&build[..], &["x.fsd", "--method", "eval"]].concat(), 2, "give --needs result");
+    check(&[&build[..], &["x.fsd", "--method", "eval"]].concat(), 2, "takes --needs result");
     check(&[&build[..], &["x.fsd", "--method", "pqr", "--min-moves", "1"]].concat(), 2, "at least 2");
     check(&[&build[..], &["games.pgn", "--method", "pqr"]].concat(), 2, "exists already");
     check(&[&build[..], &["no/x.fsd", "--method", "pqr"]].concat(), 1, "cannot write no/x.fsd");

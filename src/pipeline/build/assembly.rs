@@ -196,7 +196,7 @@ fn describe_dropped(counts: &BuildCounts) -> String {
         return String::new();
     }
     let hint = if counts.dropped().contains_key(&DropReason::NoScore) {
-        "; to learn from results alone, give --needs result and train with λ = 0"
+        "; to learn from results alone, train with λ = 0; `dataset build` then takes --needs result"
     } else {
         ""
     };
