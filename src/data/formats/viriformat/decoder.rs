@@ -108,7 +108,7 @@ impl GameBlocks {
                         }
                     }
                     Err(OmittedGame::Chess960) => {
-                        self.skip(span, "castling rights of Chess960", "not read yet", sender)
+                        self.skip(span, "castling rights of Chess960", "not read yet", sender);
                     }
                     Err(error) => {
                         match &error {
