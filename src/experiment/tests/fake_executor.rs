@@ -32,6 +32,8 @@ pub struct FakeExecutor {
     pub found: usize,
     /// Relative speed of the network trained at it.
     pub trained: f64,
+    /// What trainings make.
+    pub network: String,
 }
 
 impl Default for FakeExecutor {
@@ -45,6 +47,7 @@ impl Default for FakeExecutor {
             search: String::new(),
             found: 32,
             trained: 1.01,
+            network: String::new(),
         }
     }
 }
@@ -159,6 +162,7 @@ impl Executor for FakeExecutor {
             request.folder.join("best.safetensors"),
             format!("{} {}", config.seed.0, config.settings.epochs),
         )?;
+        std::fs::write(request.folder.join("network.safetensors"), &self.network)?;
         Ok(Some(outcome))
     }
 
