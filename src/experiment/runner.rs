@@ -272,7 +272,8 @@ impl<'a> Runner<'a> {
             // Other sets' trainings that are needed are done, or their results are not asked for.
             let all = pending.clone();
             let will_be_done = |need: &PlanStep| all.contains(need) || self.made.contains_key(&self.key(need));
-            pending.retain(|step| step.needs(&self.plan).iter().all(will_be_done));
+            // A training says itself what it lacks.
+            pending.retain(|step| step.stage() == Stage::Training || step.needs(&self.plan).iter().all(will_be_done));
         }
         Ok(pending)
     }

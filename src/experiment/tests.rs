@@ -249,7 +249,11 @@ fn keys_follow_from_inputs_and_needs() {
     assert_eq!(before.values().collect::<std::collections::BTreeSet<_>>().len(), STEPS, "each step has its own");
     let changed = |text: &str| -> Vec<String> {
         let after = keys(text);
-        before.iter().filter(|(name, key)| after.get(name) != Some(key)).map(|(name, _)| name.clone()).collect()
+        before
+            .iter()
+            .filter(|(name, key)| after.get(name.as_str()) != Some(*key))
+            .map(|(name, _)| name.clone())
+            .collect()
     };
     assert_eq!(changed(&TEXT.replace("\"small\"", "\"other\"")), Vec::<String>::new());
     let activity = changed(&TEXT.replace("games = 10", "games = 20"));
