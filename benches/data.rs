@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::data::formats::SampleReader;
 use fsbench::data::formats::binpack::{ChunkDecoder, ChunkEncoder, Chunks, Segments, Triplet, UsableSamples};
+use fsbench::data::formats::{Format, SampleReader, SampleWriter};
 use fsbench::data::{Fsd, Needs, Record};
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::units::Seed;
@@ -121,6 +121,39 @@ fn binpack(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// viriformat: reading decodes on rayon's pool, so `RAYON_NUM_THREADS=1` gives the rate per core. Writing takes one.
+fn viriformat(criterion: &mut Criterion) {
+    let Some(source) = selfplay() else { return };
+    let folder = TempDir::new().unwrap();
+    let path = converted(&source, &folder, "s.vf");
+    let mut records: Vec<Record> = Vec::new();
+    let mut reader = SampleReader::open(&path, None, None).unwrap();
+    while let Some(block) = reader.next_block().unwrap() {
+        records.extend(block);
+    }
+    let mut group = criterion.benchmark_group("viriformat");
+    group.throughput(Throughput::Elements(records.len() as u64));
+    group.bench_function("read", |bencher| {
+        bencher.iter(|| {
+            let mut reader = SampleReader::open(&path, None, None).unwrap();
+            while let Some(block) = reader.next_block().unwrap() {
+                black_box(&block);
+            }
+        });
+    });
+    let again = folder.path().join("again.vf");
+    group.bench_function("write", |bencher| {
+        bencher.iter(|| {
+            let mut writer = SampleWriter::create(&again, Format::Viriformat, false).unwrap();
+            for block in records.chunks(1 << 16) {
+                writer.push(block).unwrap();
+            }
+            black_box(writer.samples())
+        });
+    });
+    group.finish();
+}
+
 fn conversions(criterion: &mut Criterion) {
     let Some(path) = selfplay() else { return };
     let folder = TempDir::new().unwrap();
@@ -170,6 +203,6 @@ criterion_group! {
         .sample_size(10)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(2));
-    targets = binpack, conversions
+    targets = binpack, viriformat, conversions
 }
 criterion_main!(benches);

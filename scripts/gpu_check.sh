@@ -2,6 +2,7 @@
 # Checks fsbench's training on this machine's NVIDIA GPU against its own on the CPU, and measures both, in about five
 # minutes. Writes results/gpu/CARD.json and the tables of all cards, results/gpu/README.md.
 #
+#   scripts/gpu_check.sh PROGRAM DATA --device emulated --trial    tries all of it in a minute on a machine without a GPU
 #   scripts/gpu_check.sh PROGRAM DATA [OPTION…]    PROGRAM is fsbench, with fsbench-tch beside it; DATA a binpack or .fsd
 #                                                  file for eval and pqr; options: scripts/gpu_check.py --help
 #

@@ -486,7 +486,7 @@ fn samples_equal_those_built_from_the_games() {
     check(&command.args(["dataset", "info", "x.fsd"]).current_dir(path).output().unwrap(), 0, "");
 
     check(&run(path, &format!("{arguments} --max-plies 0 --out y.fsd")), 2, "no position was searched");
-    check(&run(path, &format!("{arguments} --out y.epd")), 2, "must end in .pgn, .pgn.zst, .fsd or .binpack");
+    check(&run(path, &format!("{arguments} --out y.epd")), 2, "must end in .pgn, .pgn.zst, .fsd, .binpack");
 }
 
 #[test]

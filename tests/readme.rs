@@ -22,7 +22,11 @@ const PAGES: [&str; 6] = [
 ];
 
 /// Commands that are not run: a part of their text, and why.
-const LEFT_OUT: [(&str, &str); 13] = [
+const LEFT_OUT: [(&str, &str); 17] = [
+    ("sh.rustup.rs", "installs Rust"),
+    ("pip install torch", "2 GB"),
+    ("FSBENCH_LIBTORCH_CUDA", "needs PyTorch"),
+    ("--device cuda", "a GPU; tests of fsbench-tch emulate one"),
     ("cargo install", "builds the program again"),
     ("scripts/quickstart.sh", "fetches and builds"),
     ("--engine stockfish", "another program, for minutes; tests of labels and generated games run it"),

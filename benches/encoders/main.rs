@@ -189,7 +189,7 @@ impl Bench {
                 times[0].push(timed(|| follow_by_hand(encoder, line, &mut states, &mut changes)));
                 touch(&line.piece_boards, |board| board.occupied() ^ board.by_code()[4] ^ board.by_code()[12]);
                 times[1].push(timed(|| {
-                    kept.iter_mut().for_each(DeltaState::clear);
+                    kept[..line.boards.len()].iter_mut().for_each(DeltaState::clear);
                     for (ply, change) in line.changes.iter().enumerate() {
                         let boards = [&line.piece_boards[ply], &line.piece_boards[ply + 1]];
                         let (old, new) = kept.split_at_mut(ply + 1);

@@ -110,6 +110,10 @@ pub fn bulletformat(bytes: &[u8]) {
     stream(bytes, Format::Bullet);
 }
 
+pub fn viriformat(bytes: &[u8]) {
+    stream(bytes, Format::Viriformat);
+}
+
 pub fn text(bytes: &[u8]) {
     stream(bytes, Format::Text);
 }

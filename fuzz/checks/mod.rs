@@ -1,6 +1,6 @@
 //! The properties that hold for any bytes, per format: reading them ends without a panic, and accepted input is valid.
-//! What fsbench can write too is written and read again to the same value: samples of binpack, bulletformat and text,
-//! networks, definitions, manifests, journals' lines, experiments' records. Games of PGN and a service's stream are
+//! What fsbench can write too is written and read again to the same value: samples of binpack, bulletformat, viriformat and
+//! text, networks, definitions, manifests, journals' lines, experiments' records. Games of PGN and a service's stream are
 //! only read, an experiment is only parsed, and a UCI dialogue is answered. The fuzz targets and `tests/fuzz_seeds.rs`
 //! share these functions.
 
@@ -16,7 +16,7 @@ mod service;
 use std::path::PathBuf;
 
 pub use alpha_beta::uci;
-pub use data::{binpack, bulletformat, fsd, pgn, text};
+pub use data::{binpack, bulletformat, fsd, pgn, text, viriformat};
 pub use definition::definition;
 #[cfg(feature = "report")]
 pub use documents::{experiment, record};
@@ -34,6 +34,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("pgn", pgn),
     ("binpack", binpack),
     ("bulletformat", bulletformat),
+    ("viriformat", viriformat),
     ("text", text),
     ("fsd", fsd),
     ("nnue", nnue),

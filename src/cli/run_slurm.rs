@@ -128,7 +128,7 @@ fn slurm_options(
     let name = blake3::hash(out.as_os_str().as_encoded_bytes()).to_hex();
     // A batch system may give its jobs another environment.
     let variable = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
-    let variables = ["FSBENCH_CACHE", "FSBENCH_DATA", "FSBENCH_LIBTORCH_CUDA", "LD_LIBRARY_PATH"];
+    let variables = ["FSBENCH_CACHE", "FSBENCH_DATA", "FSBENCH_LIBTORCH_CUDA", "FSBENCH_NVRTC", "LD_LIBRARY_PATH"];
     Ok(SlurmOptions {
         name: format!("fsbench-{}", experiment.name.chars().map(to_file_name_char).collect::<String>()),
         partition,

@@ -59,8 +59,9 @@ impl RunObserver for TrainProgress {
             (true, step) => self.line(&format!("resuming in {} after step {step}", overview.folder.display())),
             (false, _) => {}
         }
+        let gpu = overview.gpu.as_ref().map(|gpu| format!(", on the {gpu}")).unwrap_or_default();
         self.line(&format!(
-            "{}: {} features, {} parameters; {} epochs of {} samples in {} steps",
+            "{}: {} features, {} parameters; {} epochs of {} samples in {} steps{gpu}",
             overview.set,
             overview.features,
             overview.parameters,

@@ -7,7 +7,7 @@ mod tasks;
 #[cfg(target_arch = "x86_64")]
 pub use back_end::{Avx2, Avx512};
 pub use back_end::{BackEnd, Scalar};
-pub use tasks::{map_tasks, run_both};
+pub use tasks::{map_tasks, run_beside};
 
 /// Bytes that a CPU moves between memory and its cache at once.
 pub const CACHE_LINE: usize = 64;

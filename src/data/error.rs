@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::formats::ForeignFormat;
 use super::formats::binpack::ChunkError;
+use super::formats::{ForeignFormat, Format};
 use super::{Method, Purpose, RecordError, ScoreUnit};
 use crate::output::OutputError;
 
@@ -24,8 +24,8 @@ pub enum DataError {
     )]
     BrokenStream { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
     #[error(
-        "{} is {what}, which is not supported here; use PGN or text (plain, .zst, .gz or .bz2), .fsd, \
-         .binpack or bulletformat; give the format of standard input by --from",
+        "{} is {what}, which is not supported here; `fsbench help data` lists the formats; give the format of \
+         standard input by --from",
         path.display()
     )]
     Unsupported { path: PathBuf, what: &'static str },
@@ -63,15 +63,17 @@ pub enum DataError {
     Chunk { path: PathBuf, chunk: u64, problem: ChunkError },
     #[error(
         "{} is {bytes} bytes long, not a multiple of the {each} bytes of a position: it was cut off, or is not \
-         bulletformat",
+         {format}",
         path.display()
     )]
-    PartialEntry { path: PathBuf, bytes: u64, each: u64 },
+    PartialEntry { path: PathBuf, format: &'static str, bytes: u64, each: u64 },
     #[error(
-        "none of the first {entries} entries of 32 bytes in {} is a bulletformat position; give its format by --from",
+        "none of the first {entries} entries of 32 bytes in {} is a position of {format}; give its format by --from",
         path.display()
     )]
-    NotBullet { path: PathBuf, entries: usize },
+    NoEntries { path: PathBuf, format: &'static str, entries: usize },
+    #[error("{} holds no game of {format}; give its format by --from", path.display())]
+    NotGames { path: PathBuf, format: &'static str },
     #[error(
         "cannot write {}: its sample {sample} (from 0) is invalid: {problem}; find it in the source with `fsbench \
          dataset verify`; nothing was left behind",
@@ -83,13 +85,13 @@ pub enum DataError {
     #[error("{} holds no sample that {format} can hold{why}", path.display())]
     Empty { path: PathBuf, format: &'static str, why: String },
     #[error(
-        "cannot write {}: {why}; name the file .fsd, .binpack, .bullet or .txt, or give its format",
-        path.display()
+        "cannot write {}: {why}; name the file by one of {}, or give its format",
+        path.display(), Format::written_endings()
     )]
     OutputFormat { path: PathBuf, why: &'static str },
     #[error(
-        "{} cannot be read as {format} from a stream; give a file, or one of binpack, bullet and text",
-        path.display()
+        "{} cannot be read as {format} from a stream; give a file, or one of {}",
+        path.display(), Format::streamed_names()
     )]
     NoStream { path: PathBuf, format: &'static str },
     #[error("{} records {} units per pawn for its scores, not {}", path.display(), found.pawn(), given.pawn())]

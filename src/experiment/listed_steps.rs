@@ -32,6 +32,8 @@ pub struct ListedStep {
     pub threads: usize,
     /// Whether it measures time, and must be alone on its machine.
     pub alone: bool,
+    /// Whether it trains on a GPU (`device = "cuda"`). With `auto`, a training takes the GPU that it finds.
+    pub gpu: bool,
 }
 
 impl Runner<'_> {
@@ -103,6 +105,7 @@ impl Runner<'_> {
                 estimated_seconds: None,
                 threads: step.threads(&self.plan),
                 alone: step.runs_alone(&self.plan),
+                gpu: step.needs_gpu(&self.plan),
             });
         }
         for step in &mut steps {

@@ -46,7 +46,7 @@ impl Executor for LocalExecutor {
     }
 
     fn check_trainer(&self, settings: &TrainSettings) -> Result<(), StepError> {
-        if settings.trainer() == TrainerChoice::Tch {
+        if settings.trainer() == Some(TrainerChoice::Tch) {
             tch_program::find(&std::env::current_exe()?)?;
         }
         Ok(())

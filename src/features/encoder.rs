@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
 
-use super::code::{Executable, Obstacle};
+use super::code::{Executable, Inputs, Obstacle};
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512Encoder;
 use super::compiled::{PieceList, RowBuffer};
 use super::lower;
 use super::row_programs::{ActiveRows, ChangedRows, DeltaState};
 use super::set::Block;
-use super::sorted_rows::cancel_from;
+use super::sorted_rows::cancel;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
 ///
@@ -36,14 +36,21 @@ pub struct Encoder {
     blocks: Arc<[Block]>,
     /// The numbers of the blocks that this encoder encodes, ascending.
     own: Vec<usize>,
-    /// Whether every block is a piece table and none is renumbered.
-    all_piece_tables: bool,
+    /// Those of `own` that are piece tables and not renumbered, and the others.
+    piece_tables: Vec<usize>,
+    others: Vec<usize>,
+    /// Those of `own` that have several contexts.
+    dependent: OnceLock<Vec<usize>>,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
     avx512: Option<Avx512Encoder>,
     active: OnceLock<ActiveRows>,
+    /// Of `others`.
+    others_active: OnceLock<ActiveRows>,
     changed: OnceLock<ChangedRows>,
     differing: OnceLock<ChangedRows>,
+    /// By perspective: the rows of all blocks before and after a king's move, where one program gives both.
+    king_moves: OnceLock<[Option<Executable>; 2]>,
     /// Encoders of some of the blocks.
     parts: Mutex<HashMap<Box<[usize]>, Arc<Encoder>>>,
 }
@@ -82,7 +89,8 @@ impl Delta {
         (self.added.len() + self.removed.len()) as u64
     }
 
-    fn clear(&mut self) {
+    #[inline]
+    pub(super) fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
         self.refresh = false;
@@ -120,6 +128,14 @@ fn kings_of(board: &PieceBoard) -> Option<[u32; 2]> {
     Some([board.king_of(Color::White)?, board.king_of(Color::Black)?])
 }
 
+/// Whether the kings of both sides stand where they stood.
+#[inline(always)]
+fn kings_stay(before: &PieceBoard, after: &PieceBoard) -> bool {
+    let old = before.by_code();
+    let new = after.by_code();
+    (old[5] ^ new[5]) | (old[13] ^ new[13]) == 0
+}
+
 /// The squares of the own king and of the other one, from White's and Black's.
 fn seen_by([white, black]: [u32; 2], pov: Perspective) -> [u32; 2] {
     match pov {
@@ -136,26 +152,32 @@ impl Encoder {
 
     fn of(blocks: Arc<[Block]>, own: Vec<usize>) -> Encoder {
         let all = |holds: &dyn Fn(&Block) -> bool| own.iter().all(|block| holds(&blocks[*block]));
-        let all_piece_tables = all(&|block| !block.is_renumbered() && block.compiled.is_piece_table());
+        let is_piece_table = |block: &Block| !block.is_renumbered() && block.compiled.is_piece_table();
+        let (piece_tables, others) = own.iter().partition(|block| is_piece_table(&blocks[**block]));
         Encoder {
-            all_piece_tables,
+            piece_tables,
+            others,
             #[cfg(target_arch = "x86_64")]
             avx512: Avx512Encoder::detect()
-                .filter(|_| all_piece_tables && all(&|block| block.compiled.has_sum_tables())),
+                .filter(|_| all(&|block| is_piece_table(block) && block.compiled.has_sum_tables())),
             blocks,
             own,
+            dependent: OnceLock::new(),
             active: OnceLock::new(),
+            others_active: OnceLock::new(),
             changed: OnceLock::new(),
             differing: OnceLock::new(),
+            king_moves: OnceLock::new(),
             parts: Mutex::default(),
         }
     }
 
-    /// The encoder of some blocks, by number, compiled once.
+    /// The encoder of those of its blocks that are among some, by number, compiled once.
     #[must_use]
     pub fn part(&self, blocks: &[usize]) -> Arc<Encoder> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || Arc::new(Encoder::of(Arc::clone(&self.blocks), blocks.to_vec()));
+        let own = || self.own.iter().copied().filter(|block| blocks.contains(block)).collect();
+        let make = || Arc::new(Encoder::of(Arc::clone(&self.blocks), own()));
         Arc::clone(parts.entry(blocks.into()).or_insert_with(make))
     }
 
@@ -167,8 +189,18 @@ impl Encoder {
         self.own.iter().map(|block| &self.blocks[*block])
     }
 
+    fn dependent(&self) -> &[usize] {
+        let is_dependent = |block: &usize| !self.blocks[*block].compiled.contexts().is_constant();
+        self.dependent.get_or_init(|| self.own.iter().copied().filter(is_dependent).collect())
+    }
+
     fn active(&self) -> &ActiveRows {
         self.active.get_or_init(|| ActiveRows::of(&self.own_blocks().collect::<Vec<_>>()))
+    }
+
+    fn others_active(&self) -> &ActiveRows {
+        self.others_active
+            .get_or_init(|| ActiveRows::of(&self.others.iter().map(|block| &self.blocks[*block]).collect::<Vec<_>>()))
     }
 
     #[inline(always)]
@@ -202,6 +234,10 @@ impl Encoder {
     /// [`Encoder::encode`] of a [`PieceBoard`].
     pub fn encode_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
+        self.append_board(board, pov, out);
+    }
+
+    fn append_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
         // The other perspective's rows, found at the same time, go to a list that is used again.
         let mut other = OTHER_ROWS.take();
         other.clear();
@@ -243,14 +279,20 @@ impl Encoder {
             let blocks = self.own.iter().map(|block| (&self.blocks[*block].compiled, self.blocks[*block].offset));
             return avx512.append(&blocks, boards, sides);
         }
+        let others = (!self.others.is_empty()).then(|| self.others_active());
         for (board, stm) in boards {
-            if self.all_piece_tables {
+            if !self.piece_tables.is_empty() {
                 scratch.pieces.fill(board);
-                for block in self.own_blocks() {
+                for block in &self.piece_tables {
+                    let block = &self.blocks[*block];
                     block.compiled.append_both(&scratch.pieces, stm, block.offset, sides);
                 }
-            } else {
-                self.encode_packed(board, &mut scratch.active);
+            }
+            if let Some(others) = others {
+                let ByPerspective { white, black } = &mut scratch.active;
+                white.clear();
+                black.clear();
+                others.append(&PieceBoard::unpacked(board), [white, black]);
                 for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
                     side.extend(&scratch.active[pov]);
                 }
@@ -275,8 +317,24 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        let kings = KingMove::between(before, after);
-        kings.before != kings.after && self.own_blocks().any(|block| changes_context(block, kings, pov))
+        !kings_stay(before, after) && self.changed_contexts(KingMove::between(before, after), pov) > 0
+    }
+
+    /// How many blocks' contexts a king's move changes.
+    fn changed_contexts(&self, kings: KingMove, pov: Perspective) -> usize {
+        match (kings.before, kings.after) {
+            (Some(before), Some(after)) => {
+                self.dependent().iter().filter(|block| self.changes(**block, [before, after], pov)).count()
+            }
+            (None, None) => 0,
+            _ => self.own.len(),
+        }
+    }
+
+    /// Whether a block's context differs between two pairs of king squares.
+    fn changes(&self, block: usize, kings: [[u32; 2]; 2], pov: Perspective) -> bool {
+        let [before, after] = kings.map(|kings| self.blocks[block].compiled.context(seen_by(kings, pov), pov));
+        before != after
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
@@ -315,7 +373,7 @@ impl Encoder {
         self.follow(boards, change, states, false, out);
     }
 
-    /// `is_exact`: lists the change also where all contexts change.
+    /// Replaces `out`. `is_exact`: lists the change also where all contexts change.
     #[inline(always)]
     fn follow(
         &self,
@@ -325,13 +383,10 @@ impl Encoder {
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
-        out.white.clear();
-        out.black.clear();
-        let kings = KingMove::between(before, after);
-        if kings.before == kings.after {
-            self.changed().append(before, change, after, states, out);
+        if kings_stay(before, after) {
+            self.changed().find(before, change, after, states, out);
         } else {
-            self.follow_king([before, after], change, states, (kings, is_exact), out);
+            self.follow_king([before, after], change, states, is_exact, out);
         }
     }
 
@@ -341,37 +396,80 @@ impl Encoder {
         [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
         states: [&mut DeltaState; 2],
-        (kings, is_exact): (KingMove, bool),
+        is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
-        let changes =
-            Perspective::ALL.map(|pov| self.own_blocks().filter(|block| changes_context(block, kings, pov)).count());
-        if changes.contains(&0) {
-            self.changed().append(before, change, after, states, out);
+        let kings = KingMove::between(before, after);
+        let changes = Perspective::ALL.map(|pov| self.changed_contexts(kings, pov));
+        // What is found for the blocks whose contexts change does not count.
+        if changes.iter().any(|changes| *changes == 0 || *changes < self.own.len()) {
+            self.changed().find(before, change, after, states, out);
         }
         for (pov, changes) in Perspective::ALL.into_iter().zip(changes) {
             if changes == 0 {
                 continue;
             }
             let delta = &mut out[pov];
-            delta.clear();
-            delta.refresh = true;
-            if is_exact || changes < self.own.len() {
-                self.encode_board(before, pov, &mut delta.removed);
-                self.encode_board(after, pov, &mut delta.added);
-                cancel_from(&mut delta.removed, &mut delta.added, [0, 0]);
+            if changes == self.own.len() {
+                delta.clear();
+                if is_exact {
+                    self.append_all([before, after], kings, pov, out);
+                }
+            } else if let (Some(old), Some(new)) = (kings.before, kings.after) {
+                let changed: Vec<usize> =
+                    self.dependent().iter().copied().filter(|block| self.changes(*block, [old, new], pov)).collect();
+                let stays = |row: &u32| !changed.iter().any(|block| self.blocks[*block].contains(*row));
+                delta.removed.retain(stays);
+                delta.added.retain(stays);
+                self.part(&changed).append_all([before, after], kings, pov, out);
+            }
+            out[pov].refresh = true;
+        }
+    }
+
+    /// Appends all rows of one perspective but for those that both boards have.
+    fn append_all(
+        &self,
+        [before, after]: [&PieceBoard; 2],
+        kings: KingMove,
+        pov: Perspective,
+        out: &mut ByPerspective<Delta>,
+    ) {
+        let from = [out[pov].removed.len(), out[pov].added.len()];
+        let ByPerspective { white, black } = &mut *out;
+        let program = match (kings.before, kings.after) {
+            (Some(_), Some(_)) => self.king_moves()[pov as usize].as_ref(),
+            _ => None,
+        };
+        match program {
+            Some(program) => {
+                let inputs =
+                    Inputs { before, after, change: &BoardChange::EMPTY, state_before: &[], state_after: &mut [] };
+                let added = [&mut white.added, &mut black.added];
+                program.run(inputs, [added, [&mut white.removed, &mut black.removed]]);
+            }
+            None => {
+                self.append_board(before, pov, &mut out[pov].removed);
+                self.append_board(after, pov, &mut out[pov].added);
             }
         }
+        let delta = &mut out[pov];
+        cancel(&mut delta.removed, &mut delta.added, from);
+    }
+
+    fn king_moves(&self) -> &[Option<Executable>; 2] {
+        self.king_moves.get_or_init(|| {
+            let blocks: Vec<&Block> = self.own_blocks().collect();
+            [0, 1].map(|pov| lower::king_move(&blocks, pov).map(Executable::compile))
+        })
     }
 
     /// The change between any two boards of equal contexts, in no order; `refresh` stays false.
     pub fn diff_boards(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective, out: &mut Delta) {
         let mut both = OTHER_CHANGES.take();
         std::mem::swap(&mut both[pov], out);
-        both.white.clear();
-        both.black.clear();
         let [mut old, mut new] = <[DeltaState; 2]>::default();
-        self.differing().append(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
+        self.differing().find(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
         std::mem::swap(&mut both[pov], out);
         OTHER_CHANGES.set(both);
     }
@@ -380,16 +478,5 @@ impl Encoder {
     #[must_use]
     pub fn obstacle(&self) -> Option<&Obstacle> {
         self.changed().programs().find_map(Executable::obstacle)
-    }
-}
-
-fn changes_context(block: &Block, kings: KingMove, pov: Perspective) -> bool {
-    match (kings.before, kings.after) {
-        (Some(before), Some(after)) => {
-            let context = |kings: [u32; 2]| block.compiled.context(seen_by(kings, pov), pov);
-            context(before) != context(after)
-        }
-        (None, None) => false,
-        _ => true,
     }
 }

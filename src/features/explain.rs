@@ -5,7 +5,6 @@ use crate::chess::{Board, Perspective, Square};
 use super::reference;
 use super::set::{Block, FeatureSet};
 use super::spec::{AxisSpec, BlockSpec, ENEMY_KING, FactorKind, FactorSpec, OWN_KING, PairSpec, ProductSpec, Property};
-use super::syntax::value_name;
 
 /// An active feature and one binding that yields it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -146,11 +145,11 @@ fn value(factor: &FactorSpec, element: u32) -> String {
 /// An element of a factor without the factor's name; of a sum, the values of its summand.
 fn value_text(factor: &FactorSpec, element: u32) -> String {
     match &factor.kind {
-        FactorKind::Axis(axis) => value_name(&axis.property.kind(), plain_value(axis, element)),
+        FactorKind::Axis(axis) => axis.property.value_name(plain_value(axis, element)),
         FactorKind::Difference(left, _) => (i64::from(element) - i64::from(left.size()) + 1).to_string(),
         FactorKind::Reserved | FactorKind::Count(_) => element.to_string(),
         FactorKind::Reach(reach) => {
-            let square = |square: u32| value_name(&Property::Square.kind(), square);
+            let square = |square: u32| Property::Square.value_name(square);
             let ends =
                 |color| reach.ends(element, color).map(|[from, to]| format!("{} to {}", square(from), square(to)));
             match (ends(0), ends(1)) {

@@ -25,6 +25,7 @@ mod row_programs;
 mod selection;
 mod set;
 mod sorted_rows;
+mod source;
 pub(crate) mod spec;
 mod summary;
 pub(crate) mod syntax;

@@ -8,11 +8,11 @@ use crate::units::SortedMap;
 
 use super::spec::{
     AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, ENEMY_KING, FactorKind, FactorSpec, GuardSpec,
-    Multiplicity, OWN_KING, PairSpec, ProductSpec, Property, ReachSpec, SourceSpec, TermSpec, VariableKind,
+    Multiplicity, OWN_KING, PairSpec, ProductSpec, Property, ReachSpec, TermSpec, VariableKind,
 };
 use super::syntax::{
-    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, SourceExpr, Span, SyntaxError,
-    Term, Variable, canonical_text, display_text, factor_text,
+    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, Span, SyntaxError, Term, Variable,
+    canonical_text, display_text, factor_text,
 };
 
 type Resolved<T> = Result<T, SyntaxError>;
@@ -173,13 +173,8 @@ impl<'a> Resolver<'a> {
     }
 
     fn binder(&mut self, binder: &Binder) -> Resolved<BinderSpec> {
-        let (source, kind) = match &binder.source {
-            SourceExpr::Pieces => (SourceSpec::Pieces, VariableKind::Piece),
-            SourceExpr::Moves(of) => (SourceSpec::Moves(self.piece(of)?), VariableKind::Square),
-            SourceExpr::Attacks(of) => (SourceSpec::Attacks(self.piece(of)?), VariableKind::Square),
-            SourceExpr::Targets(of) => (SourceSpec::Targets(self.piece(of)?), VariableKind::Piece),
-            SourceExpr::Next(of, direction) => (SourceSpec::Next(self.piece(of)?, *direction), VariableKind::Piece),
-        };
+        let source = binder.source.map(|of| self.piece(of))?;
+        let kind = source.kind();
         let Variable { letter, span } = &binder.variable;
         if self.scope.iter().any(|(known, _)| known == letter) {
             let message = match *letter {
@@ -297,16 +292,7 @@ impl<'a> Resolver<'a> {
                 format!("`{}` is a square, not a piece, and has no {}", axis.variable.letter.0, axis.kind.name());
             return Err(SyntaxError::new(message, axis.span.clone()));
         }
-        let property = match &axis.kind {
-            AxisKind::Square => Property::Square,
-            AxisKind::File => Property::File,
-            AxisKind::Rank => Property::Rank,
-            AxisKind::Diagonal => Property::Diagonal,
-            AxisKind::Antidiagonal => Property::Antidiagonal,
-            AxisKind::Role => Property::Role,
-            AxisKind::Color => Property::Color,
-            AxisKind::Bucket(name) => Property::Bucket(self.bucket(name, &axis.span)?),
-        };
+        let property = axis.kind.map_bucket(|name| self.bucket(name, &axis.span))?;
         Ok((property, slot))
     }
 

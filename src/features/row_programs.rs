@@ -33,7 +33,8 @@ impl DeltaState {
 /// Finds the rows that differ between two boards.
 #[derive(Debug)]
 pub struct ChangedRows {
-    derived: Executable,
+    /// `None` where no block has a derived change.
+    derived: Option<Executable>,
     /// Finds the state of a board, where `derived` has one.
     start: Option<Executable>,
     /// Whether `derived` may list a row as removed and as added.
@@ -75,7 +76,7 @@ impl ChangedRows {
         let lower::DeltaProgram { program, start, compared, may_cancel } = lowered(blocks);
         let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
         ChangedRows {
-            derived: Executable::compile(program),
+            derived: (!program.body.is_empty()).then(|| Executable::compile(program)),
             start: start.map(Executable::compile),
             may_cancel,
             compared: (!compared.is_empty()).then(|| ActiveRows::of(&compared)),
@@ -84,12 +85,12 @@ impl ChangedRows {
 
     /// What runs it: the derived change, then the encoders of the compared blocks.
     pub fn programs(&self) -> impl Iterator<Item = &Executable> {
-        std::iter::once(&self.derived).chain(self.compared.iter().flat_map(ActiveRows::programs))
+        self.derived.iter().chain(self.compared.iter().flat_map(ActiveRows::programs))
     }
 
-    /// Appends the changes of both perspectives.
+    /// Replaces the changes of both perspectives.
     #[inline]
-    pub fn append(
+    pub fn find(
         &self,
         before: &PieceBoard,
         change: &BoardChange,
@@ -97,14 +98,20 @@ impl ChangedRows {
         [state_before, state_after]: [&mut DeltaState; 2],
         ByPerspective { white, black }: &mut ByPerspective<Delta>,
     ) {
-        if let Some(start) = &self.start {
-            self.prepare(start, before, [&mut *state_before, &mut *state_after]);
+        // Here, where it is seen that the lists are empty when the code gets them.
+        white.clear();
+        black.clear();
+        if let Some(derived) = &self.derived {
+            let mut inputs = Inputs { before, after, change, state_before: &[], state_after: &mut [] };
+            if let Some(start) = &self.start {
+                prepare(start, derived.program().state, before, [&mut *state_before, &mut *state_after]);
+                inputs.state_before = &state_before.values;
+                inputs.state_after = &mut state_after.values;
+            }
+            let added = [&mut white.added, &mut black.added];
+            let removed = [&mut white.removed, &mut black.removed];
+            derived.run(inputs, [added, removed]);
         }
-        let inputs =
-            Inputs { before, after, change, state_before: &state_before.values, state_after: &mut state_after.values };
-        let added = [&mut white.added, &mut black.added];
-        let removed = [&mut white.removed, &mut black.removed];
-        self.derived.run(inputs, [added, removed]);
         if self.may_cancel {
             cancel_from(&mut white.removed, &mut white.added, [0, 0]);
             cancel_from(&mut black.removed, &mut black.added, [0, 0]);
@@ -118,28 +125,37 @@ impl ChangedRows {
             }
         }
     }
+}
 
-    /// Lets the state before be known and makes room for the state after.
-    #[inline]
-    fn prepare(&self, start: &Executable, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
-        let length = self.derived.program().state as usize;
-        for state in [&mut *state_before, &mut *state_after] {
-            if state.values.len() != length {
-                state.values = vec![0; length];
-                state.is_known = false;
-            }
+/// Lets the state before be known and makes room for the state after, which have `length` elements.
+#[inline]
+fn prepare(start: &Executable, length: u32, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
+    let length = length as usize;
+    let have_room = state_before.values.len() == length && state_after.values.len() == length;
+    if !have_room || !state_before.is_known {
+        begin(start, length, before, [&mut *state_before, &mut *state_after]);
+    }
+    state_after.is_known = true;
+}
+
+#[cold]
+#[inline(never)]
+fn begin(start: &Executable, length: usize, before: &PieceBoard, [state_before, state_after]: [&mut DeltaState; 2]) {
+    for state in [&mut *state_before, &mut *state_after] {
+        if state.values.len() != length {
+            state.values = vec![0; length];
+            state.is_known = false;
         }
-        if !state_before.is_known {
-            let inputs = Inputs {
-                before,
-                after: before,
-                change: &BoardChange::EMPTY,
-                state_before: &state_after.values,
-                state_after: &mut state_before.values,
-            };
-            start.run(inputs, []);
-            state_before.is_known = true;
-        }
-        state_after.is_known = true;
+    }
+    if !state_before.is_known {
+        let inputs = Inputs {
+            before,
+            after: before,
+            change: &BoardChange::EMPTY,
+            state_before: &state_after.values,
+            state_after: &mut state_before.values,
+        };
+        start.run(inputs, []);
+        state_before.is_known = true;
     }
 }

@@ -30,6 +30,31 @@ pub fn cancel_from(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) 
     right.drain(kept_r..r);
 }
 
+/// Rows of a list up to which [`cancel`] does not sort.
+const MOST_UNSORTED: usize = 64;
+
+/// [`cancel_from`] in any order, for which short lists are not sorted.
+pub fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
+    if left.len() - from[0] > MOST_UNSORTED {
+        return cancel_from(left, right, from);
+    }
+    // A bit for each of `left`, which few others share.
+    let mut seen = [0u64; 32];
+    let place = |row: u32| (row.wrapping_mul(0x9e37_79b1) >> 21) as usize;
+    for row in &left[from[0]..] {
+        seen[place(*row) >> 6] |= 1 << (place(*row) & 63);
+    }
+    for at in (from[1]..right.len()).rev() {
+        let row = right[at];
+        if seen[place(row) >> 6] >> (place(row) & 63) & 1 == 1
+            && let Some(other) = left[from[0]..].iter().position(|left| *left == row)
+        {
+            left.swap_remove(from[0] + other);
+            right.swap_remove(at);
+        }
+    }
+}
+
 /// Drops repeats from the sorted rows `rows[start..]`.
 pub fn dedup_from(rows: &mut Vec<u32>, start: usize) {
     let mut end = start;
@@ -49,7 +74,13 @@ mod tests {
     #[test]
     fn equal_rows_cancel() {
         let check = |mut left: Vec<u32>, mut right: Vec<u32>, from, expected: [&[u32]; 2]| {
+            let mut unsorted = [left.clone(), right.clone()];
             cancel_from(&mut left, &mut right, from);
+            assert_eq!([&left[..], &right[..]], expected);
+            let [left, right] = &mut unsorted;
+            cancel(left, right, from);
+            left[from[0]..].sort_unstable();
+            right[from[1]..].sort_unstable();
             assert_eq!([&left[..], &right[..]], expected);
         };
         check(vec![], vec![3, 1], [0, 0], [&[], &[1, 3]]);

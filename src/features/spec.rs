@@ -1,11 +1,10 @@
-//! A definition with every name resolved: variables are slots, bucket tables are looked up, sizes are known. `source`
-//! has the ranges of variables, `axis` the axes and their strides, `joint` the axes of two variables, and `condition`
-//! the part behind `if`, and counts.
+//! A definition with every name resolved: variables are slots, bucket tables are looked up, sizes are known. `axis`
+//! has the axes and their strides, `joint` the axes of two variables, and `condition` the part behind `if`, and counts;
+//! `features/source.rs` has the ranges of variables.
 
 mod axis;
 mod condition;
 mod joint;
-mod source;
 
 use std::sync::Arc;
 
@@ -14,11 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::chess::Orientation;
 
 use super::error::ExpressionText;
+use super::source::Source;
+
+pub use super::source::VariableKind;
 
 pub use axis::{AxisSpec, Bucket, FactorKind, FactorSpec, ProductSpec, Property};
 pub use condition::{ConditionSpec, CountSpec, GuardSpec, TermSpec};
 pub use joint::{PairSpec, ReachSpec};
-pub use source::{BinderSpec, SourceSpec, VariableKind};
 
 /// Slots of the own king and of the enemy king; a block's own variables follow in binding order.
 pub const OWN_KING: usize = 0;
@@ -37,6 +38,18 @@ pub enum Multiplicity {
 
 /// In [`BlockSpec::renumbering`]: the selection drops this element.
 pub const DROPPED: u32 = u32::MAX;
+
+/// A source that starts from the piece in a slot.
+pub type SourceSpec = Source<usize>;
+
+/// A variable behind `for`, and its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BinderSpec {
+    pub slot: usize,
+    /// The author's letter.
+    pub letter: char,
+    pub source: SourceSpec,
+}
 
 /// One block of a set.
 #[derive(Clone, Debug)]

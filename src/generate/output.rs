@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use super::{GenerateError, GenerateJob, pgn_of, samples_of};
-use crate::data::formats::{Format, Omissions, SampleWriter, UnitConversion, rescale_scores};
+use crate::data::formats::{
+    Format, Omissions, SampleWriter, UnitConversion, format_by_name, has_compressed_name, rescale_scores,
+};
 use crate::data::{DataError, Method, Provenance, RecordError, ScoreUnit};
 use crate::output::OutputFile;
 use crate::pipeline::generation::Generation;
@@ -20,23 +22,24 @@ pub enum OutputFormat {
     Pgn,
     /// `.pgn.zst`
     CompressedPgn,
-    /// `.fsd` or `.binpack`
+    /// Any other format that is written.
     Samples(Format),
 }
 
 impl OutputFormat {
     pub fn of(output: &Path) -> Result<OutputFormat, GenerateError> {
         let name = output.file_name().unwrap_or_default().to_string_lossy();
-        let endings = [
-            (".pgn", OutputFormat::Pgn),
-            (".pgn.zst", OutputFormat::CompressedPgn),
-            (".fsd", OutputFormat::Samples(Format::Fsd)),
-            (".binpack", OutputFormat::Samples(Format::Binpack)),
-        ];
-        let format = endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| format);
-        let unknown =
-            || GenerateError::Request("the output's name must end in .pgn, .pgn.zst, .fsd or .binpack".into());
-        format.ok_or_else(unknown)
+        if name.ends_with(".pgn.zst") {
+            return Ok(OutputFormat::CompressedPgn);
+        }
+        match format_by_name(output).filter(|_| !has_compressed_name(output)) {
+            Some(Format::Pgn) => Ok(OutputFormat::Pgn),
+            Some(format) if format.is_written() => Ok(OutputFormat::Samples(format)),
+            _ => {
+                let endings = Format::written_endings();
+                Err(GenerateError::Request(format!("the output's name must end in .pgn, .pgn.zst, {endings}")))
+            }
+        }
     }
 }
 

@@ -93,10 +93,12 @@ pub fn speed(
         Some(Model::new(&ft_permute_by_lines(&set, &file.net, &others)?))
     };
     let features_only = model.without_neurons();
+    let bookkeeping_only = set.without_features();
+    let small = Small { model: &features_only, set: &bookkeeping_only };
     let mut timings = Vec::new();
     for strategy in Strategy::ALL {
         for back_end in BackEnd::available() {
-            timings.push(Timing::new(&set, [&model, &features_only], strategy, back_end, false)?);
+            timings.push(Timing::new(&set, &model, small, (strategy, back_end), false)?);
         }
     }
     for back_end in BackEnd::available() {
@@ -104,7 +106,7 @@ pub fn speed(
     }
     if let Some(permuted) = &permuted {
         for strategy in Strategy::ALL {
-            timings.push(Timing::new(&set, [permuted, &features_only], strategy, BackEnd::best(), true)?);
+            timings.push(Timing::new(&set, permuted, small, (strategy, BackEnd::best()), true)?);
         }
     }
     repeat(&mut timings, &track, options, progress)?;
@@ -201,19 +203,31 @@ pub(super) fn track_positions(line: &Line) -> Vec<TrackPosition> {
     track
 }
 
-/// The part of an evaluation that is timed.
+/// The part of an evaluation that is timed. Each is a run of the same strategy over the same positions that leaves out
+/// what the part after it in this list adds; the time of that task is the difference of both.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum TimedPart {
-    /// Features, rows and forward pass.
-    Evaluation,
-    /// Features and rows.
-    Accumulators,
-    /// Finding the changed features.
+    /// Copying boards, making moves, what the strategy keeps: with a set of which no feature is ever active.
+    Bookkeeping,
+    /// Besides, finding the changed features: with a model without neurons.
     Features,
+    /// Besides, adding and subtracting rows.
+    Accumulators,
+    /// Besides, the forward pass.
+    Evaluation,
 }
 
-/// The timings of accumulators and of features last this fraction of a repetition each.
-const PART_OF_TIME: u32 = 3;
+/// The timings of bookkeeping, of features and of accumulators last this fraction of a repetition each.
+const PART_OF_TIME: u32 = 4;
+
+/// What leaves out parts of an evaluation.
+#[derive(Copy, Clone)]
+struct Small<'a> {
+    /// Without neurons.
+    model: &'a Model,
+    /// Of which no feature is ever active.
+    set: &'a FeatureSet,
+}
 
 /// The name of [`LineEvaluator`] among the strategies.
 const KNOWN_LINE: &str = "known line";
@@ -228,8 +242,8 @@ struct Timing<'a> {
     evaluators: Evaluators<'a>,
     /// Evaluations per second of each repetition.
     rates: Vec<f64>,
-    /// Nanoseconds per position of accumulators and of features, in each repetition; none for known lines.
-    parts: [Vec<f64>; 2],
+    /// Nanoseconds per position of [`TimedPart`]s but the last, in each repetition; none for known lines.
+    parts: [Vec<f64>; 3],
     evaluations: u64,
     rows: u64,
 }
@@ -239,6 +253,8 @@ enum Evaluators<'a> {
         evaluator: Box<Evaluator<'a>>,
         /// With a model without neurons.
         features_only: Box<Evaluator<'a>>,
+        /// Besides with a set of which no feature is ever active.
+        bookkeeping_only: Box<Evaluator<'a>>,
     },
     KnownLines(LineEvaluator<'a>),
 }
@@ -264,6 +280,10 @@ impl Evaluators<'_> {
                 features_only.follow(track.iter().map(TrackPosition::of_line));
                 0
             }
+            (Evaluators::MoveByMove { bookkeeping_only, .. }, TimedPart::Bookkeeping) => {
+                bookkeeping_only.follow(track.iter().map(TrackPosition::of_line));
+                0
+            }
             (Evaluators::KnownLines(evaluator), _) => {
                 let mut checksum = 0;
                 let positions = track.iter().map(TrackPosition::of_line);
@@ -277,14 +297,15 @@ impl Evaluators<'_> {
 impl<'a> Timing<'a> {
     fn new(
         set: &'a FeatureSet,
-        [model, features_only]: [&'a Model; 2],
-        strategy: Strategy,
-        back_end: BackEnd,
+        model: &'a Model,
+        small: Small<'a>,
+        (strategy, back_end): (Strategy, BackEnd),
         permuted: bool,
     ) -> Result<Timing<'a>, MeasureError> {
         let evaluators = Evaluators::MoveByMove {
             evaluator: Box::new(Evaluator::new(set, model, strategy, back_end)?),
-            features_only: Box::new(Evaluator::new(set, features_only, strategy, back_end)?),
+            features_only: Box::new(Evaluator::new(set, small.model, strategy, back_end)?),
+            bookkeeping_only: Box::new(Evaluator::new(small.set, small.model, strategy, back_end)?),
         };
         Ok(Timing::of(evaluators, strategy.name(), back_end, permuted))
     }
@@ -296,7 +317,7 @@ impl<'a> Timing<'a> {
 
     fn of(evaluators: Evaluators<'a>, name: &'static str, back_end: BackEnd, permuted: bool) -> Timing<'a> {
         let rates = Vec::new();
-        let parts = [Vec::new(), Vec::new()];
+        let parts = [Vec::new(), Vec::new(), Vec::new()];
         Timing { name, back_end, permuted, evaluators, rates, parts, evaluations: 0, rows: 0 }
     }
 
@@ -311,7 +332,8 @@ impl<'a> Timing<'a> {
         if matches!(self.evaluators, Evaluators::KnownLines(_)) {
             return checksum;
         }
-        for (times, part) in [TimedPart::Accumulators, TimedPart::Features].into_iter().enumerate() {
+        let parts = [TimedPart::Bookkeeping, TimedPart::Features, TimedPart::Accumulators];
+        for (times, part) in parts.into_iter().enumerate() {
             let (_, passes, seconds) = self.time(track, duration / PART_OF_TIME, part);
             self.parts[times].push(1e9 * seconds / (passes * track.len() as u64) as f64);
         }
@@ -339,13 +361,15 @@ impl<'a> Timing<'a> {
         let interval = estimate.and_then(|estimate| estimate.interval).unwrap_or_default();
         // Shares from the fastest repetitions: other load on the machine only adds time.
         let evaluation = 1e9 / self.rates.iter().copied().fold(f64::NAN, f64::max);
-        let [accumulators, features] = self
+        let [bookkeeping, features, accumulators] = self
             .parts
             .each_ref()
             .map(|times| times.iter().copied().fold(f64::NAN, f64::min).min(evaluation) / evaluation);
+        let features = features.max(bookkeeping);
         let accumulators = accumulators.max(features);
         let nanoseconds = TimeBreakdown {
-            features: features / mean * 1e9,
+            features: (features - bookkeeping) / mean * 1e9,
+            bookkeeping: Some(bookkeeping / mean * 1e9),
             rows: (accumulators - features) / mean * 1e9,
             forward: (1.0 - accumulators) / mean * 1e9,
         };

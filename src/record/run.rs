@@ -68,6 +68,9 @@ pub struct RunRecord {
     #[serde(flatten)]
     pub key: RunKey,
     pub identity: Identity,
+    /// The GPU that trained, or took the last steps of a resumed run; absent: the CPU did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
     pub num_features: u32,
     /// Number of trainable parameters.
     pub parameters: u64,
@@ -100,6 +103,7 @@ impl RunRecord {
         RunRecord {
             key,
             identity: outcome.identity.clone(),
+            gpu: outcome.gpu.clone(),
             num_features: outcome.num_features,
             parameters: outcome.parameters,
             trained_parameters: Some(outcome.trained_parameters),

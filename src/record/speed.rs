@@ -49,8 +49,12 @@ impl SpeedEntry {
 /// Nanoseconds per evaluation, by task. They add up to the whole time of an evaluation.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeBreakdown {
-    /// Making the move and finding the features it adds and removes, for both perspectives.
+    /// Finding the features that a move adds and removes, for both perspectives.
     pub features: f64,
+    /// Bookkeeping: copying the board, making the move on it, and what the strategy keeps of positions. `None` in records
+    /// in which it is part of `features`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bookkeeping: Option<f64>,
     /// Adding and subtracting rows of the feature transformer.
     pub rows: f64,
     /// From the accumulators to the score.
@@ -60,7 +64,7 @@ pub struct TimeBreakdown {
 impl TimeBreakdown {
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.features + self.rows + self.forward
+        self.total_with_features(self.features)
     }
 
     /// The share of the time in which features are found.
@@ -72,7 +76,7 @@ impl TimeBreakdown {
     /// The time of an evaluation in an engine that finds features in `own` nanoseconds.
     #[must_use]
     pub fn total_with_features(&self, own: f64) -> f64 {
-        own + self.rows + self.forward
+        own + self.bookkeeping.unwrap_or_default() + self.rows + self.forward
     }
 }
 

@@ -168,6 +168,7 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.number("features_ns", &|row| Some(row.nanoseconds?.features));
     columns.number("rows_ns", &|row| Some(row.nanoseconds?.rows));
     columns.number("forward_ns", &|row| Some(row.nanoseconds?.forward));
+    columns.number("bookkeeping_ns", &|row| row.nanoseconds?.bookkeeping);
     columns.estimate("speed_arranged", &|row| row.speed_arranged);
     columns.estimate("speed_incremental", &|row| row.speed_incremental);
     columns.estimate("speed_refresh", &|row| row.speed_refresh);

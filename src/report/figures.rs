@@ -271,13 +271,24 @@ fn trade_off(summary: &MethodSummary) -> Option<Figure> {
 }
 
 fn time(summary: &MethodSummary) -> Option<Figure> {
+    // Records from before it was timed have it among the features.
+    let knows_bookkeeping =
+        summary.rows.iter().filter_map(|row| row.nanoseconds).all(|time| time.bookkeeping.is_some());
+    let mut names = vec!["finding features", "adding rows", "forward pass"];
+    if knows_bookkeeping {
+        names.push("bookkeeping");
+    }
     let group = |row: &SummaryRow| {
         let time = row.nanoseconds?;
-        Some((row.name.clone(), [time.features, time.rows, time.forward].map(exact).to_vec()))
+        let mut parts = vec![exact(time.features), exact(time.rows), exact(time.forward)];
+        if knows_bookkeeping {
+            parts.extend(time.bookkeeping.map(exact));
+        }
+        Some((row.name.clone(), parts))
     };
     let chart = bars(
         "nanoseconds per evaluation with each set's fastest strategy",
-        vec!["finding features", "adding rows", "forward pass"],
+        names,
         summary.rows.iter().filter_map(group).collect(),
     )?;
     Some(method_figure("time", "Time per evaluation", summary, chart))

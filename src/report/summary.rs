@@ -380,6 +380,10 @@ impl FastestStrategy {
         };
         let nanoseconds = times.map(|all| TimeBreakdown {
             features: mean(|time| time.features, &all),
+            bookkeeping: all
+                .iter()
+                .all(|time| time.bookkeeping.is_some())
+                .then(|| mean(|time| time.bookkeeping.unwrap_or_default(), &all)),
             rows: mean(|time| time.rows, &all),
             forward: mean(|time| time.forward, &all),
         });

@@ -249,6 +249,9 @@ impl ColumnBuilder<'_> {
         self.numbers("rows ns", meaning, 0, &|row| Some(row.nanoseconds?.rows));
         let meaning = "nanoseconds per evaluation from the accumulators to the score";
         self.numbers("forward ns", meaning, 0, &|row| Some(row.nanoseconds?.forward));
+        let meaning = "nanoseconds per evaluation for bookkeeping: copying the board, making the move on it, and what the \
+            strategy keeps of positions";
+        self.numbers("bookkeeping ns", meaning, 0, &|row| row.nanoseconds?.bookkeeping);
         let meaning = "evaluations per second with the fastest strategy that updates accumulators";
         self.estimates("incremental/s", meaning, &|row| row.speed_incremental);
         let meaning = "evaluations per second when every accumulator is recomputed";

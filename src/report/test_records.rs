@@ -216,6 +216,7 @@ fn run(key: &RunKey, &(_, features, .., loss): &SetFacts) -> RunRecord {
     RunRecord {
         key: key.clone(),
         identity: identity(),
+        gpu: None,
         num_features: features,
         parameters: u64::from(features) * 64 + dense,
         trained_parameters: Some(u64::from(features * 3 / 4) * 64 + dense),
@@ -280,7 +281,12 @@ fn error(key: &RunKey, &(name, features, ..): &SetFacts) -> ErrorRecord {
 }
 
 fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
-    let split = |total: f64| TimeBreakdown { features: 0.2 * total, rows: 0.5 * total, forward: 0.3 * total };
+    let split = |total: f64| TimeBreakdown {
+        features: 0.2 * total,
+        bookkeeping: Some(0.1 * total),
+        rows: 0.5 * total,
+        forward: 0.2 * total,
+    };
     let entry = |strategy: &str, back_end: &str, evaluations_per_second: f64| SpeedEntry {
         strategy: strategy.into(),
         back_end: back_end.into(),

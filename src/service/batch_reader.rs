@@ -3,10 +3,15 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use bytemuck::AnyBitPattern;
+
 use super::shared_memory::Mapping;
 use super::{Description, Dtype, END, FAILED, Layout, MAX_SLOTS, ServiceError, SlotHeader};
+use crate::cpu::run_beside;
 use crate::data::Method;
 
+/// From this number of positions on, two threads copy the two sides at the same time.
+const LARGE: u32 = 4096;
 /// Limit on the description, which is a few kilobytes long.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
@@ -153,40 +158,67 @@ impl<R: Read> BatchReader<R> {
         memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
         *header = headers.first().copied().unwrap_or_default();
         check_header(header, description)?;
-        for array in &description.arrays {
-            let Some(count) = header.count(&array.count) else {
-                return Err(format!("has an array {} whose count this program does not know", array.name));
-            };
-            let count = count as usize;
-            if count > array.len {
-                return Err(format!("claims {count} elements of {}, which has {} at most", array.name, array.len));
-            }
-            let offset = array.offset;
-            let [stm, nstm] = &mut arrays.csr;
-            let [stm_bits, nstm_bits] = &mut arrays.bits;
-            let copied = match array.name.as_str() {
-                "stm_offsets" => memory.copy(slot, offset, count, &mut stm.0),
-                "stm_indices" => memory.copy(slot, offset, count, &mut stm.1),
-                "nstm_offsets" => memory.copy(slot, offset, count, &mut nstm.0),
-                "nstm_indices" => memory.copy(slot, offset, count, &mut nstm.1),
-                "stm_bits" => memory.copy(slot, offset, count, stm_bits),
-                "nstm_bits" => memory.copy(slot, offset, count, nstm_bits),
-                "piece_count" => memory.copy(slot, offset, count, &mut arrays.piece_count),
-                "score" => memory.copy(slot, offset, count, &mut arrays.score),
-                "result" => memory.copy(slot, offset, count, &mut arrays.result),
-                "ply" => memory.copy(slot, offset, count, &mut arrays.ply),
-                "sample_index" => memory.copy(slot, offset, count, &mut arrays.sample_index),
-                // A later version may add arrays.
-                _ => Some(()),
-            };
-            copied.ok_or_else(|| format!("does not hold its {}", array.name))?;
-        }
+        let Arrays { csr: [stm, nstm], bits: [stm_bits, nstm_bits], piece_count, score, result, ply, sample_index } =
+            arrays;
+        let copy = SlotCopy { memory, description, slot, header };
         if description.layout == Layout::Csr {
-            for (side, (offsets, indices)) in ["stm", "nstm"].into_iter().zip(&arrays.csr) {
-                check_csr(offsets, indices, description.num_features).map_err(|error| format!("has {side}_{error}"))?;
-            }
+            copy.sides(stm, nstm)?;
         }
-        Ok(())
+        copy.array("stm_bits", stm_bits)?;
+        copy.array("nstm_bits", nstm_bits)?;
+        copy.array("piece_count", piece_count)?;
+        copy.array("score", score)?;
+        copy.array("result", result)?;
+        copy.array("ply", ply)?;
+        copy.array("sample_index", sample_index)
+    }
+}
+
+/// A slot whose arrays are copied.
+struct SlotCopy<'a> {
+    memory: &'a Mapping,
+    description: &'a Description,
+    slot: u8,
+    header: &'a SlotHeader,
+}
+
+impl SlotCopy<'_> {
+    /// Copies the array of this name; one that the stream lacks becomes empty. The error completes "slot N …".
+    fn array<T: AnyBitPattern>(&self, name: &str, into: &mut Vec<T>) -> Result<(), String> {
+        into.clear();
+        let Some(array) = self.description.array(name) else { return Ok(()) };
+        let Some(count) = self.header.count(&array.count) else {
+            return Err(format!("has an array {name} whose count this program does not know"));
+        };
+        let count = count as usize;
+        if count > array.len {
+            return Err(format!("claims {count} elements of {name}, which has {} at most", array.len));
+        }
+        let copied = self.memory.copy(self.slot, array.offset, count, into);
+        copied.ok_or_else(|| format!("does not hold its {name}"))
+    }
+
+    /// Copies and checks the features of both sides; of a large batch, on two threads.
+    fn sides(&self, stm: &mut (Vec<i32>, Vec<i32>), nstm: &mut (Vec<i32>, Vec<i32>)) -> Result<(), String> {
+        let mut copied = [Ok(()), Ok(())];
+        let [stm_copied, nstm_copied] = &mut copied;
+        let mut copy_stm = || *stm_copied = self.side("stm", stm);
+        let mut copy_nstm = || *nstm_copied = self.side("nstm", nstm);
+        if self.header.positions < LARGE {
+            copy_stm();
+            copy_nstm();
+        } else {
+            run_beside(&mut copy_nstm, &mut copy_stm);
+        }
+        copied.into_iter().collect()
+    }
+
+    /// Copies and checks the features of one side.
+    fn side(&self, side: &str, (offsets, indices): &mut (Vec<i32>, Vec<i32>)) -> Result<(), String> {
+        self.array(&format!("{side}_offsets"), offsets)?;
+        self.array(&format!("{side}_indices"), indices)?;
+        let features = self.description.num_features;
+        check_csr(offsets, indices, features).map_err(|error| format!("has {side}_{error}"))
     }
 }
 
@@ -272,6 +304,13 @@ fn check_csr(offsets: &[i32], indices: &[i32], features: u32) -> Result<(), Stri
     let covers_indices = offsets.first() == Some(&0) && offsets.last().map(|&end| end as usize) == Some(indices.len());
     if !covers_indices || !offsets.is_sorted() {
         return Err(format!("offsets that do not ascend from 0 to {}", indices.len()));
+    }
+    // A sign bit is set if an index is negative or too large. Compilers vectorise this for any x86-64; a maximum needs
+    // SSE4.1.
+    let last = features.wrapping_sub(1) as i32;
+    let signs = indices.iter().fold(0, |signs, &index| signs | index | last.wrapping_sub(index));
+    if signs >= 0 {
+        return Ok(());
     }
     // A negative index becomes a large u32.
     match indices.iter().map(|&index| index as u32).max() {

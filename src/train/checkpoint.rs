@@ -227,7 +227,8 @@ pub enum DataMatch {
 
 /// Checks that a run of `asked` may continue one of `stored`: everything that affects the result is equal, except for
 /// the number of epochs. The spelling of the set, the paths of the data and of the network to start from, and the
-/// number of threads do not affect it. Another device of the same trainer is accepted, although it rounds differently.
+/// number of threads do not affect it. Another device of the same trainer is accepted, although it rounds differently;
+/// so is another trainer where either run leaves it to `auto`.
 ///
 /// # Errors
 /// The differences, as text.
@@ -237,6 +238,7 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
         (Some(_), Some(_)) => DataMatch::Changed,
         _ => DataMatch::Unknown,
     };
+    let has_auto = stored.settings.trainer.is_none() || asked.settings.trainer.is_none();
     let neutral = |config: &TrainConfig| {
         // Where steps depend on the number of epochs, it must stay.
         let TrainSettings { epochs, optimisation, eval_loss, .. } = &config.settings;
@@ -244,6 +246,9 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
         let epochs = if fixed_end { *epochs } else { 0 };
         let mut config = TrainConfig { set: String::new(), ..config.effective() };
         config.settings = TrainSettings { epochs, threads: None, device: DeviceChoice::default(), ..config.settings };
+        if has_auto {
+            config.settings.trainer = None;
+        }
         config.read_mode = read_mode_in_effect(config.read_mode, &config.data);
         config.from_unit = unit_in_effect(config.method, config.from_unit);
         if let Some(second) = &mut config.second {

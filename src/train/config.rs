@@ -140,11 +140,12 @@ pub struct TrainSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
     /// What trains: fsbench's own kernels, on the CPU; or tch, libtorch on the CPU or a GPU, by the program fsbench-tch
-    /// [default: kernels; tch with --device cuda]
+    /// [default: kernels on the CPU, tch on a GPU]
     #[arg(help_heading = TRAINING, long, value_enum)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trainer: Option<TrainerChoice>,
-    /// Where tch trains; auto: on a GPU where there is one. The kernels train on the CPU
+    /// Where to train; auto: on a GPU where there is one and steps are large enough for it to pay, else on the CPU; with
+    /// --trainer tch, on a GPU wherever there is one
     #[arg(help_heading = TRAINING, long, value_enum, default_value_t)]
     #[serde(default)]
     pub device: DeviceChoice,
@@ -207,7 +208,7 @@ pub enum TrainerChoice {
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceChoice {
-    /// On a GPU where there is one.
+    /// On a GPU where there is one and, unless tch is to train anyway, steps are large enough for it to pay.
     #[default]
     Auto,
     Cpu,
@@ -267,14 +268,20 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
-    /// The same settings with every omitted one filled in, as runs record them.
+    /// The same settings with every omitted one filled in, as runs record them: but for the trainer that is left to
+    /// `auto`, so that records and keys do not depend on the machine.
     #[must_use]
     pub fn complete(self) -> TrainSettings {
+        let trainer = self.trainer();
         TrainSettings {
             scheme: Some(self.scheme_name()),
             factor: Some(self.factor()),
             threads: Some(self.threads()),
-            trainer: Some(self.trainer()),
+            trainer,
+            device: match (trainer, self.device) {
+                (Some(TrainerChoice::Kernels), DeviceChoice::Auto) => DeviceChoice::Cpu,
+                (_, device) => device,
+            },
             ..self
         }
     }
@@ -290,13 +297,14 @@ impl TrainSettings {
         self.threads.unwrap_or_else(Request::available_threads)
     }
 
-    /// A GPU is used by tch alone.
+    /// A GPU is used by tch alone. `None`: `auto` decides when a run begins or goes on.
     #[must_use]
-    pub fn trainer(&self) -> TrainerChoice {
+    pub fn trainer(&self) -> Option<TrainerChoice> {
         match (self.trainer, self.device) {
-            (Some(trainer), _) => trainer,
-            (None, DeviceChoice::Cuda) => TrainerChoice::Tch,
-            (None, DeviceChoice::Auto | DeviceChoice::Cpu) => TrainerChoice::Kernels,
+            (Some(trainer), _) => Some(trainer),
+            (None, DeviceChoice::Cuda) => Some(TrainerChoice::Tch),
+            (None, DeviceChoice::Cpu) => Some(TrainerChoice::Kernels),
+            (None, DeviceChoice::Auto) => None,
         }
     }
 
@@ -383,6 +391,19 @@ impl TrainConfig {
         std::iter::once(self.method).chain(self.second.as_ref().map(|second| second.method)).collect()
     }
 
+    /// Of all methods together.
+    #[must_use]
+    pub fn positions_per_sample(&self) -> usize {
+        let mut positions = 0;
+        for method in self.methods() {
+            positions += match method {
+                Method::Eval => 1,
+                Method::Pqr => 3,
+            };
+        }
+        positions
+    }
+
     /// The same run with the unit of its scores determined from the data ([`TrainConfig::from_unit`]).
     ///
     /// # Errors
@@ -433,9 +454,27 @@ mod tests {
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
         let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 \
-            learning_rate method pqr_loss recipe scheme seed set source threads trainer validation";
+            learning_rate method pqr_loss recipe scheme seed set source threads validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
         assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);
+    }
+
+    /// What is left to `auto` stays so; each other choice has one form, however it was written.
+    #[test]
+    fn a_device_implies_its_trainer() {
+        let check = |trainer, device, expected| {
+            let settings = TrainSettings { trainer, device, ..TrainSettings::default() }.complete();
+            assert_eq!((settings.trainer, settings.device), expected);
+        };
+        let kernels = Some(TrainerChoice::Kernels);
+        let tch = Some(TrainerChoice::Tch);
+        check(None, DeviceChoice::Auto, (None, DeviceChoice::Auto));
+        check(None, DeviceChoice::Cpu, (kernels, DeviceChoice::Cpu));
+        check(kernels, DeviceChoice::Auto, (kernels, DeviceChoice::Cpu));
+        check(kernels, DeviceChoice::Cpu, (kernels, DeviceChoice::Cpu));
+        check(None, DeviceChoice::Cuda, (tch, DeviceChoice::Cuda));
+        check(tch, DeviceChoice::Auto, (tch, DeviceChoice::Auto));
+        check(tch, DeviceChoice::Cpu, (tch, DeviceChoice::Cpu));
     }
 }

@@ -68,7 +68,7 @@ impl TrainSettings {
         if let Some(threads) = self.threads.filter(|threads| *threads > Request::MAX_THREADS) {
             return problem("threads", format!("threads must be at most {}, not {threads}", Request::MAX_THREADS));
         }
-        if self.device == DeviceChoice::Cuda && self.trainer() == TrainerChoice::Kernels {
+        if self.device == DeviceChoice::Cuda && self.trainer == Some(TrainerChoice::Kernels) {
             let message = "the kernels train on the CPU, and the device is cuda; leave either out, or train with tch";
             return problem("device", message.into());
         }

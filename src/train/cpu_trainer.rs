@@ -22,7 +22,9 @@ use super::micro_batch::{MicroBatchGradients, MicroBatchPass, Workspace, samples
 use super::order::{ContextBlock, sample_order};
 use super::row_limits::RowLimits;
 use super::rows::PaddedRows;
-use super::trainer::{SampleLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch};
+use super::trainer::{
+    SampleLosses, StepLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch,
+};
 use super::{TrainError, divergence};
 use crate::cpu::BackEnd;
 
@@ -83,7 +85,7 @@ impl CpuTrainer {
         CpuTrainer { context_block, ..self }
     }
 
-    /// See [`Trainer::train`].
+    /// See [`Trainer::train`]. Returns the losses of this step's batches.
     ///
     /// # Errors
     /// When a loss or gradient is not finite: then no step is taken.
@@ -229,8 +231,9 @@ impl CpuTrainer {
 }
 
 impl Trainer for CpuTrainer {
-    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
-        CpuTrainer::train(self, batches, learning_rate)
+    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<StepLosses>, TrainError> {
+        let batches = CpuTrainer::train(self, batches, learning_rate)?;
+        Ok(vec![StepLosses { step: self.state.step, batches }])
     }
 
     fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {

@@ -14,17 +14,27 @@ pub fn explain(
     losses: &[f64],
     gradients: &MicroBatchGradients,
 ) -> String {
-    explain_inputs(net, batches, losses).unwrap_or_else(|| explain_gradient(net, gradients))
+    explain_inputs(net, broken_target(batches), losses).unwrap_or_else(|| explain_gradient(net, gradients))
 }
 
-/// As [`explain`], where of the gradients only their length is known.
+/// As [`explain`], where of the gradients only their length is known. `target`: see [`broken_target`].
 #[must_use]
-pub fn explain_losses(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64]) -> String {
-    explain_inputs(net, batches, losses).unwrap_or_else(|| "a gradient is not finite".into())
+pub fn explain_losses(net: &FloatNet, target: Option<(usize, f32)>, losses: &[f64]) -> String {
+    explain_inputs(net, target, losses).unwrap_or_else(|| "a gradient is not finite".into())
 }
 
-fn explain_inputs(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64]) -> Option<String> {
-    explain_weight(net).or_else(|| explain_target(batches)).or_else(|| explain_loss(net, losses))
+/// A target that is not finite, with the number of its sample in the batch.
+#[must_use]
+pub fn broken_target(batches: &[WeightedBatch<'_>]) -> Option<(usize, f32)> {
+    batches.iter().find_map(|weighted| match weighted.batch.labels {
+        Labels::Eval(targets) => targets.iter().copied().enumerate().find(|(_, target)| !target.is_finite()),
+        Labels::Pqr => None,
+    })
+}
+
+fn explain_inputs(net: &FloatNet, target: Option<(usize, f32)>, losses: &[f64]) -> Option<String> {
+    let explain_target = || target.map(|(sample, value)| format!("the batch's targets[{sample}] is {value}"));
+    explain_weight(net).or_else(explain_target).or_else(|| explain_loss(net, losses))
 }
 
 /// Whether all losses and gradients are finite. The gradients of the feature transformer's weights need no check: a
@@ -50,13 +60,6 @@ fn first_not_finite(name: &str, dimensions: &[usize], values: &[f32]) -> Option<
 fn explain_weight(net: &FloatNet) -> Option<String> {
     let tensors = net.shape.tensors().into_iter().zip(net.tensors());
     tensors.into_iter().find_map(|((name, dimensions), values)| first_not_finite(&name, &dimensions, values))
-}
-
-fn explain_target(batches: &[WeightedBatch<'_>]) -> Option<String> {
-    batches.iter().find_map(|weighted| match weighted.batch.labels {
-        Labels::Eval(targets) => first_not_finite("the batch's targets", &[], targets),
-        Labels::Pqr => None,
-    })
 }
 
 fn explain_loss(net: &FloatNet, losses: &[f64]) -> Option<String> {

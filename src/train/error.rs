@@ -1,6 +1,6 @@
 //! Errors of training.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -67,8 +67,25 @@ pub enum TrainError {
     /// The library with which a trainer computes failed.
     #[error("{library}: {why}")]
     Device { library: &'static str, why: String },
+    /// No GPU can train this run. Nothing of the run was touched.
+    #[error("{0}")]
+    NoGpu(String),
+    /// As [`TrainError::Device`], in a run.
+    #[error(
+        "the device failed after step {step} ({library}: {why}). {}: continue with the same command and `--resume`",
+        saved_state(*saved, folder)
+    )]
+    DeviceLost { library: &'static str, why: String, step: u64, saved: Option<u64>, folder: PathBuf },
     #[error(transparent)]
     Tch(#[from] TchError),
+}
+
+/// `saved`: the steps of a run's last checkpoint.
+fn saved_state(saved: Option<u64>, folder: &Path) -> String {
+    match saved {
+        Some(step) => format!("The state after step {step} is saved in {}", folder.display()),
+        None => format!("No state is saved yet in {}", folder.display()),
+    }
 }
 
 impl From<OutputError> for TrainError {
@@ -92,6 +109,7 @@ impl TrainError {
     pub fn is_request(&self) -> bool {
         match self {
             TrainError::Config(_)
+            | TrainError::NoGpu(_)
             | TrainError::Setting(_)
             | TrainError::Features(_)
             | TrainError::Occupied { .. }
@@ -103,6 +121,15 @@ impl TrainError {
             TrainError::Net(error) => error.is_request(),
             TrainError::Service(error) => error.is_request(),
             TrainError::Tch(error) => error.is_request(),
+            _ => false,
+        }
+    }
+
+    /// Whether a run ended before it began, for want of a GPU or of the program that uses it.
+    pub(super) const fn is_without_gpu(&self) -> bool {
+        match self {
+            TrainError::NoGpu(_) => true,
+            TrainError::Tch(error) => error.is_before_run(),
             _ => false,
         }
     }

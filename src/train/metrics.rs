@@ -90,6 +90,9 @@ pub struct TrainOutcome {
     /// The set's name.
     pub name: String,
     pub identity: Identity,
+    /// The GPU that trained, or took the last steps of a resumed run; absent: the CPU did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
     /// Inputs per perspective.
     pub num_features: u32,
     /// Trainable parameters.

@@ -4,6 +4,7 @@
 mod accumulators;
 mod activity;
 mod adam;
+mod auto_device;
 mod baseline;
 mod batch;
 mod checkpoint;

@@ -19,6 +19,8 @@ pub struct RunOverview {
     pub positions_per_sample: usize,
     /// Steps that the run had taken before it was resumed; 0 for a new run.
     pub steps_done: u64,
+    /// The GPU that trains; `None`: the CPU does.
+    pub gpu: Option<String>,
 }
 
 /// The metrics of one step.

@@ -11,7 +11,9 @@ use super::objective::{Objective, ValidationResult};
 use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, LOSSES, NETWORK, OUTCOME, RunDir};
 use super::start::{PreparedRun, TrainedSet};
 use super::stream::{ServedSet, StopCheck};
-use super::trainer::{MakeTrainer, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch};
+use super::trainer::{
+    MakeTrainer, StepLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch,
+};
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
     TrainSettings, TrainerChoice, TrainingRun, events, histogram, tch_program,
@@ -22,15 +24,16 @@ use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
 use crate::service::{ServiceError, check_validation};
 
 impl TrainingRun<'_> {
-    /// Trains with the trainer that the settings name, and writes the files listed in [`run_dir`](super::run_dir).
+    /// Trains with the trainer that the settings name or leave to `auto`, and writes the files listed in [`run_dir`](super::run_dir).
     ///
     /// # Errors
     /// See [`TrainError`]. In any case the directory holds only complete files, and the run can be resumed.
     pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
         match self.config.settings.trainer() {
-            TrainerChoice::Kernels => self.train_with(&CpuTrainer::of_run, observer),
-            TrainerChoice::Tch => Ok(tch_program::train(self, observer)?),
+            Some(TrainerChoice::Kernels) => self.train_with(&CpuTrainer::of_run, observer),
+            Some(TrainerChoice::Tch) => tch_program::train(self, self.config.settings.device, observer),
+            None => self.train_by_auto(observer),
         }
     }
 
@@ -134,6 +137,8 @@ struct Session<'a> {
     metrics: Vec<EpochMetrics>,
     checkpoint_every: Duration,
     saved: Instant,
+    /// Steps of the last checkpoint, if there is one.
+    saved_step: Option<u64>,
 }
 
 /// The state of a new run; `network` is the initial network if it is known already.
@@ -181,6 +186,7 @@ impl<'a> Session<'a> {
             None => (first_state(config, &trained_set, &scheme, network, factors)?, None),
         };
         let start = state.step;
+        let saved_step = progress.as_ref().map(|progress| progress.step);
         let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
         let rules = TrainingRules { optimisation, loss: Loss { eval, pqr }, scheme: scheme.clone() };
         let set = &trained_set.set;
@@ -219,6 +225,7 @@ impl<'a> Session<'a> {
             metrics,
             checkpoint_every: run.checkpoint_every,
             saved: Instant::now(),
+            saved_step,
         })
     }
 
@@ -236,14 +243,16 @@ impl<'a> Session<'a> {
             samples_per_epoch: self.progress.samples_per_epoch,
             positions_per_sample: self.objectives.iter().map(positions).sum(),
             steps_done: self.progress.step,
+            gpu: self.trainer.gpu().map(str::to_owned),
         });
         while self.progress.epochs < self.config.settings.epochs {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
                 // An interrupted validation is repeated when the run is resumed.
-                Err(TrainError::Stopped) => return Err(self.interrupted()?),
+                Err(TrainError::Stopped) => return Err(self.interrupted(observer)?),
                 // The signal that ends this process may end its service too.
-                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted()?),
+                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted(observer)?),
+                Err(TrainError::Device { library, why }) => return Err(self.device_lost(library, why)),
                 Err(error) => return Err(error),
             };
             observer.finished_epoch(&metrics);
@@ -263,15 +272,16 @@ impl<'a> Session<'a> {
         let steps_per_epoch = self.progress.steps_per_epoch;
         let rate = |step| settings.learning_rate_at(step, steps_per_epoch);
         let samples_before = self.progress.epoch.samples;
-        while self.progress.step < u64::from(epoch) * steps_per_epoch {
+        while self.trainer.step() < u64::from(epoch) * steps_per_epoch {
             if observer.interrupted() {
                 return Err(TrainError::Stopped);
             }
-            self.step(epoch, rate(self.progress.step), observer)?;
+            self.step(epoch, rate(self.trainer.step()), observer)?;
             if self.saved.elapsed() >= self.checkpoint_every {
-                self.save()?;
+                self.save(observer)?;
             }
         }
+        self.finish_steps(observer)?;
         let trained = start.elapsed().as_secs_f64();
         let samples = self.progress.epoch.samples - samples_before;
         observer.validating(epoch);
@@ -312,7 +322,7 @@ impl<'a> Session<'a> {
         self.finish_epoch(&first, validation_loss + second_loss)?;
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
-        self.save()?;
+        self.save(observer)?;
         Ok(metrics)
     }
 
@@ -341,38 +351,56 @@ impl<'a> Session<'a> {
     }
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn RunObserver) -> Result<(), TrainError> {
-        let Session { objectives, trainer, progress, .. } = self;
+        let Session { objectives, trainer, .. } = self;
         let (first, others) = objectives.split_at_mut(1);
         let stop = || observer.interrupted();
         let stepped = first[0].training.next(epoch - 1, &stop, |first| {
             let first = WeightedBatch { batch: *first, weight: 1.0 };
             let Some(second) = others.first_mut() else {
-                return Ok(Some((trainer.train(&[first], learning_rate)?, first.batch.positions())));
+                return trainer.train(&[first], learning_rate).map(Some);
             };
             let weight = second.task.weight;
             second.training.next(epoch - 1, &stop, |second| {
-                let positions = first.batch.positions() + second.positions();
-                Ok((trainer.train(&[first, WeightedBatch { batch: *second, weight }], learning_rate)?, positions))
+                trainer.train(&[first, WeightedBatch { batch: *second, weight }], learning_rate)
             })
         })?;
-        let Some((sums, positions)) = stepped.flatten() else {
+        let Some(known) = stepped.flatten() else {
             let why = "the stream ended before the run".into();
-            return Err(TrainError::Batch { batch: progress.step, why });
+            return Err(TrainError::Batch { batch: trainer.step(), why });
         };
-        progress.step = trainer.step();
-        progress.samples += sums[0].samples;
-        progress.epoch.add(sums[0]);
-        if let (Some(second), Some(sums)) = (&mut progress.second, sums.get(1)) {
-            second.epoch.add(*sums);
-        }
-        observer.stepped(&StepMetrics {
-            epoch,
-            step: progress.step,
-            samples: sums[0].samples,
-            positions: positions as u64,
-            loss: sums[0].mean_loss(),
-        });
+        self.count_steps(&known, observer);
         Ok(())
+    }
+
+    /// Waits for the steps of the epoch that were begun.
+    fn finish_steps(&mut self, observer: &mut dyn RunObserver) -> Result<(), TrainError> {
+        let known = self.trainer.finish_steps()?;
+        self.count_steps(&known, observer);
+        Ok(())
+    }
+
+    /// Adds steps of the epoch, whose losses have become known, to the progress.
+    fn count_steps(&mut self, known: &[StepLosses], observer: &mut dyn RunObserver) {
+        let Session { objectives, progress, .. } = self;
+        for StepLosses { step, batches } in known {
+            progress.step = *step;
+            progress.samples += batches[0].samples;
+            progress.epoch.add(batches[0]);
+            if let (Some(second), Some(sums)) = (&mut progress.second, batches.get(1)) {
+                second.epoch.add(*sums);
+            }
+            let mut positions = 0;
+            for (objective, sums) in objectives.iter().zip(batches) {
+                positions += sums.samples * objective.training.description().positions_per_sample as u64;
+            }
+            observer.stepped(&StepMetrics {
+                epoch: progress.epochs + 1,
+                step: *step,
+                samples: batches[0].samples,
+                positions,
+                loss: batches[0].mean_loss(),
+            });
+        }
     }
 
     /// Computes every method's loss over its validation split.
@@ -389,18 +417,25 @@ impl<'a> Session<'a> {
         validated
     }
 
-    fn save(&mut self) -> Result<(), TrainError> {
+    fn save(&mut self, observer: &mut dyn RunObserver) -> Result<(), TrainError> {
+        self.finish_steps(observer)?;
         self.run_dir.check_held()?;
         let state = self.trainer.state()?;
         checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, state, &self.progress)?;
         self.saved = Instant::now();
+        self.saved_step = Some(self.progress.step);
         Ok(())
     }
 
     /// Saves the state and returns the error that ends the run.
-    fn interrupted(&mut self) -> Result<TrainError, TrainError> {
-        self.save()?;
+    fn interrupted(&mut self, observer: &mut dyn RunObserver) -> Result<TrainError, TrainError> {
+        self.save(observer)?;
         Ok(TrainError::Interrupted { step: self.progress.step, folder: self.run_dir.root().into() })
+    }
+
+    fn device_lost(&self, library: &'static str, why: String) -> TrainError {
+        let folder = self.run_dir.root().into();
+        TrainError::DeviceLost { library, why, step: self.progress.step, saved: self.saved_step, folder }
     }
 
     /// Quantises the networks of the best epoch and of the last, and writes the outcome.
@@ -428,6 +463,7 @@ impl<'a> Session<'a> {
             config: self.config.clone(),
             name: self.set.name().into(),
             identity: self.set.identity().clone(),
+            gpu: self.trainer.gpu().map(str::to_owned),
             num_features: self.set.num_features(),
             parameters,
             trained_parameters,

@@ -1,12 +1,11 @@
 //! Streams of batches from a samples service.
 
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread;
 
 use super::batch::{ActiveFeatures, Batch, Labels, eval_target};
 use super::config::MethodTask;
 use super::{EvalLoss, LossForm, TrainConfig, TrainError};
+use crate::cpu::run_beside;
 use crate::data::{Method, Split};
 use crate::features::Identity;
 use crate::service::{self, BatchMemory, Client, Description, Request, ServiceError};
@@ -27,7 +26,7 @@ pub struct ServedSet {
     pub identity: Identity,
 }
 
-/// From this number of positions on, the next batch is copied on a thread of its own: it is far from free, and a core
+/// From this number of positions on, the next batch is copied while this one is at work: it is far from free, and a core
 /// would wait.
 const READ_AHEAD: usize = 2048;
 
@@ -41,12 +40,37 @@ pub struct BatchStream {
     /// Epochs of the run; `None`: validation, which uses the last epoch's loss.
     epochs: Option<u32>,
     next: u64,
-    targets: Vec<f32>,
     /// The batch at work.
-    current: BatchMemory,
+    current: ReadBatch,
     /// The batch after it, if the service had it in time, and whether there is one.
-    following: BatchMemory,
+    following: ReadBatch,
     read_ahead: Option<Result<bool, ServiceError>>,
+}
+
+/// A batch as it was read, with its targets.
+#[derive(Default)]
+struct ReadBatch {
+    memory: BatchMemory,
+    targets: Vec<f32>,
+    /// The loss that the targets are for; `None` before they are there.
+    targets_of: Option<EvalLoss>,
+}
+
+impl ReadBatch {
+    /// Reads the next batch; false at the end of the data.
+    fn read(&mut self, client: &mut Client) -> Result<bool, ServiceError> {
+        self.targets_of = None;
+        client.read(&mut self.memory)
+    }
+
+    /// Computes the targets, if they are not there yet.
+    fn fill_targets(&mut self, loss: &EvalLoss) -> Result<(), String> {
+        if self.targets_of != Some(*loss) {
+            fill_targets(&mut self.targets, &self.memory.batch(), loss)?;
+            self.targets_of = Some(*loss);
+        }
+        Ok(())
+    }
 }
 
 impl BatchStream {
@@ -117,9 +141,8 @@ impl BatchStream {
             loss: config.settings.eval_loss,
             epochs,
             next: request.start_batch,
-            targets: Vec::new(),
-            current: BatchMemory::default(),
-            following: BatchMemory::default(),
+            current: ReadBatch::default(),
+            following: ReadBatch::default(),
             read_ahead: None,
         })
     }
@@ -154,35 +177,35 @@ impl BatchStream {
         process: impl FnOnce(&Batch<'_>, &[u32]) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
         let method = self.description().method;
-        let BatchStream { client, loss, epochs, next, targets, current, following, read_ahead } = self;
+        let BatchStream { client, loss, epochs, next, current, following, read_ahead } = self;
         let found = match read_ahead.take() {
             Some(found) => {
                 std::mem::swap(current, following);
                 found?
             }
-            None if client.wait(stop) => client.read(current)?,
+            None if client.wait(stop) => current.read(client)?,
             None => return Err(TrainError::Stopped),
         };
         if !found {
             return Ok(None);
         }
-        let served = current.batch();
-        let number = served.number();
+        let number = current.memory.batch().number();
         let broken = |why| TrainError::Batch { batch: number, why };
         if number != *next {
             return Err(broken(format!("batch {next} was expected")));
         }
         *next += 1;
+        let loss = match *epochs {
+            Some(epochs) => loss.at(epoch, epochs),
+            None => loss.at(0, 1),
+        };
+        if method == Method::Eval {
+            current.fill_targets(&loss).map_err(TrainError::Labels)?;
+        }
+        let served = current.memory.batch();
         let active = [served.stm(), served.nstm()].map(ActiveFeatures::from);
         let labels = match method {
-            Method::Eval => {
-                let loss = match *epochs {
-                    Some(epochs) => loss.at(epoch, epochs),
-                    None => loss.at(0, 1),
-                };
-                fill_targets(targets, &served, &loss).map_err(TrainError::Labels)?;
-                Labels::Eval(targets)
-            }
+            Method::Eval => Labels::Eval(&current.targets),
             Method::Pqr => Labels::Pqr,
         };
         let batch = Batch { samples: served.samples(), active, piece_counts: served.piece_counts(), labels };
@@ -190,12 +213,20 @@ impl BatchStream {
         if batch.positions() < READ_AHEAD || !client.is_ready() {
             return process(&batch, served.sample_indices()).map(Some);
         }
-        thread::scope(|scope| {
-            let ahead = scope.spawn(|| client.read(following));
-            let processed = process(&batch, served.sample_indices());
-            *read_ahead = Some(ahead.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            processed.map(Some)
-        })
+        let mut read_following = || {
+            let found = following.read(client);
+            if method == Method::Eval && matches!(found, Ok(true)) {
+                // What fails here fails again when this batch's turn has come, and is reported then.
+                let _ = following.fill_targets(&loss);
+            }
+            *read_ahead = Some(found);
+        };
+        let mut process = Some(process);
+        let mut processed = None;
+        run_beside(&mut read_following, &mut || {
+            processed = process.take().map(|process| process(&batch, served.sample_indices()));
+        });
+        processed.transpose()
     }
 }
 

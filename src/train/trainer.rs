@@ -7,7 +7,7 @@ pub use super::accumulators::saturation;
 pub use super::activity::Activity;
 pub use super::adam::{Adam, BETA1, BETA2, EPSILON};
 pub use super::batch::{ActiveFeatures, Batch, Labels};
-pub use super::divergence::explain_losses;
+pub use super::divergence::{broken_target, explain_losses};
 pub use super::factor::FactoredRows;
 pub use super::init::random_network;
 pub use super::lookahead::{ALPHA, Lookahead, SYNC_PERIOD};
@@ -17,13 +17,23 @@ use super::{Optimisation, Optimiser, TrainError};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{FloatNet, Scheme, Shape};
 
-/// Takes the steps of a run.
+/// Takes the steps of a run. A device may lag behind the program: then a step's losses become known some steps later.
 pub trait Trainer {
-    /// One step along the gradient of the batches' weighted losses. Returns each batch's losses before the step.
+    /// One step along the gradient of the batches' weighted losses. Returns the steps whose losses have become known
+    /// since the last call, the oldest first: on the CPU this one, on a GPU many now and then.
     ///
     /// # Errors
-    /// When a loss or gradient is not finite: then no step is taken. When the device fails.
-    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError>;
+    /// When a loss or gradient of this step, or of an earlier one that was not returned yet, is not finite: then neither
+    /// that step nor any later one is taken. When the device fails.
+    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<StepLosses>, TrainError>;
+
+    /// Waits for the device. Returns the steps that [`Trainer::train`] has not returned, the oldest first.
+    ///
+    /// # Errors
+    /// As [`Trainer::train`].
+    fn finish_steps(&mut self) -> Result<Vec<StepLosses>, TrainError> {
+        Ok(Vec::new())
+    }
 
     /// The losses of a batch, summed and each, without a step; adds the neurons' activity.
     ///
@@ -31,8 +41,13 @@ pub trait Trainer {
     /// When the device fails.
     fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError>;
 
-    /// Steps taken since the run began.
+    /// Steps begun since the run began.
     fn step(&self) -> u64;
+
+    /// The name of the GPU that takes the steps; `None`: the CPU does.
+    fn gpu(&self) -> Option<&str> {
+        None
+    }
 
     /// The network and the optimiser's state after the last step.
     ///
@@ -152,6 +167,15 @@ pub struct UpdateRule {
 pub struct WeightedBatch<'a> {
     pub batch: Batch<'a>,
     pub weight: f64,
+}
+
+/// A step's losses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepLosses {
+    /// The step's number, from 1.
+    pub step: u64,
+    /// Of each of its batches, before the step.
+    pub batches: Vec<Sums>,
 }
 
 /// Sums over samples.

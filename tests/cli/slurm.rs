@@ -1,5 +1,7 @@
 //! `fsbench run --on slurm` on a cluster of one node, which `scripts/slurm.sh` sets up.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -109,6 +111,65 @@ fn on_slurm(workspace: &Workspace, cluster: &Cluster, more: &[&str]) -> Value {
 
 fn read(folder: &Path, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap()
+}
+
+/// Trainings on a GPU ask for one, other steps do not. The commands of Slurm are scripts that note what they are given.
+#[test]
+fn trainings_ask_for_gpus() {
+    let workspace = experiment::workspace();
+    let rows = "[[runs]]\nmethod = \"pqr\"\nlabel = \"own on a GPU\"\nsets = [\"own\"]\ntrain = { device = \"cuda\" }\n\
+        [[runs]]\nmethod = \"pqr\"\nlabel = \"own by auto\"\nsets = [\"own\"]\ntrain = { device = \"auto\" }\n";
+    let text = std::fs::read_to_string(workspace.path("proj/small.toml")).unwrap() + rows;
+    workspace.write("proj/small.toml", &text);
+    let scripts = [
+        ("sbatch", "echo \"$@\" >> submitted\ncat >> scripts\necho $(wc -l < submitted)"),
+        ("squeue", ""),
+        ("scontrol", "echo 'MaxArraySize = 1001'"),
+        ("fsbench-tch", ""),
+    ];
+    for (name, script) in scripts {
+        workspace.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        std::fs::set_permissions(workspace.path(&format!("bin/{name}")), Permissions::from_mode(0o755)).unwrap();
+    }
+    let run = |gpus: &str, more: &[&str]| {
+        let mut command = workspace.command(&["run", "proj/small.toml", "--out", "results"]);
+        let path = format!("{}:/usr/bin:/bin", workspace.path("bin").display());
+        let output = command.args(more).env("PATH", path).env("FSBENCH_GPUS", gpus).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // Stage, number of tasks, and the options on GPUs of each array.
+    let submitted = |more: &[&str]| {
+        run("", &[&["--on", "slurm", "--format", "json"], more].concat());
+        let lines = std::fs::read_to_string(workspace.path("submitted")).unwrap();
+        std::fs::remove_file(workspace.path("submitted")).unwrap();
+        let of_interest =
+            |word: &&str| ["--job-name", "--array", "--gres", "--gpus"].iter().any(|o| word.starts_with(o));
+        lines.lines().map(|line| line.split(' ').filter(of_interest).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let collect = "--job-name=fsbench-small-collect";
+    let trainings = "--job-name=fsbench-small-train --array=0-1,3";
+    let on_gpus = "--job-name=fsbench-small-train --array=2";
+    let measures = "--job-name=fsbench-small-measure --array=0";
+    let found = submitted(&[]);
+    assert_eq!(found[..3], [trainings, &on_gpus.replace(" --array", " --gres=gpu:1 --array"), measures]);
+    assert!(found[3..].iter().all(|line| !line.contains("--gres")), "{found:?}");
+    assert_eq!(found.last().unwrap(), collect);
+    // The user's own choice is every job's.
+    for own in ["--gres=gpu:h100:2", "--gpus=1"] {
+        let found = submitted(&["--sbatch", own]);
+        assert_eq!(found[..3], [trainings, on_gpus, measures].map(|array| format!("{array} {own}")));
+    }
+    let scripts = std::fs::read_to_string(workspace.path("scripts")).unwrap();
+    assert!(scripts.contains("\nexport FSBENCH_GPUS=\"$CUDA_VISIBLE_DEVICES\"\n"), "{scripts}");
+    // Where `auto` would train changes no key, and is none of the device that it would take.
+    let steps: Value = serde_json::from_str(&run("", &["--list-steps"])).unwrap();
+    assert_eq!(steps, serde_json::from_str::<Value>(&run("a,b", &["--list-steps"])).unwrap());
+    let trained: Vec<&Value> = steps.as_array().unwrap().iter().filter(|step| step["kind"] == "train").collect();
+    let gpus: Vec<bool> = trained.iter().map(|step| step["gpu"].as_bool().unwrap()).collect();
+    assert_eq!(gpus, [false, false, true, false]);
+    let keys: std::collections::BTreeSet<&str> = trained.iter().map(|step| step["key"].as_str().unwrap()).collect();
+    assert_eq!(keys.len(), 4);
 }
 
 #[test]

@@ -26,7 +26,12 @@ fn write_games(folder: &Path) {
         .iter()
         .map(|record| record.with_score(Some(7)).with_result(Some(fsbench::data::GameResult::Draw)))
         .collect();
-    for (name, format) in [("x.binpack", Format::Binpack), ("x.txt", Format::Text), ("x.bullet", Format::Bullet)] {
+    for (name, format) in [
+        ("x.binpack", Format::Binpack),
+        ("x.vf", Format::Viriformat),
+        ("x.txt", Format::Text),
+        ("x.bullet", Format::Bullet),
+    ] {
         write(&folder.join(name), format, &scored);
         let bytes = fs::read(folder.join(name)).unwrap();
         fs::write(folder.join(format!("{name}.zst")), zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
@@ -34,7 +39,8 @@ fn write_games(folder: &Path) {
     fs::copy(folder.join("x.binpack"), folder.join("no-extension")).unwrap();
 }
 
-const WITH_MOVES: [&str; 7] = ["x.pgn", "x.fsd", "x.binpack", "x.binpack.zst", "x.txt", "x.txt.zst", "no-extension"];
+const WITH_MOVES: [&str; 9] =
+    ["x.pgn", "x.fsd", "x.binpack", "x.binpack.zst", "x.vf", "x.vf.zst", "x.txt", "x.txt.zst", "no-extension"];
 
 #[test]
 fn measures_take_every_format() {
@@ -83,7 +89,7 @@ fn binary_files_are_not_read_as_games() {
     refused("noise", &noise, "binary data");
     refused("noise.pgn", &noise, "binary data");
     refused("noise.txt", &noise, "binary data");
-    refused("noise.bin", &noise, "is a bulletformat position");
+    refused("noise.bin", &noise, "is a position of bullet");
     refused("mine.nnue", &network, "a network (.nnue)");
     refused("best.safetensors", &checkpoint, "a safetensors file");
     refused("packed.pgn.zst", &zstd::encode_all(&noise[..], 1).unwrap(), "binary data");

@@ -76,20 +76,22 @@ fn viriformat() -> Vec<u8> {
 }
 
 #[test]
-fn viriformat_is_named_whatever_the_file_is_called() {
+fn viriformat_is_read_whatever_the_file_is_called() {
     let folder = TempDir::new().unwrap();
     let games = viriformat().repeat(40);
-    check_refused(folder.path(), "x.vf", &games, "viriformat");
-    let named = |file: &str, content: &[u8], name: &str| {
+    let found = |file: &str, content: &[u8], format: &str, samples: u64| {
         fs::write(folder.path().join(file), content).unwrap();
-        check(&fsbench(&["dataset", "info", file], folder.path()), 2, name);
+        let info = crate::fixture::json(&["dataset", "info", file], folder.path());
+        assert_eq!((&info["format"], &info["samples"]), (&format.into(), &samples.into()), "{file}");
     };
-    for file in ["x.bin", "x.binpack", "x", "x.data", "x.txt"] {
-        named(file, &games, "viriformat");
-        named(file, &games[..48], "viriformat");
+    for file in ["x.vf", "x.bin", "x.binpack", "x", "x.data", "x.txt"] {
+        found(file, &games, "viriformat", 120);
+        found(file, &games[..games.len() - 4], "viriformat", 117);
     }
-    named("x.vf.zst", &zstd::encode_all(&games[..], 1).unwrap(), "viriformat");
-    named("x.bin", &games[..32].repeat(100), "marlinformat");
-    fs::write(folder.path().join("x"), &games).unwrap();
-    check(&fsbench(&["dataset", "info", "x", "--from", "bullet"], folder.path()), 2, "viriformat");
+    found("x.vf.zst", &zstd::encode_all(&games[..], 1).unwrap(), "viriformat", 120);
+    found("y.bin", &games[..32].repeat(100), "marlinformat", 100);
+    let convert = |from: &str, to: &str| check(&fsbench(&["dataset", "convert", from, to], folder.path()), 0, "");
+    convert("x.vf", "x.fsd");
+    convert("x.fsd", "z.vf");
+    assert_eq!(fs::read(folder.path().join("z.vf")).unwrap(), games[..games.len() - 4 - 44].to_vec());
 }

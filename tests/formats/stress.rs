@@ -18,12 +18,15 @@ use crate::fixture::{read_all, samples, write};
 /// Longer than any of these tests takes unless it hangs, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(240);
 
+const FORMATS: [Format; 5] = [Format::Fsd, Format::Binpack, Format::Bullet, Format::Text, Format::Viriformat];
+
 /// A file of each format, several blocks long if the format has blocks.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let games: Vec<Record> = samples(40, 100).into_iter().filter(|record| record.score().is_some()).collect();
     let records = games.repeat(200_000 / games.len());
-    let mut files: Vec<PathBuf> = ["x.fsd", "x.binpack", "x.bullet", "x.txt"].map(|name| folder.join(name)).into();
-    for (file, format) in files.iter().zip([Format::Fsd, Format::Binpack, Format::Bullet, Format::Text]) {
+    let mut files: Vec<PathBuf> =
+        ["x.fsd", "x.binpack", "x.bullet", "x.txt", "x.vf"].map(|name| folder.join(name)).into();
+    for (file, format) in files.iter().zip(FORMATS) {
         write(file, format, &records);
     }
     // Entries of 32 bytes can simply be repeated to get more blocks.

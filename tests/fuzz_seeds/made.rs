@@ -34,6 +34,7 @@ pub fn seeds() -> Seeds {
         ("pgn", compressed(annotated_pgn().as_bytes(), "pgn")),
         ("binpack", vec![named("games", written(&folder, Format::Binpack)), named("one", one_sample(&folder))]),
         ("bulletformat", vec![named("games", written(&folder, Format::Bullet))]),
+        ("viriformat", vec![named("games", written(&folder, Format::Viriformat))]),
         ("text", compressed(&written(&folder, Format::Text), "text")),
         ("fsd", fsd(&folder)),
         ("nnue", nnue()),
@@ -70,6 +71,7 @@ pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
         "pgn" => games(&path).unwrap().all(|game| game.is_ok()),
         "binpack" => reads(Format::Binpack),
         "bulletformat" => reads(Format::Bullet),
+        "viriformat" => reads(Format::Viriformat),
         "text" => reads(Format::Text),
         #[cfg(feature = "report")]
         "journal" if bytes.starts_with(br#"{"journal":"match""#) => {

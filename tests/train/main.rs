@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
+mod late;
 mod locked;
 mod runs;
 mod scores;

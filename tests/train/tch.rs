@@ -39,10 +39,14 @@ impl Installed {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("runs")
+    }
+
+    fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(self.path("alone/fsbench"));
         command.args(arguments).current_dir(self.path("")).env("FSBENCH_CACHE", self.path("cache"));
         command.env("PATH", format!("{}:/usr/bin:/bin", self.path("on-path").display()));
-        command.output().expect("runs")
+        command
     }
 
     fn train(&self) -> Output {
@@ -83,7 +87,7 @@ fn a_program_of_another_commit_is_refused() {
     installed.fails(2, &["on-path/fsbench-tch is of version 0.1.0 (another)", fsbench::VERSION, "from one commit"]);
     assert!(!installed.path("run").exists());
     Installed::new(Some("echo hello")).fails(2, &["does not speak as fsbench-tch does", "`hello`"]);
-    Installed::new(Some("exit 127")).fails(1, &["ended without a result", "exit status: 127"]);
+    Installed::new(Some("exit 127")).fails(1, &["ended before it could train", "exit status: 127"]);
 }
 
 #[test]
@@ -102,6 +106,95 @@ fn failures_are_passed_on() {
     check("\"request\"", 2, "error: no luck");
     check("\"work\"", 1, "error: no luck");
     check("\"interrupted\",\"step\":7", 1, "interrupted at step 7");
+}
+
+/// Trainings at the same time have a GPU each; one on the CPU has none.
+#[test]
+fn each_training_sees_one_gpu() {
+    // Says which GPU it sees, and stays until the other has said so, too.
+    let script = "echo \"$CUDA_VISIBLE_DEVICES\" > seen-$$\nwhile [ $(ls seen-* | wc -l) -lt 2 ]; do sleep 0.05; done\n\
+        echo '{\"event\":\"failed\",\"cause\":{\"kind\":\"work\"},\"message\":\"seen\"}'";
+    let installed = Installed::new(Some(&ready(fsbench::VERSION, script)));
+    let arguments = ["train", "piece", "--device", "cuda", "--data", "games.pgn", "--out"];
+    let start = |out: &str| {
+        let mut command = installed.command(&arguments);
+        command.arg(out).env("FSBENCH_GPUS", "test-a,test-b").stderr(std::process::Stdio::null());
+        command.spawn().expect("runs")
+    };
+    let mut trainings = ["one", "two"].map(start);
+    for training in &mut trainings {
+        assert_eq!(training.wait().expect("ends").code(), Some(1));
+    }
+    let mut seen = Vec::new();
+    for file in fs::read_dir(installed.path("")).expect("a folder") {
+        let path = file.expect("listed").path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("seen-")) {
+            seen.push(fs::read_to_string(path).expect("written"));
+        }
+    }
+    seen.sort();
+    assert_eq!(seen, ["test-a\n", "test-b\n"]);
+}
+
+/// `auto` asks the program for large steps where there is a GPU; what the program says decides.
+#[test]
+fn auto_takes_a_gpu_for_large_steps() {
+    let refuses = "echo \"$run\" > asked; echo \"$CUDA_VISIBLE_DEVICES\" > seen\n\
+        echo '{\"event\":\"failed\",\"cause\":{\"kind\":\"no-gpu\"},\"message\":\"too old\"}'";
+    let with_program = Installed::new(Some(&ready(fsbench::VERSION, refuses)));
+    let mut runs = 0;
+    let mut check = |installed: &Installed, gpus: &str, options: &[&str], expected: &str| {
+        runs += 1;
+        let common =
+            ["train", "piece", "--data", "games.pgn", "--epochs", "1", "--hidden", "none", "--scheme", "simple"];
+        let mut command = installed.command(&[&common[..], options].concat());
+        command.args(["--out", &format!("run-{runs}")]).env("FSBENCH_GPUS", gpus);
+        let output = command.output().expect("runs");
+        let text = error_of(&output);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains(expected), "{expected}: {text}");
+        assert_eq!(text.matches("auto trains").count(), expected.matches("auto trains").count(), "{text}");
+    };
+    let large = ["--l1", "16", "--batch-size", "8192"];
+    let cpu = |options: &[&'static str]| [&large[..], options].concat();
+    let asked = || fs::remove_file(with_program.path("asked")).is_ok();
+    check(&with_program, "", &large, "auto trains on the CPU: there is no NVIDIA GPU");
+    check(&with_program, "-1", &large, "auto trains on the CPU: there is no NVIDIA GPU");
+    let small = "auto trains on the CPU: a step has 8,191 positions × 16 neurons, and a GPU pays from 131,072 on";
+    check(&with_program, "a,b", &["--l1", "16", "--batch-size", "8191"], small);
+    check(&with_program, "a,b", &cpu(&["--device", "cpu"]), "");
+    check(&with_program, "a,b", &cpu(&["--trainer", "kernels"]), "");
+    assert!(!asked());
+    let installed = Installed::new(None);
+    check(&installed, "a,b", &large, "auto trains on the CPU: fsbench-tch, which trains on GPUs, is neither beside");
+    // The program finds that the GPU is of no use: the kernels train.
+    let text = "note: auto trains on a GPU: a step has 8,192 positions × 16 neurons, and it pays from 131,072 on\n\
+        note: auto trains on the CPU: the GPU cannot be used: too old\n";
+    check(&with_program, "auto-a,auto-b", &large, text);
+    let request = fs::read_to_string(with_program.path("asked")).expect("asked");
+    let request: serde_json::Value = serde_json::from_str(&request).expect("JSON");
+    assert_eq!((&request["device"], &request["config"]["device"]), (&"cuda".into(), &"auto".into()));
+    assert_eq!(fs::read_to_string(with_program.path("seen")).expect("asked"), "auto-a\n");
+    // One that cannot start, as without its libraries, is no hindrance either.
+    let broken = Installed::new(Some("exit 127"));
+    let text = text.split_once("the GPU cannot be used: ").expect("a reason").0;
+    check(&broken, "a,b", &large, &format!("{text}the GPU cannot be used: {}", broken.path("on-path").display()));
+}
+
+/// A run that was left to `auto` goes on with a named trainer, and the other way round.
+#[test]
+fn auto_goes_on_with_any_trainer() {
+    let installed = Installed::new(None);
+    let run = |options: &[&str]| {
+        let common = ["train", "piece", "--data", "games.pgn", "--l1", "8", "--batch-size", "64", "--out", "run"];
+        let output = installed.run(&[&common[..], options].concat());
+        assert!(output.status.success(), "{}", error_of(&output));
+    };
+    run(&["--epochs", "1"]);
+    run(&["--epochs", "2", "--resume", "--device", "cpu"]);
+    run(&["--epochs", "3", "--resume"]);
+    let metrics = fs::read_to_string(installed.path("run/metrics.jsonl")).expect("written");
+    assert_eq!(metrics.lines().count(), 3);
 }
 
 /// A row of an experiment that wants the program where it is missing is refused before anything runs.

@@ -14,19 +14,25 @@ mod trainer;
 
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fsbench::VERSION;
 use fsbench::train::tch_program::{NAME, answer};
 use fsbench::train::trainer::{MakeTrainer, TrainerSetup};
-use fsbench::train::{TrainConfig, TrainError};
+use fsbench::train::{DeviceChoice, TrainConfig, TrainError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tch::{Device, TchError};
 
+use device::TrainingDevice;
 use kernel_trainer::KernelTrainer;
-use kernels::cuda::CudaKernels;
+use kernels::KernelLayout;
+use kernels::card::check_card;
+use kernels::cuda::{CudaKernels, Libraries};
+use kernels::emulated::EmulatedKernels;
+use kernels::memory_plan::{MemoryPlan, PlannedRun};
 use trainer::TchTrainer;
 
 const HELP: &str = "Trains a network with libtorch. `fsbench train --trainer tch` and `--device cuda` start it.\n\n\
@@ -87,17 +93,52 @@ fn end_with_parent() {
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent() {}
 
-fn choose_trainer(config: &TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> {
-    let device = device::choose(config.settings.device)?;
+fn choose_trainer(config: &TrainConfig, device: DeviceChoice) -> Result<Box<MakeTrainer<'static>>, TrainError> {
+    let device = device::choose(device)?;
+    let batch_size = config.settings.batch_size;
+    let positions_per_sample = config.positions_per_sample();
     Ok(Box::new(move |setup: TrainerSetup<'_>| {
-        let TrainerSetup { state, rules, threads, .. } = setup;
-        if let Device::Cuda(number) = device {
-            let kernels = CudaKernels::new(&state.net.shape, &rules.scheme, number)?;
-            return Ok(Box::new(KernelTrainer::new(state, rules, Box::new(kernels), device)?));
+        let shape = setup.state.net.shape.clone();
+        let scheme = setup.rules.scheme.clone();
+        match device {
+            TrainingDevice::Gpu(number) => {
+                let run = planned_run(&setup, batch_size, positions_per_sample);
+                let plan = MemoryPlan::new(&KernelLayout::new(&shape), &run);
+                let card = check_card(&Libraries::load(), number, &plan)?;
+                let kernels = CudaKernels::new(&shape, &scheme, &card)?;
+                let streams = Rc::new(kernels.streams()?);
+                let TrainerSetup { state, rules, .. } = setup;
+                let device = Device::Cuda(number);
+                let trainer = KernelTrainer::new(state, rules, Box::new(kernels), streams, device)?;
+                Ok(Box::new(trainer.on(card.name)))
+            }
+            TrainingDevice::EmulatedGpu => {
+                use_threads(setup.threads);
+                let kernels = EmulatedKernels::new(&shape, &scheme)?;
+                let streams = Rc::new(kernels.streams());
+                let TrainerSetup { state, rules, .. } = setup;
+                let trainer = KernelTrainer::new(state, rules, Box::new(kernels), streams, Device::Cpu)?;
+                Ok(Box::new(trainer.on("emulated GPU".into())))
+            }
+            TrainingDevice::Cpu => {
+                use_threads(setup.threads);
+                let TrainerSetup { state, rules, .. } = setup;
+                Ok(Box::new(TchTrainer::new(state, rules, Device::Cpu)?))
+            }
         }
-        use_threads(threads);
-        Ok(Box::new(TchTrainer::new(state, rules, device)?))
     }))
+}
+
+fn planned_run(setup: &TrainerSetup<'_>, batch_size: usize, positions_per_sample: usize) -> PlannedRun {
+    let TrainerSetup { state, set, .. } = setup;
+    let virtual_values = state.factored.as_ref().map_or(0, |factored| factored.virtual_rows.len());
+    PlannedRun {
+        batch_size,
+        positions_per_sample,
+        max_active: set.max_active(),
+        factor_rows: virtual_values / state.net.shape.row_len(),
+        lookahead: state.lookahead.is_some(),
+    }
 }
 
 /// Sets the number of threads that libtorch's calls of this thread use.

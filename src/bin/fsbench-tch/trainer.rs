@@ -4,8 +4,8 @@
 use fsbench::features::Factors;
 use fsbench::train::TrainError;
 use fsbench::train::trainer::{
-    ALPHA, ActiveFeatures, Activity, Adam, Batch, SYNC_PERIOD, SampleLosses, Sums, Trainer, TrainingRules,
-    TrainingState, UpdateRule, WeightedBatch, explain_losses, saturation,
+    ALPHA, ActiveFeatures, Activity, Adam, Batch, SYNC_PERIOD, SampleLosses, StepLosses, Sums, Trainer, TrainingRules,
+    TrainingState, UpdateRule, WeightedBatch, broken_target, explain_losses, saturation,
 };
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -276,21 +276,21 @@ impl TchTrainer {
 }
 
 impl Trainer for TchTrainer {
-    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
+    fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<StepLosses>, TrainError> {
         let sums = self.backward(batches).map_err(torch_error)?;
         let losses: Vec<f64> = sums.iter().map(Sums::mean_loss).collect();
         let length = self.gradient_length().map_err(torch_error)?;
         if !length.is_finite() || losses.iter().any(|loss| !loss.is_finite()) {
             self.clear_gradients().map_err(torch_error)?;
             let step = self.step + 1;
-            let cause = explain_losses(&self.state()?.net, batches, &losses);
+            let cause = explain_losses(&self.state()?.net, broken_target(batches), &losses);
             return Err(TrainError::NotFinite { step, cause, learning_rate });
         }
         self.step += 1;
         let adam = self.rules.adam(learning_rate, self.step, || length);
         let synchronise = self.step.is_multiple_of(SYNC_PERIOD);
         tch::no_grad(|| self.update(adam, synchronise)).map_err(torch_error)?;
-        Ok(sums)
+        Ok(vec![StepLosses { step: self.step, batches: sums }])
     }
 
     fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {

@@ -30,7 +30,7 @@ use crate::units::{Shard, SortedMap};
 /// position: the evaluation written after the previous move. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for
+    /// Games or samples in any format: files, 'globs*' in quotes, or - for
     /// standard input (PGN unless --from is given); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
     #[arg(required = true, value_name = "FILE")]
     games: Vec<String>,

@@ -20,9 +20,8 @@ use crate::pipeline::convert::{
 
 /// Convert samples from one format to another
 ///
-/// Formats: fsd (fsbench's own), binpack (Stockfish's), bullet (bulletformat: .bullet, .bin, .data, .bf), text (lines
-/// FEN,score,move), and pgn as input only. Warnings count what the target format cannot hold: lost fields, and samples
-/// left out because it could only store them with wrong values.
+/// `fsbench help data` has a table of the formats and what each holds. Warnings count what the target format cannot
+/// hold: lost fields, and samples left out because it could only store them with wrong values.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The file to convert; - for standard input

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Number of games
     #[arg(long)]
     games: u32,
-    /// The file to write: .pgn, .pgn.zst, .fsd or .binpack
+    /// The file to write: .pgn, .pgn.zst, or any format of samples that is written (.fsd, .binpack, .vf, …)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::pipeline::{self, FileInfo};
 /// Show the counts and metadata of a file of games or samples
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
+    /// Games or samples in any format
     file: FileArgument,
     /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]

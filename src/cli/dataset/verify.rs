@@ -19,7 +19,7 @@ use crate::pipeline::verify::{VerifyReport, verify};
 /// status is 1 when something is wrong; the first problems are listed with their locations.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
+    /// Games or samples in any format
     file: FileArgument,
     /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]

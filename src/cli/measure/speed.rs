@@ -9,13 +9,13 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
-/// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table has the
-/// speed along lines whose moves are known beforehand, as in `measure loss`: positions are then evaluated together. A
-/// third shows the same network with its neurons permuted for positions of other games (see `net convert --arrange`;
-/// scores stay the same). --format json: name, identity, encoder, network, digest, positions, entries[{strategy, back_end,
-/// evaluations_per_second, interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy,
-/// back_end}, known_lines[as entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end,
-/// commit, recorded}.
+/// The time of an evaluation is split into finding features, adding rows, the forward pass and bookkeeping (copying
+/// boards, making moves on them). A second table has the speed along lines whose moves are known beforehand, as in
+/// `measure loss`: positions are then evaluated together. A third shows the same network with its neurons permuted
+/// for positions of other games (see `net convert --arrange`; scores stay the same). --format json: name, identity,
+/// encoder, network, digest, positions, entries[{strategy, back_end, evaluations_per_second, interval, noisy,
+/// nanoseconds{features, bookkeeping, rows, forward}, rows, row_bytes}], best{strategy, back_end}, known_lines[as
+/// entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -83,8 +83,8 @@ fn text(record: &SpeedRecord) -> String {
 fn entries(entries: &[SpeedEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         let noisy = if entry.noisy { " noisy" } else { "" };
-        let time = |part: fn(&TimeBreakdown) -> f64| {
-            entry.nanoseconds.as_ref().map_or_else(|| "–".into(), |times| format!("{:.0}", part(times)))
+        let time = |part: fn(&TimeBreakdown) -> Option<f64>| {
+            entry.nanoseconds.as_ref().and_then(part).map_or_else(|| "–".into(), |time| format!("{time:.0}"))
         };
         vec![
             entry.strategy.clone(),
@@ -92,15 +92,28 @@ fn entries(entries: &[SpeedEntry]) -> String {
             format!("{:.0}", entry.evaluations_per_second),
             format!("± {:.0}{noisy}", entry.interval),
             format!("{:.0}", 1e9 / entry.evaluations_per_second),
-            time(|times| times.features),
-            time(|times| 100.0 * times.features_share()),
-            time(|times| times.rows),
-            time(|times| times.forward),
+            time(|times| Some(times.features)),
+            time(|times| Some(100.0 * times.features_share())),
+            time(|times| Some(times.rows)),
+            time(|times| Some(times.forward)),
+            time(|times| times.bookkeeping),
             format!("{:.2}", entry.rows),
             format!("{:.0}", entry.rows * entry.row_bytes as f64),
         ]
     });
-    let header =
-        ["strategy", "back end", "evaluations/s", "95%", "ns", "features", "%", "+ rows", "+ forward", "rows", "bytes"];
+    let header = [
+        "strategy",
+        "back end",
+        "evaluations/s",
+        "95%",
+        "ns",
+        "features",
+        "%",
+        "+ rows",
+        "+ forward",
+        "+ bookkeeping",
+        "rows",
+        "bytes",
+    ];
     table(&header, rows)
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::detect::has_compressed_name;
 use super::game_numbers::GameNumbers;
 use super::skipped::{SkippedSample, SkippedSamples};
 use crate::data::input::{self, Unpacked};
@@ -131,6 +132,19 @@ pub fn unpacked(reader: impl Read + Send + 'static, state: &ReaderState) -> io::
     let unpacked = input::unpacked(reader)?;
     *state.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(unpacked.compression.name());
     Ok(unpacked)
+}
+
+/// As [`unpacked`], for binary formats without a signature, whose bytes may look like a compression's: only the name
+/// counts.
+///
+/// # Errors
+/// When the stream cannot be read.
+pub fn unpacked_by_name(
+    reader: Box<dyn Read + Send>,
+    path: &Path,
+    state: &ReaderState,
+) -> io::Result<Box<dyn Read + Send>> {
+    if has_compressed_name(path) { Ok(Box::new(unpacked(reader, state)?.reader)) } else { Ok(reader) }
 }
 
 /// Tasks that wait for a block must not run on this pool: the block might be decoded by the waiting thread itself,

@@ -18,83 +18,38 @@ use std::path::Path;
 use rayon::prelude::*;
 use shakmaty::Color;
 
-use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
-use super::detect::has_compressed_name;
-use super::foreign;
-use super::skipped::SkippedSample;
+use super::binpack::InvalidSample;
+use super::block_queue::BlockSender;
+use super::entries::{self, Entry, EntryError};
+use super::format_table::{FormatTable, GameRule, SampleEncoder};
+use super::omissions::{OmissionCounter, OmittedField, OmittedSample};
+use super::{ScoreUnit, writer::TASK_SAMPLES};
 use crate::chess::PackedBoard;
-use crate::data::input::LOOK_BYTES;
 use crate::data::record::PositionFields;
 use crate::data::{DataError, GameResult, Record};
 use crate::units::Ply;
 
-pub const ENTRY_BYTES: usize = 32;
-type Entry = [u8; ENTRY_BYTES];
-
-/// A file whose first entries, this many or more, include no position is of another format.
-const PROBED_ENTRIES: usize = 16;
+pub const FORMAT: FormatTable = FormatTable {
+    name: "bullet",
+    endings: &["bullet", "bin", "data", "bf"],
+    recognises: has_position,
+    is_text: false,
+    default_unit: ScoreUnit::Centipawns,
+    games: GameRule::Unknown,
+    needs_result: true,
+    read: Some(read),
+    adapt,
+    encoder: Some(|| Box::new(Entries)),
+};
 
 /// Sends the positions of a file; illegal ones are skipped and counted.
-pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
-    // The bytes of a position may look like a compression's signature, so only the name counts.
-    let mut reader: Box<dyn Read> = if has_compressed_name(path) {
-        block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?.reader
-    } else {
-        Box::new(reader)
-    };
-    let mut bytes = Vec::new();
-    let mut first = 0;
-    loop {
-        bytes.clear();
-        reader
-            .by_ref()
-            .take((BLOCK_SAMPLES * ENTRY_BYTES) as u64)
-            .read_to_end(&mut bytes)
-            .map_err(DataError::read(path))?;
-        let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
-        let decoded: Vec<Result<Record, EntryError>> =
-            sender.decoders.install(|| entries.par_iter().map(decode).collect());
-        let mut records = Vec::with_capacity(entries.len());
-        for (entry, index) in decoded.into_iter().zip(first..) {
-            match entry {
-                Ok(record) => records.push(record),
-                Err(error) => {
-                    let location = format!("position {index} (byte {})", index * ENTRY_BYTES as u64);
-                    sender.skip(error.reason, SkippedSample { location, message: error.message });
-                }
-            }
-        }
-        if first == 0
-            && let Some(format) = foreign::of_binary(&bytes[..bytes.len().min(LOOK_BYTES)])
-        {
-            return Err(DataError::Foreign { path: path.into(), format });
-        }
-        if first == 0 && entries.len() >= PROBED_ENTRIES && records.is_empty() {
-            return Err(DataError::NotBullet { path: path.into(), entries: entries.len() });
-        }
-        first += entries.len() as u64;
-        if !sender.send(records)? {
-            return Ok(());
-        }
-        if !rest.is_empty() {
-            let bytes = first * ENTRY_BYTES as u64 + rest.len() as u64;
-            return Err(DataError::PartialEntry { path: path.into(), bytes, each: ENTRY_BYTES as u64 });
-        }
-        if entries.len() < BLOCK_SAMPLES {
-            return Ok(());
-        }
-    }
+fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
+    entries::read(reader, path, sender, FORMAT.name, decode)
 }
 
 /// Whether some entry is a position.
-pub fn has_position(bytes: &[u8]) -> bool {
+fn has_position(bytes: &[u8]) -> bool {
     bytes.as_chunks().0.iter().any(|entry| decode(entry).is_ok())
-}
-
-/// Why 32 bytes are not a position.
-struct EntryError {
-    reason: &'static str,
-    message: String,
 }
 
 fn decode(entry: &Entry) -> Result<Record, EntryError> {
@@ -142,8 +97,32 @@ fn king_squares(board: &shakmaty::Board) -> Option<(u8, u8)> {
     Some((board.king_of(Color::White)? as u8, board.king_of(Color::Black)? as u8 ^ 56))
 }
 
+fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
+    if record.score().is_none() {
+        return counter.omit_sample(OmittedSample::NoScore);
+    }
+    counter.omit_field(OmittedField::SideToMove, record.turn().is_black());
+    counter.omit_field(OmittedField::CastlingRights, record.castling() != 0);
+    counter.omit_field(OmittedField::EnPassant, record.ep_file().is_some());
+    counter.omit_field(OmittedField::Rule50, record.rule50() != 0);
+    counter.omit_field(OmittedField::Ply, record.ply().0 != 0);
+    counter.omit_field(OmittedField::Move, record.has_move());
+    Some(record)
+}
+
+/// Writes entries one after another.
+struct Entries;
+
+impl SampleEncoder for Entries {
+    fn push(&mut self, records: &[Record], out: &mut Vec<u8>) -> Result<(), InvalidSample> {
+        let entries: Vec<Entry> = records.par_iter().with_min_len(TASK_SAMPLES).filter_map(encode).collect();
+        out.extend_from_slice(entries.as_flattened());
+        Ok(())
+    }
+}
+
 /// Encodes a sample; `None` without a score or a result.
-pub fn encode(record: &Record) -> Option<Entry> {
+fn encode(record: &Record) -> Option<Entry> {
     let score = record.score()?;
     let result = record.result()?;
     let mut occupied = record.board().occupancy();
@@ -151,7 +130,7 @@ pub fn encode(record: &Record) -> Option<Entry> {
     if record.turn().is_black() {
         (occupied, codes) = flip_board(occupied, codes);
     }
-    let mut entry = [0; ENTRY_BYTES];
+    let mut entry = [0; entries::BYTES];
     entry[..8].copy_from_slice(&occupied.to_le_bytes());
     entry[8..24].copy_from_slice(&codes.to_le_bytes());
     entry[24..26].copy_from_slice(&score.to_le_bytes());

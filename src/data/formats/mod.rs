@@ -1,21 +1,28 @@
-//! Sample formats: `.fsd`, PGN, Stockfish's `.binpack`, bulletformat and text. [`SampleReader`] reads all of them,
-//! [`SampleWriter`] writes all but PGN.
+//! Sample formats: `.fsd`, PGN, and those of other programs, binary and text. [`SampleReader`] reads all of them,
+//! [`SampleWriter`] writes most. What sets a format apart stands in its file, as a `FormatTable`.
 
 pub mod binpack;
 mod block_queue;
 mod bullet;
 mod detect;
+mod entries;
 mod foreign;
+mod format_table;
 mod game_numbers;
+mod marlinformat;
 mod omissions;
+mod packed_position;
 mod pgn;
 mod reader;
 mod score_unit;
 mod skipped;
 mod text;
+mod viriformat;
 mod writer;
 
 pub(crate) use block_queue::decoders;
+#[cfg(feature = "report")]
+pub(crate) use detect::has_compressed_name;
 pub(crate) use detect::{SHARD_MAGIC, format_by_name};
 pub(crate) use pgn::all_positions;
 pub(crate) use score_unit::{rescale_scores, resolve_unit};
@@ -29,12 +36,15 @@ pub use score_unit::{FileUnit, ScoreUnit, UnitConversion, UnitOrigin, convert_sc
 pub use skipped::{SkippedSample, SkippedSamples};
 pub use writer::{SampleWriter, WriteSummary};
 
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use format_table::{FormatTable, GameRule, holds_all};
+
 /// A format of samples.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Games; plain, .zst, .gz or .bz2. Read only.
     Pgn,
@@ -42,27 +52,94 @@ pub enum Format {
     Fsd,
     /// Stockfish's compressed training data.
     Binpack,
+    /// Games of viriformat: a board, then moves with their scores.
+    Viriformat,
     /// bulletformat's ChessBoard: 32 bytes per position.
     Bullet,
+    /// marlinformat: 32 bytes per position. Read only.
+    Marlinformat,
     /// Lines FEN,score,move; plain, .zst, .gz or .bz2.
     Text,
 }
 
 impl Format {
+    const fn table(self) -> &'static FormatTable {
+        match self {
+            Format::Pgn => &PGN,
+            Format::Fsd => &FSD,
+            Format::Binpack => &binpack::FORMAT,
+            Format::Viriformat => &viriformat::FORMAT,
+            Format::Bullet => &bullet::FORMAT,
+            Format::Marlinformat => &marlinformat::FORMAT,
+            Format::Text => &text::FORMAT,
+        }
+    }
+
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Format::Pgn => "pgn",
-            Format::Fsd => "fsd",
-            Format::Binpack => "binpack",
-            Format::Bullet => "bullet",
-            Format::Text => "text",
-        }
+        self.table().name
     }
 
     /// Whether samples have a ply. Without plies games cannot be told apart either, and each sample counts as a game.
     #[must_use]
     pub const fn has_ply(self) -> bool {
-        !matches!(self, Format::Bullet)
+        !matches!(self.table().games, GameRule::Unknown)
+    }
+
+    /// Whether samples can be written in the format.
+    #[must_use]
+    pub fn is_written(self) -> bool {
+        self == Format::Fsd || self.table().encoder.is_some()
+    }
+
+    const fn why_not_written(self) -> &'static str {
+        match self {
+            Format::Pgn => "PGN holds games, not single samples",
+            _ => "the format is read only",
+        }
+    }
+
+    /// The endings of the files that are written: `.fsd, .binpack, …`.
+    pub(crate) fn written_endings() -> String {
+        let mut endings = Vec::new();
+        for format in Format::value_variants() {
+            if let Some(ending) = format.table().endings.first().filter(|_| format.is_written()) {
+                endings.push(format!(".{ending}"));
+            }
+        }
+        endings.join(", ")
+    }
+
+    /// The names of the formats that are read as streams.
+    pub(crate) fn streamed_names() -> String {
+        let mut names = Vec::new();
+        for format in Format::value_variants() {
+            if format.table().read.is_some() {
+                names.push(format.name());
+            }
+        }
+        names.join(", ")
     }
 }
+
+const PGN: FormatTable = FormatTable {
+    name: "pgn",
+    endings: &["pgn"],
+    // Whatever is no other text is taken for games.
+    recognises: |_| false,
+    is_text: true,
+    default_unit: ScoreUnit::Centipawns,
+    games: GameRule::Recorded,
+    needs_result: false,
+    read: None,
+    adapt: holds_all,
+    encoder: None,
+};
+
+const FSD: FormatTable = FormatTable {
+    name: "fsd",
+    endings: &["fsd"],
+    recognises: |beginning| beginning.starts_with(crate::data::fsd::MAGIC),
+    is_text: false,
+    ..PGN
+};

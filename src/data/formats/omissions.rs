@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Format;
-use super::binpack::{MAX_PLY, NO_SCORE};
+use super::format_table::GameRule;
 use super::game_numbers::GameNumbers;
 use crate::data::{GameResult, Record};
 use crate::units::SortedMap;
@@ -17,18 +17,22 @@ pub enum OmittedSample {
     NoScore,
     /// The format needs a result.
     UnknownResult,
+    /// The format needs a move.
+    NoMove,
     /// The ply is larger than 16,383.
     Ply,
 }
 
 impl OmittedSample {
-    pub const ALL: [OmittedSample; 3] = [OmittedSample::NoScore, OmittedSample::UnknownResult, OmittedSample::Ply];
+    pub const ALL: [OmittedSample; 4] =
+        [OmittedSample::NoScore, OmittedSample::UnknownResult, OmittedSample::NoMove, OmittedSample::Ply];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             OmittedSample::NoScore => "without a score",
             OmittedSample::UnknownResult => "without a result",
+            OmittedSample::NoMove => "without a move",
             OmittedSample::Ply => "beyond ply 16,383",
         }
     }
@@ -118,57 +122,36 @@ impl OmissionCounter {
         self.assumed_draws += other.assumed_draws;
     }
 
-    fn omit_field(&mut self, field: OmittedField, omitted: bool) {
+    pub fn omit_field(&mut self, field: OmittedField, omitted: bool) {
         self.fields[field as usize] += u64::from(omitted);
     }
 
-    fn omit_sample(&mut self, reason: OmittedSample) -> Option<Record> {
+    pub fn omit_sample(&mut self, reason: OmittedSample) -> Option<Record> {
         self.samples[reason as usize] += 1;
         None
+    }
+
+    pub fn clamp_score(&mut self) {
+        self.clamped += 1;
+    }
+
+    /// Samples that continue a game, but begin one when they are read back.
+    pub fn split_games(&mut self, count: u64) {
+        self.fields[OmittedField::GameNumber as usize] += count;
     }
 }
 
 /// Adapts a sample to what `format` can hold; `None` if it cannot hold the sample. Leaves the game number alone.
 pub fn adapt(record: &Record, format: Format, unknown_is_draw: bool, counter: &mut OmissionCounter) -> Option<Record> {
     let mut record = *record;
-    let needs_result = matches!(format, Format::Binpack | Format::Bullet);
-    if needs_result && record.result().is_none() {
+    if format.table().needs_result && record.result().is_none() {
         if !unknown_is_draw {
             return counter.omit_sample(OmittedSample::UnknownResult);
         }
         record = record.with_result(Some(GameResult::Draw));
         counter.assumed_draws += 1;
     }
-    match format {
-        Format::Fsd | Format::Pgn => {}
-        Format::Binpack => {
-            if record.ply().0 > MAX_PLY {
-                return counter.omit_sample(OmittedSample::Ply);
-            }
-            if record.score() == Some(NO_SCORE) {
-                // The format's value for no score.
-                record = record.with_score(Some(NO_SCORE - 1));
-                counter.clamped += 1;
-            }
-        }
-        Format::Bullet => {
-            if record.score().is_none() {
-                return counter.omit_sample(OmittedSample::NoScore);
-            }
-            counter.omit_field(OmittedField::SideToMove, record.turn().is_black());
-            counter.omit_field(OmittedField::CastlingRights, record.castling() != 0);
-            counter.omit_field(OmittedField::EnPassant, record.ep_file().is_some());
-            counter.omit_field(OmittedField::Rule50, record.rule50() != 0);
-            counter.omit_field(OmittedField::Ply, record.ply().0 != 0);
-            counter.omit_field(OmittedField::Move, record.has_move());
-        }
-        Format::Text => {
-            counter.omit_field(OmittedField::Result, record.result().is_some());
-            // A FEN derives the ply's parity from the side to move.
-            counter.omit_field(OmittedField::Ply, record.ply().0 % 2 != u16::from(record.turn().is_black()));
-        }
-    }
-    Some(record)
+    (format.table().adapt)(record, counter)
 }
 
 /// Compares the games of samples with those that [`GameNumbers`] will find when they are read back.
@@ -180,12 +163,11 @@ pub struct GameBoundaries {
 
 impl GameBoundaries {
     pub fn add(&mut self, record: &Record, format: Format, counter: &mut OmissionCounter) {
-        let begins_when_read = match format {
-            Format::Fsd | Format::Pgn => return,
-            Format::Binpack => self.numbers.begins_game(record),
-            Format::Text => self.numbers.begins_game(&record.with_result(None)),
-            // Without plies, every sample becomes a game of its own.
-            Format::Bullet => true,
+        let begins_when_read = match format.table().games {
+            GameRule::Recorded => return,
+            GameRule::Inferred => self.numbers.begins_game(record),
+            GameRule::InferredWithoutResults => self.numbers.begins_game(&record.with_result(None)),
+            GameRule::Unknown => true,
         };
         let begins = self.last.replace(record.game()) != Some(record.game());
         counter.omit_field(OmittedField::GameNumber, begins_when_read != begins);

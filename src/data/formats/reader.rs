@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, PoisonError};
 
 use super::block_queue::{BLOCK_SAMPLES, BlockResult, BlockSender, HashingReader, ReaderState, SampleBlock, decoders};
+use super::format_table::GameRule;
 use super::game_numbers::GameNumbers;
 use super::skipped::SkippedSamples;
-use super::{FileUnit, Format, binpack, bullet, detect, pgn, resolve_unit, text};
+use super::{FileUnit, Format, detect, pgn, resolve_unit};
 use crate::data::input::hash_file;
 use crate::data::{DataError, EvalOptions, Fsd, FsdHeader, PgnNotes, Record, ScoreUnit};
 
@@ -72,9 +73,7 @@ impl SampleReader {
                 let unit = resolve_unit(path, format, None, unit)?;
                 SampleReader::start(path, format, unit, |_| Box::new(move |sender| pgn::read(&owned, evals, sender)))?
             }
-            Format::Binpack | Format::Bullet | Format::Text => {
-                SampleReader::from_reader(Box::new(file), path, format, unit)?
-            }
+            _ => SampleReader::from_reader(Box::new(file), path, format, unit)?,
         };
         reader.length = Some(length);
         Ok(reader)
@@ -91,17 +90,13 @@ impl SampleReader {
         unit: Option<ScoreUnit>,
     ) -> Result<SampleReader, DataError> {
         let path = name.to_path_buf();
-        if matches!(format, Format::Fsd | Format::Pgn) {
+        let Some(read) = format.table().read else {
             return Err(DataError::NoStream { path, format: format.name() });
-        }
+        };
         let unit = resolve_unit(name, format, None, unit)?;
         SampleReader::start(name, format, unit, |state| {
-            let reader = HashingReader::new(reader, state);
-            match format {
-                Format::Binpack => Box::new(move |sender| binpack::read(reader, &path, sender)),
-                Format::Bullet => Box::new(move |sender| bullet::read(reader, &path, sender)),
-                _ => Box::new(move |sender| text::read(reader, &path, sender)),
-            }
+            let reader = Box::new(HashingReader::new(reader, state));
+            Box::new(move |sender| read(reader, &path, sender))
         })
     }
 
@@ -113,7 +108,7 @@ impl SampleReader {
     ) -> Result<SampleReader, DataError> {
         let state = Arc::new(ReaderState::default());
         let (queue_sender, queue) = sync_channel(QUEUE_BLOCKS);
-        let numbers = matches!(format, Format::Binpack | Format::Bullet | Format::Text).then(GameNumbers::default);
+        let numbers = (format.table().games != GameRule::Recorded).then(GameNumbers::default);
         let task = make_task(Arc::clone(&state));
         let mut sender = BlockSender {
             path: path.into(),

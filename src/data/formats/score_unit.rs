@@ -108,10 +108,7 @@ impl Format {
     /// training data), centipawns for the others.
     #[must_use]
     pub const fn default_unit(self) -> ScoreUnit {
-        match self {
-            Format::Binpack => ScoreUnit::STOCKFISH,
-            Format::Pgn | Format::Fsd | Format::Bullet | Format::Text => ScoreUnit::Centipawns,
-        }
+        self.table().default_unit
     }
 }
 

@@ -11,9 +11,13 @@ use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, EnPassantMode, Position as _};
 
+use super::binpack::InvalidSample;
 use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
 use super::foreign;
+use super::format_table::{FormatTable, GameRule, SampleEncoder};
+use super::omissions::{OmissionCounter, OmittedField};
 use super::skipped::SkippedSample;
+use super::{ScoreUnit, writer::TASK_SAMPLES};
 use crate::chess::{Chess, fen_position};
 use crate::data::input::check_text;
 use crate::data::{DataError, Eval, Record, RecordError, Sample};
@@ -22,8 +26,21 @@ use crate::units::Ply;
 /// Text parsed at once; also the longest line.
 const BATCH_BYTES: usize = 4 << 20;
 
+pub const FORMAT: FormatTable = FormatTable {
+    name: "text",
+    endings: &["txt", "csv", "text"],
+    recognises: begins_with_sample,
+    is_text: true,
+    default_unit: ScoreUnit::Centipawns,
+    games: GameRule::InferredWithoutResults,
+    needs_result: false,
+    read: Some(read),
+    adapt,
+    encoder: Some(|| Box::new(Lines { samples: 0 })),
+};
+
 /// Sends the samples of a file; malformed lines are skipped and counted.
-pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
+fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     let unpacked = block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?;
     check_text(&unpacked.beginning, path)?;
     let mut text = unpacked.reader;
@@ -197,11 +214,47 @@ fn excerpt(text: &[u8]) -> String {
     crate::text::excerpt(text, 90)
 }
 
+fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
+    counter.omit_field(OmittedField::Result, record.result().is_some());
+    // A FEN derives the ply's parity from the side to move.
+    counter.omit_field(OmittedField::Ply, record.ply().0 % 2 != u16::from(record.turn().is_black()));
+    Some(record)
+}
+
+/// Writes a line per sample.
+struct Lines {
+    samples: u64,
+}
+
+impl SampleEncoder for Lines {
+    fn push(&mut self, records: &[Record], out: &mut Vec<u8>) -> Result<(), InvalidSample> {
+        let first = self.samples;
+        let lines: Vec<Result<String, InvalidSample>> = records
+            .par_chunks(TASK_SAMPLES)
+            .enumerate()
+            .map(|(task, records)| format_lines(records, first + (task * TASK_SAMPLES) as u64))
+            .collect();
+        for lines in lines {
+            out.extend_from_slice(lines?.as_bytes());
+        }
+        self.samples += records.len() as u64;
+        Ok(())
+    }
+}
+
+fn format_lines(records: &[Record], first: u64) -> Result<String, InvalidSample> {
+    let mut lines = String::with_capacity(80 * records.len());
+    for (record, sample) in records.iter().zip(first..) {
+        append_line(record, &mut lines).map_err(|problem| InvalidSample { sample, problem })?;
+    }
+    Ok(lines)
+}
+
 /// Appends a sample's line to `out`.
 ///
 /// # Errors
 /// When the record's position or move is illegal.
-pub fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
+fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
     let sample = record.unpack()?;
     let fen = Fen::from_position(&sample.position, EnPassantMode::Legal);
     // Writing to a string cannot fail.
@@ -227,6 +280,13 @@ fn mate_in(score: i16) -> Option<i32> {
     (score.abs() > Eval::LARGEST && moves != 0 && i32::from(Eval::Mate(moves).centipawns()) == score).then_some(moves)
 }
 
+/// Whether one of the first lines is a sample, or the first looks like one and like no other format.
+fn begins_with_sample(beginning: &[u8]) -> bool {
+    let lines = || beginning.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    lines().take(foreign::LINES).any(is_sample)
+        || lines().next().is_some_and(looks_like_sample) && foreign::of_text(beginning).is_none()
+}
+
 /// Whether a line has a sample's three fields, of which the last may be a move.
 pub fn is_sample(line: &[u8]) -> bool {
     let fields: Vec<&[u8]> = line.trim_ascii().split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
@@ -237,7 +297,7 @@ pub fn is_sample(line: &[u8]) -> bool {
 }
 
 /// Whether a line looks like a sample: eight ranks of a FEN before a comma.
-pub fn looks_like_sample(line: &[u8]) -> bool {
+fn looks_like_sample(line: &[u8]) -> bool {
     let Some(comma) = memchr::memchr(b',', line) else { return false };
     let ranks = line[..comma].trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
     memchr::memchr_iter(b'/', ranks).count() == 7

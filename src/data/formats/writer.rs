@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::binpack::{ChunkEncoder, InvalidSample};
+use super::Format;
+use super::binpack::InvalidSample;
+use super::format_table::SampleEncoder;
 use super::omissions::{GameBoundaries, OmissionCounter, Omissions, adapt};
-use super::{Format, bullet, text};
 use crate::data::{DataError, FsdWriter, Provenance, Record};
 use crate::output::{OutputFile, SealedFile};
 
 /// Samples formatted by one task.
-const TASK_SAMPLES: usize = 1 << 12;
+pub const TASK_SAMPLES: usize = 1 << 12;
 
 /// Writes samples to a file and counts the information that its format cannot hold.
 pub struct SampleWriter {
@@ -26,9 +27,7 @@ pub struct SampleWriter {
 
 enum FormatWriter {
     Fsd(Box<FsdWriter>),
-    Binpack(OutputFile, ChunkEncoder),
-    Bullet(OutputFile),
-    Text(OutputFile),
+    Stream(OutputFile, Box<dyn SampleEncoder>),
 }
 
 /// The totals of a written file.
@@ -47,14 +46,13 @@ impl SampleWriter {
     /// # Errors
     /// When the folder cannot be written to, or the format is PGN.
     pub fn create(path: &Path, format: Format, unknown_is_draw: bool) -> Result<SampleWriter, DataError> {
-        let writer = match format {
-            Format::Pgn => {
-                return Err(DataError::OutputFormat { path: path.into(), why: "PGN holds games, not single samples" });
-            }
-            Format::Fsd => FormatWriter::Fsd(Box::new(FsdWriter::create(path)?)),
-            Format::Binpack => FormatWriter::Binpack(OutputFile::create(path)?, ChunkEncoder::default()),
-            Format::Bullet => FormatWriter::Bullet(OutputFile::create(path)?),
-            Format::Text => FormatWriter::Text(OutputFile::create(path)?),
+        let writer = if format == Format::Fsd {
+            FormatWriter::Fsd(Box::new(FsdWriter::create(path)?))
+        } else {
+            let Some(encoder) = format.table().encoder else {
+                return Err(DataError::OutputFormat { path: path.into(), why: format.why_not_written() });
+            };
+            FormatWriter::Stream(OutputFile::create(path)?, encoder())
         };
         let counter = OmissionCounter::default();
         let boundaries = GameBoundaries::default();
@@ -69,28 +67,10 @@ impl SampleWriter {
             return writer.push_all(records);
         }
         let adapted = self.adapt_all(records);
-        match &mut self.writer {
-            FormatWriter::Fsd(_) => {}
-            FormatWriter::Binpack(file, encoder) => {
-                let mut chunks = Vec::new();
-                encoder.push(&adapted, &mut chunks).map_err(invalid_sample(&self.path))?;
-                file.put(&chunks)?;
-            }
-            FormatWriter::Bullet(file) => {
-                let entries: Vec<_> =
-                    adapted.par_iter().with_min_len(TASK_SAMPLES).filter_map(bullet::encode).collect();
-                file.put(entries.as_flattened())?;
-            }
-            FormatWriter::Text(file) => {
-                let lines: Vec<Result<String, InvalidSample>> = adapted
-                    .par_chunks(TASK_SAMPLES)
-                    .enumerate()
-                    .map(|(task, records)| format_lines(records, self.samples + (task * TASK_SAMPLES) as u64))
-                    .collect();
-                for lines in lines {
-                    file.put(lines.map_err(invalid_sample(&self.path))?.as_bytes())?;
-                }
-            }
+        if let FormatWriter::Stream(file, encoder) = &mut self.writer {
+            let mut bytes = Vec::new();
+            encoder.push(&adapted, &mut bytes).map_err(invalid_sample(&self.path))?;
+            file.put(&bytes)?;
         }
         self.samples += adapted.len() as u64;
         Ok(())
@@ -131,21 +111,21 @@ impl SampleWriter {
 
     /// As [`finish`](SampleWriter::finish), but the file is still to be given its name.
     pub(crate) fn seal(self, provenance: Provenance) -> Result<(SealedFile, WriteSummary), DataError> {
+        let omissions = self.omissions();
         let mut hash = None;
         let file = match self.writer {
             FormatWriter::Fsd(writer) => {
                 hash = Some(blake3::Hash::from_bytes(writer.hash()).to_hex().to_string());
                 writer.seal(provenance)?
             }
-            FormatWriter::Binpack(mut file, encoder) => {
-                let mut chunks = Vec::new();
-                encoder.finish(&mut chunks).map_err(invalid_sample(&self.path))?;
-                file.put(&chunks)?;
+            FormatWriter::Stream(mut file, mut encoder) => {
+                let mut bytes = Vec::new();
+                encoder.finish(&mut bytes).map_err(invalid_sample(&self.path))?;
+                file.put(&bytes)?;
                 file.seal()?
             }
-            FormatWriter::Bullet(file) | FormatWriter::Text(file) => file.seal()?,
         };
-        Ok((file, WriteSummary { samples: self.samples, omissions: self.counter.omissions(), hash }))
+        Ok((file, WriteSummary { samples: self.samples, omissions, hash }))
     }
 
     #[must_use]
@@ -156,18 +136,14 @@ impl SampleWriter {
     /// Information that the format could not hold so far.
     #[must_use]
     pub fn omissions(&self) -> Omissions {
-        self.counter.omissions()
+        let mut counter = self.counter.clone();
+        if let FormatWriter::Stream(_, encoder) = &self.writer {
+            counter.split_games(encoder.split_games());
+        }
+        counter.omissions()
     }
 }
 
 fn invalid_sample(path: &Path) -> impl Fn(InvalidSample) -> DataError + '_ {
     |InvalidSample { sample, problem }| DataError::InvalidSample { path: path.into(), sample, problem }
-}
-
-fn format_lines(records: &[Record], first: u64) -> Result<String, InvalidSample> {
-    let mut lines = String::with_capacity(80 * records.len());
-    for (record, number) in records.iter().zip(first..) {
-        text::append_line(record, &mut lines).map_err(|problem| InvalidSample { sample: number, problem })?;
-    }
-    Ok(lines)
 }

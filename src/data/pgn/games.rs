@@ -15,7 +15,7 @@ use super::{
     Eval, EvalOptions, EvalUnit, EvalView, GameHeader, GameVisitor, ParsedGames, PgnNotes, PgnParser, SkipReason,
     SkippedGame, WholeNumbers,
 };
-use crate::cpu::{map_tasks, run_both};
+use crate::cpu::{map_tasks, run_beside};
 use crate::data::input::{Input, InputPath};
 use crate::data::{DataError, GameResult};
 use crate::units::{Ply, SortedMap};
@@ -194,7 +194,7 @@ impl<V: GameVisitor> GameReader<V> {
         let rules = self.options.rules(self.whole_numbers.unwrap_or(WholeNumbers::Pawns));
         let mut next = None;
         let mut parsed = Vec::new();
-        run_both(&mut || next = Some(splitter.next_texts()), &mut || {
+        run_beside(&mut || next = Some(splitter.next_texts()), &mut || {
             parsed = parse_texts(&*visitor, &texts, &|| PgnParser::new(rules));
         });
         if self.whole_numbers.is_none() {

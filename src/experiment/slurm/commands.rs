@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use super::stages::{ArrayTask, JobArray};
 use super::submissions::log_path;
 use super::{SlurmError, SlurmOptions};
+use crate::train::tch_program::{LISTED_GPUS, VISIBLE_GPUS};
 use crate::units::SortedMap;
 
 /// A task's state in the queue.
@@ -61,6 +62,9 @@ pub fn largest_index() -> Result<u32, SlurmError> {
 /// Submits an array, and returns its job.
 pub fn submit_array(array: &JobArray<'_>, options: &SlurmOptions, notes: &Path) -> Result<u64, SlurmError> {
     let mut command = sbatch(options, &array.stage, array.alone);
+    if array.gpu && !names_gpus(&options.sbatch) {
+        command.arg("--gres=gpu:1");
+    }
     let throttle = options.jobs.map(|jobs| format!("%{jobs}")).unwrap_or_default();
     command.arg(format!("--array={}{throttle}", array.numbers()));
     if let Some(dependency) = array.dependency() {
@@ -100,11 +104,21 @@ fn sbatch(options: &SlurmOptions, stage: &str, alone: bool) -> Command {
     command
 }
 
-/// The first lines of every script.
+/// Whether the user's options of `sbatch` say how many GPUs a job gets.
+fn names_gpus(options: &[String]) -> bool {
+    let names = |option: &String| {
+        let name = option.split('=').next().unwrap_or_default();
+        ["--gres", "--tres-per-task"].contains(&name) || name.starts_with("--gpus") || name.starts_with("-G")
+    };
+    options.iter().any(names)
+}
+
+/// The first lines of every script. A job uses the GPUs that Slurm gave it, and none if it gave none.
 fn preamble(options: &SlurmOptions) -> String {
     let variable = |(name, value): &(String, String)| format!("export {name}={}\n", quoted(&[value]));
     let variables: String = options.variables.iter().map(variable).collect();
-    format!("#!/bin/sh\n{variables}cd {} || exit 1\n", quoted(&[options.folder.display().to_string()]))
+    let gpus = format!("export {LISTED_GPUS}=\"${VISIBLE_GPUS}\"\n");
+    format!("#!/bin/sh\n{variables}{gpus}cd {} || exit 1\n", quoted(&[options.folder.display().to_string()]))
 }
 
 fn submit(mut command: Command, options: &SlurmOptions, log: &Path, script: &str) -> Result<u64, SlurmError> {
@@ -166,6 +180,17 @@ mod tests {
         );
         let state = |task| queue.state(ArrayTask { job: 7, task });
         assert_eq!([0, 1, 2, 3].map(state), [Some(QueuedState::Running), Some(QueuedState::Waiting), None, None]);
+    }
+
+    #[test]
+    fn options_that_name_gpus_are_recognised() {
+        let names = |text: &str| names_gpus(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for text in ["--time=1:00 --gres=gpu:a100:1", "--gres none", "--gpus=1", "--gpus-per-task=1", "-G1", "-G 1"] {
+            assert!(names(text), "{text}");
+        }
+        for text in ["", "--time=1:00", "--gres-flags=enforce-binding", "--gpu-bind=closest", "--comment=--gres"] {
+            assert!(!names(text), "{text}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub enum SlurmError {
          (`sinfo -o '%N %f'` lists them)"
     )]
     NoNodeType,
-    #[error("another process may be submitting this experiment: {0}")]
+    #[error("another process is submitting this experiment: {0}")]
     Busy(LockError),
     #[error("cannot use {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },

@@ -24,6 +24,8 @@ pub struct JobArray<'a> {
     pub stage: String,
     /// Whether its tasks measure time.
     pub alone: bool,
+    /// Whether each of its tasks trains on a GPU.
+    pub gpu: bool,
     /// Keys of the steps that a task does one after the other, by its number.
     pub tasks: SortedMap<u32, Vec<&'a str>>,
     after: After,
@@ -129,9 +131,15 @@ pub fn arrange<'a>(
             let name = if round == 1 { stage.to_owned() } else { format!("{stage}-{round}") };
             round += 1;
             let place_of = |key: &str| places.get(key).copied().or_else(|| live(key));
-            let arrays =
-                arrays(&name, alone, tasks(&now, &numbers, stage == "measure" || stage == "speed"), &place_of, largest);
-            for array in arrays {
+            let together = stage == "measure" || stage == "speed";
+            let mut round_arrays = Vec::new();
+            for gpu in [false, true] {
+                let alike: Vec<&ListedStep> = now.iter().copied().filter(|step| step.gpu == gpu).collect();
+                let mut arrays = arrays(&name, alone, tasks(&alike, &numbers, together), &place_of, largest);
+                arrays.iter_mut().for_each(|array| array.gpu = gpu);
+                round_arrays.append(&mut arrays);
+            }
+            for array in round_arrays {
                 let job = submit(&array)?;
                 for (&task, keys) in &array.tasks {
                     places.extend(keys.iter().map(|&key| (key, ArrayTask { job, task })));
@@ -238,7 +246,7 @@ fn arrays<'a>(
             let number = if keep { task.number } else { ordinal };
             parts.get_or_default(number / size).insert(number % size, task.keys);
         }
-        let array = |tasks| JobArray { stage: stage.to_owned(), alone, tasks, after: after.clone() };
+        let array = |tasks| JobArray { stage: stage.to_owned(), alone, gpu: false, tasks, after: after.clone() };
         arrays.extend(parts.into_values().map(array));
     }
     arrays

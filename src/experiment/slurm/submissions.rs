@@ -57,7 +57,8 @@ impl Submissions {
             match FileLock::alone(&lock_path) {
                 Ok(lock) => break lock,
                 Err(LockError::Held { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
-                Err(error) => return Err(SlurmError::Busy(error)),
+                Err(held @ LockError::Held { .. }) => return Err(SlurmError::Busy(held)),
+                Err(LockError::Io { path, source }) => return Err(SlurmError::File { path, source }),
             }
         };
         let path = folder.join(ARRAYS);

@@ -14,6 +14,7 @@ fn step(key: &str, kind: &'static str, needs: &[&str]) -> ListedStep {
         estimated_seconds: None,
         threads: 1,
         alone: ["speed", "equal speed", "match cost"].contains(&kind),
+        gpu: false,
     }
 }
 
@@ -25,8 +26,9 @@ fn arranged(steps: &[ListedStep], live: &[(&str, ArrayTask)], largest: u32) -> V
     arrange(&missing, &|key| live.get(key).copied(), largest, &mut |array: &JobArray<'_>| {
         let keys: Vec<String> = array.tasks.values().map(|keys| keys.join("+")).collect();
         let dependency = array.dependency().unwrap_or_default();
-        found
-            .push(format!("{} {} {} {dependency}", array.stage, array.numbers(), keys.join(" ")).trim_end().to_owned());
+        let gpu = if array.gpu { " on a GPU" } else { "" };
+        let text = format!("{}{gpu} {} {} {dependency}", array.stage, array.numbers(), keys.join(" "));
+        found.push(text.trim_end().to_owned());
         Ok(found.len() as u64)
     })
     .expect("arranged");
@@ -62,6 +64,25 @@ fn a_stage_is_an_array_that_corresponds_to_the_trainings() {
         "match 1,3 b1m b2m afterany:1",
     ];
     assert_eq!(arranged(&experiment(), &[], 1_000), expected);
+}
+
+/// Trainings with and without a GPU are asked for apart, and may begin with each other's networks.
+#[test]
+fn trainings_on_gpus_have_arrays_of_their_own() {
+    let mut steps = experiment();
+    for step in &mut steps {
+        step.gpu = ["a1", "b2", "c2"].contains(&step.key.as_str());
+    }
+    let expected = [
+        "train 1-2 b1 a2",
+        "train on a GPU 0,3 a1 b2",
+        "train-2 0 c1 aftercorr:2",
+        "train-2 on a GPU 2 c2 aftercorr:1",
+        "measure 0 u",
+    ];
+    let found = arranged(&steps, &[], 1_000);
+    assert_eq!(found[..5], expected);
+    assert!(found[5..].iter().all(|array| !array.contains("on a GPU")), "{found:?}");
 }
 
 #[test]

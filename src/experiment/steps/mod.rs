@@ -74,6 +74,10 @@ pub trait Step: Copy + Debug + 'static {
         false
     }
 
+    fn needs_gpu(self, _plan: &Plan) -> bool {
+        false
+    }
+
     fn threads(self, _plan: &Plan) -> usize {
         machine::cores()
     }
@@ -165,6 +169,7 @@ pub trait AnyStep: Debug {
     fn follows(&self, plan: &Plan) -> Vec<PlanStep>;
     fn run_of(&self, plan: &Plan) -> usize;
     fn runs_alone(&self, plan: &Plan) -> bool;
+    fn needs_gpu(&self, plan: &Plan) -> bool;
     fn threads(&self, plan: &Plan) -> usize;
     fn estimate(&self, plan: &Plan, rates: &Rates) -> f64;
     /// What its key is the hash of, but for the keys of the steps that it needs.
@@ -246,6 +251,10 @@ impl<S: Step> AnyStep for S {
 
     fn runs_alone(&self, plan: &Plan) -> bool {
         Step::runs_alone(*self, plan)
+    }
+
+    fn needs_gpu(&self, plan: &Plan) -> bool {
+        Step::needs_gpu(*self, plan)
     }
 
     fn threads(&self, plan: &Plan) -> usize {

@@ -16,7 +16,7 @@ use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, Stage};
 use crate::record::{RunKey, RunRecord, read_checked_json, to_file_name_char};
 use crate::train::run_dir::{self, OUTCOME};
-use crate::train::{EpochMetrics, SecondMethod, TrainConfig, TrainOutcome};
+use crate::train::{DeviceChoice, EpochMetrics, SecondMethod, TrainConfig, TrainOutcome};
 
 /// The index is into [`Plan::runs`].
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,10 @@ impl Step for Train {
 
     fn run_of(self, _plan: &Plan) -> usize {
         self.0
+    }
+
+    fn needs_gpu(self, plan: &Plan) -> bool {
+        plan.runs[self.0].settings.device == DeviceChoice::Cuda
     }
 
     fn threads(self, plan: &Plan) -> usize {

@@ -141,6 +141,7 @@ impl Executor for FakeExecutor {
             config: config.clone(),
             name: config.set.clone(),
             identity: identity(),
+            gpu: None,
             num_features: 768,
             parameters: 1_000,
             trained_parameters: 900,

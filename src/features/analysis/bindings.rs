@@ -261,7 +261,7 @@ impl Descent<'_, '_> {
         match binder.map(|binder| binder.source) {
             Some(source) if source != SourceSpec::Pieces => {
                 let from = source.of().map_or(Entity::bare(0), |of| self.entities[of]);
-                let piece = matches!(source, SourceSpec::Targets(_) | SourceSpec::Next(..));
+                let piece = source.kind() == VariableKind::Piece;
                 for target in source_squares(source, from) {
                     let mut after = *partial;
                     if target.apply(&mut after) {

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::features::FeatureSet;
-use crate::features::spec::{BinderSpec, BlockSpec, CountSpec, SourceSpec};
+use crate::features::spec::{BinderSpec, BlockSpec, CountSpec};
 
 /// One binding tried or one board square examined, about 30 ns.
 pub type AnalysisSteps = u64;
@@ -77,14 +77,5 @@ fn count_steps(count: &CountSpec, pieces: AnalysisSteps) -> AnalysisSteps {
 }
 
 fn typical_bindings(binders: &[BinderSpec], pieces: AnalysisSteps) -> AnalysisSteps {
-    binders.iter().map(|binder| typical_values(binder.source, pieces)).fold(1, AnalysisSteps::saturating_mul)
-}
-
-/// Typical number of values of a source, weighted by the work of finding them.
-fn typical_values(source: SourceSpec, pieces: AnalysisSteps) -> AnalysisSteps {
-    match source {
-        SourceSpec::Pieces => pieces,
-        SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 6,
-        SourceSpec::Targets(_) | SourceSpec::Next(..) => 3,
-    }
+    binders.iter().map(|binder| binder.source.typical_values(pieces)).fold(1, AnalysisSteps::saturating_mul)
 }

@@ -9,7 +9,7 @@ use super::count_values::CountValues;
 use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
 use super::partial_board::{KING, PartialBoard};
-use super::sources::{attacked, push_squares, ray, rays};
+use super::sources::{Walk, attacked, push_squares, rays, walk};
 
 /// Largest maximum of a count whose values are enumerated; above it, every value counts as possible.
 const MAX_ENUMERATED: u32 = 1 << 10;
@@ -119,17 +119,15 @@ impl CountEnumerator<'_> {
             entities[binder.slot] = entity;
             self.bindings(rest, entities)
         };
-        match (binder.source, from) {
-            (SourceSpec::Moves(_), Some(from)) => self.moves(from, &mut |square| inner(Entity::bare(square))),
-            (SourceSpec::Attacks(_), Some(from)) => self.attacks(from, &mut |square| inner(Entity::bare(square))),
-            (SourceSpec::Targets(_), Some(from)) => {
+        match (walk(binder.source, from), from) {
+            (Walk::Moves, Some(from)) => self.moves(from, &mut |square| inner(Entity::bare(square))),
+            (Walk::Attacks, Some(from)) => self.attacks(from, &mut |square| inner(Entity::bare(square))),
+            (Walk::FirstPieces(lines), _) => {
                 let mut sum = self.only(0);
-                rays(from).for_each(|line| sum.add(&self.first_piece(&line, &mut inner)));
+                for line in &lines {
+                    sum.add(&self.first_piece(line, &mut inner));
+                }
                 sum
-            }
-            (SourceSpec::Next(_, direction), Some(from)) => {
-                let line: Vec<u32> = Squares(ray(from.square, direction)).collect();
-                self.first_piece(&line, &mut inner)
             }
             _ => self.all_pieces(&mut inner),
         }

@@ -3,8 +3,8 @@
 use shakmaty::attacks;
 
 use crate::chess::{Bitboard, Square};
+use crate::features::source::Direction;
 use crate::features::spec::{Entity, SourceSpec};
-use crate::features::syntax::Direction;
 
 use super::domain::Squares;
 use super::legal;
@@ -59,6 +59,31 @@ pub fn source_squares(source: SourceSpec, from: Entity) -> impl Iterator<Item = 
     Squares(squares)
         .map(move |square| to(square, occupancy))
         .chain(Squares(pushes).map(move |square| to(square, Occupancy::Empty)))
+}
+
+/// How a source's values depend on what stands on the board.
+pub enum Walk {
+    /// All pieces.
+    Pieces,
+    /// The first piece of each line of squares.
+    FirstPieces(Vec<Vec<u32>>),
+    /// The squares of each line up to the first piece, with that piece's square.
+    Attacks,
+    /// The squares to which the piece could move.
+    Moves,
+}
+
+/// The values of a source from an entity; all pieces without one.
+pub fn walk(source: SourceSpec, from: Option<Entity>) -> Walk {
+    match (source, from) {
+        (SourceSpec::Moves(_), Some(_)) => Walk::Moves,
+        (SourceSpec::Attacks(_), Some(_)) => Walk::Attacks,
+        (SourceSpec::Targets(_), Some(from)) => Walk::FirstPieces(rays(from).collect()),
+        (SourceSpec::Next(_, direction), Some(from)) => {
+            Walk::FirstPieces(vec![Squares(ray(from.square, direction)).collect()])
+        }
+        (SourceSpec::Pieces, _) | (_, None) => Walk::Pieces,
+    }
 }
 
 /// Attacked squares on an otherwise empty board.

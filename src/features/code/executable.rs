@@ -1,6 +1,6 @@
 //! Programs ready to run, whatever runs them.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 
 use super::form::Program;
 use super::interpreter::Interpreter;
@@ -62,8 +62,8 @@ struct ThreadMemory {
 }
 
 thread_local! {
-    static MEMORY: RefCell<ThreadMemory> =
-        const { RefCell::new(ThreadMemory { scratch: Vec::new(), registers: Vec::new() }) };
+    static MEMORY: Cell<ThreadMemory> =
+        const { Cell::new(ThreadMemory { scratch: Vec::new(), registers: Vec::new() }) };
 }
 
 impl Executable {
@@ -96,32 +96,33 @@ impl Executable {
     ///
     /// # Panics
     /// If there are more or fewer kinds of lists than the program's, or less state.
-    #[inline]
+    #[inline(always)]
     pub fn run<const KINDS: usize>(&self, mut inputs: Inputs<'_>, mut lists: [[&mut Vec<u32>; 2]; KINDS]) {
         let program = &self.program;
         let state = program.state as usize;
-        assert_eq!(KINDS, usize::from(program.lists), "kinds of lists");
-        assert!(
-            inputs.state_before.len() >= state && inputs.state_after.len() >= state,
-            "a state has {state} elements"
-        );
+        assert!(KINDS == usize::from(program.lists), "lists of another program");
+        assert!(inputs.state_before.len() >= state && inputs.state_after.len() >= state, "state of another program");
         if let Ok(code) = &self.machine_code {
             let ran = if program.scratch == 0 {
                 code.run(program, &mut inputs, &mut [], &mut lists)
             } else {
-                MEMORY.with_borrow_mut(|memory| {
-                    code.run(program, &mut inputs, memory.scratch(program.scratch as usize), &mut lists)
-                })
+                // Taken away for the run: no closure borrows inputs and lists, which so stay in registers.
+                let mut memory = MEMORY.take();
+                let ran = code.run(program, &mut inputs, memory.scratch(program.scratch as usize), &mut lists);
+                MEMORY.set(memory);
+                ran
             };
             if ran {
                 return;
             }
         }
-        self.interpret(&mut inputs, &mut lists);
+        // By value, so that neither has to lie in memory before.
+        self.interpret(inputs, lists);
     }
 
     #[cold]
-    fn interpret(&self, inputs: &mut Inputs<'_>, lists: &mut [[&mut Vec<u32>; 2]]) {
+    #[inline(never)]
+    fn interpret<const KINDS: usize>(&self, mut inputs: Inputs<'_>, mut lists: [[&mut Vec<u32>; 2]; KINDS]) {
         let program = &self.program;
         // Taken away for the run: scratch that a panic leaves behind is not used again.
         let mut memory = MEMORY.take();
@@ -131,7 +132,8 @@ impl Executable {
         }
         let mut registers = std::mem::take(&mut memory.registers);
         let scratch = memory.scratch(program.scratch as usize);
-        Interpreter { program, inputs, scratch, registers: &mut registers, lists }.run();
+        let lists = &mut lists;
+        Interpreter { program, inputs: &mut inputs, scratch, registers: &mut registers, lists }.run();
         debug_assert!(scratch.iter().all(|byte| *byte == 0), "a program left its scratch memory in use");
         memory.registers = registers;
         MEMORY.set(memory);

@@ -1,8 +1,8 @@
 //! Values of variables, and squares on lines of the board.
 
 use crate::chess::Bitboard;
+use crate::features::source::Direction;
 use crate::features::spec::{Entity, VariableKind};
-use crate::features::syntax::Direction;
 
 /// The value of a variable: relative code and oriented square. Bare squares have code 0.
 #[derive(Copy, Clone, Debug, Default)]

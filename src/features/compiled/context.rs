@@ -13,10 +13,10 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 
 use crate::chess::{Mirror, Perspective, Square, too_close};
+use crate::features::source::Direction;
 use crate::features::spec::{
     BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, SourceSpec,
 };
-use crate::features::syntax::Direction;
 
 use super::CompiledBlock;
 use super::kings::Kings;
@@ -96,6 +96,11 @@ impl ContextTable {
         self.bound
     }
 
+    /// Whether all placements of the kings are one context, those included that no position has.
+    pub fn is_constant(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     pub fn reads_enemy(&self) -> bool {
         self.enemy
     }
@@ -171,7 +176,7 @@ impl<'a> KingSignatures<'a> {
             BoundVariable { slot: binder.slot, states: Vec::new(), origin }
         };
         let is_sideways = |source: SourceSpec| {
-            !from_king(&source) && matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North)
+            !from_king(&source) && source.direction().is_some_and(|direction| direction != Direction::North)
         };
         let number = self.numbered;
         self.numbered += 1;

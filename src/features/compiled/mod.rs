@@ -117,13 +117,9 @@ impl CompiledBlock {
         let mut bound = self.terms.len();
         let mut after_pieces = false;
         for BinderSpec { source, .. } in &self.spec.binders {
-            let (factor, is_pieces) = match source {
-                SourceSpec::Pieces => (PIECES, true),
-                SourceSpec::Next(..) => (1, false),
-                SourceSpec::Targets(_) => (8, false),
-                SourceSpec::Moves(_) | SourceSpec::Attacks(_) if after_pieces => (REACHED.div_ceil(PIECES), false),
-                SourceSpec::Moves(_) | SourceSpec::Attacks(_) => (27, false),
-            };
+            let is_pieces = *source == SourceSpec::Pieces;
+            let most = source.most_values();
+            let factor = if after_pieces && !is_pieces { most.min(REACHED.div_ceil(PIECES)) } else { most };
             bound = bound.saturating_mul(factor);
             after_pieces = is_pieces;
         }

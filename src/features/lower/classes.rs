@@ -34,6 +34,8 @@ enum Members {
     Role(Memory),
     Color(Memory),
     All(Memory),
+    /// At most the piece on the state's own square: by state, the codes that share its entry.
+    OwnSquare(Memory),
     /// Pieces of so many codes each; codes and masks by state.
     Listed {
         count: usize,
@@ -105,6 +107,27 @@ impl Classes {
         self.tables.len() == 1 && self.allowed.is_none()
     }
 
+    /// Whether either perspective sees the classes that the other one sees of `other`, as with a diagonal and an
+    /// antidiagonal.
+    pub fn are_exchanged_with(&self, other: &Classes) -> bool {
+        let codes = |classes: &Classes| -> Option<[Memory; 2]> {
+            match (&classes.tables[..], &classes.allowed) {
+                (
+                    [
+                        ClassTable { members: Members::OwnCode(white), half: None },
+                        ClassTable { members: Members::OwnCode(black), half: None },
+                    ],
+                    None,
+                ) => Some([*white, *black]),
+                _ => None,
+            }
+        };
+        match (codes(self), codes(other)) {
+            (Some(own), Some([white, black])) => own == [black, white],
+            _ => false,
+        }
+    }
+
     /// The pieces of a board that share the entry of a piece, as a perspective sees them. They may lie outside of the
     /// squares `within` which they are looked for.
     pub fn members(&self, builder: &mut Builder, time: BoardTime, state: Register, pov: usize) -> Register {
@@ -135,6 +158,14 @@ impl Classes {
                 (builder.by_color(time, color), masks)
             }
             Members::All(masks) => (builder.occupied(time), masks),
+            Members::OwnSquare(codes) => {
+                let square = builder.and(state, 63);
+                let there = builder.code_on(time, square);
+                let codes = builder.load(*codes, index);
+                let shares = builder.shift_right(codes, there);
+                let shares = builder.and(shares, 1);
+                return builder.shift_left(shares, square);
+            }
             Members::Listed { count, codes, masks } => {
                 let pieces = builder.constant(0);
                 let first = builder.binary(Binary::Multiply, index, *count as u64);
@@ -191,6 +222,9 @@ impl Members {
             Members::Color(own(builder))
         } else if !by_single_codes && is_all(&|_, _| true) {
             Members::All(own(builder))
+        } else if !by_single_codes && masks.iter().enumerate().all(|(state, masks)| is_of_square(masks, state & 63)) {
+            let codes = |masks: &CodeMasks| (0..16).fold(0, |codes, code| codes | u32::from(masks[code] != 0) << code);
+            Members::OwnSquare(builder.words(masks.iter().map(codes).collect()))
         } else {
             let codes = |masks: &CodeMasks| (0..16).filter(|code| masks[*code] != 0).collect::<Vec<usize>>();
             let count = masks.iter().map(|masks| codes(masks).len()).max().unwrap_or(0);
@@ -206,6 +240,10 @@ impl Members {
             Members::Listed { count, codes: builder.bytes(listed), masks: builder.bitboards(bits) }
         }
     }
+}
+
+fn is_of_square(masks: &CodeMasks, square: usize) -> bool {
+    masks.iter().all(|mask| mask & !(1 << square) == 0)
 }
 
 /// For each state of the board as it stands: the states that share its entry when `turn` orients states.

@@ -20,6 +20,12 @@ impl Conditions {
         self.0[0] == self.0[1]
     }
 
+    /// White's for Black and Black's for White.
+    #[must_use]
+    pub const fn exchanged(self) -> Conditions {
+        Conditions([self.0[1], self.0[0]])
+    }
+
     /// Conditions that hold where both do.
     #[must_use]
     pub fn and(self, builder: &mut Builder, other: Conditions) -> Conditions {

@@ -65,15 +65,16 @@ impl TermBase {
 }
 
 /// The squares of the kings; each side has one.
-pub fn king_squares(builder: &mut Builder) -> KingSquares {
+pub fn king_squares(builder: &mut Builder, time: BoardTime) -> KingSquares {
     [5, 13].map(|code: u64| {
-        let king = builder.by_code(BoardTime::Before, code);
+        let king = builder.by_code(time, code);
         builder.lowest(king)
     })
 }
 
 impl<'a> Context<'a> {
-    /// Writes what is to be known of the kings. Not inside of loops: `kings` are shared by all blocks of a program.
+    /// Writes what is to be known of the kings. Not inside of loops: `kings` are shared by all blocks of a program; those
+    /// of the board before if there are none yet.
     pub fn new(builder: &mut Builder, block: &'a Block, kings: &mut Option<KingSquares>) -> Context<'a> {
         let compiled = &block.compiled;
         let spec = compiled.spec();
@@ -87,7 +88,7 @@ impl<'a> Context<'a> {
             first: block.first_element(),
         };
         if context.reads_kings() {
-            let squares = *kings.get_or_insert_with(|| king_squares(builder));
+            let squares = *kings.get_or_insert_with(|| king_squares(builder, BoardTime::Before));
             context.kings = Some(squares);
             if spec.orientation.mirror != Mirror::None {
                 context.orientation = [0, 1].map(|pov| {

@@ -28,7 +28,7 @@ mod values;
 use super::code::{BoardTime, Builder, Program};
 use super::set::Block;
 use super::spec::Multiplicity;
-use context::Context;
+use context::{Context, king_squares};
 
 /// Most terms of a block for which instructions are written term by term.
 const MOST_TERMS: usize = 16;
@@ -108,7 +108,7 @@ fn encoder(blocks: &[&Block]) -> Program {
                 others.push(context);
             }
         }
-        pieces::encode(builder, &pieces);
+        pieces::encode(builder, &pieces, Program::ACTIVE, BoardTime::Before, [true; 2]);
         next::encode(builder, &pairs);
         for context in selected {
             pairs::encode(builder, context);
@@ -128,6 +128,29 @@ fn contexts<'a>(builder: &mut Builder, blocks: &[&'a Block]) -> Vec<Context<'a>>
         contexts.push(Context::new(builder, block, &mut kings));
     }
     contexts
+}
+
+/// For one perspective, the rows of blocks before and after a king's move, as removed and added. `None` where not all are
+/// blocks of one variable of pieces. Each board has one king a side.
+#[must_use]
+pub fn king_move(blocks: &[&Block], pov: usize) -> Option<Program> {
+    let mut builder = Builder::default();
+    let mut capacity = 0;
+    for (list, time) in [(Program::REMOVED, BoardTime::Before), (Program::ADDED, BoardTime::After)] {
+        let mut kings = Some(king_squares(&mut builder, time));
+        let mut contexts = Vec::new();
+        for block in blocks {
+            contexts.push(Context::new(&mut builder, block, &mut kings));
+        }
+        if blocks.iter().any(|block| block.merges) || !contexts.iter().all(pieces::derives) {
+            return None;
+        }
+        capacity = contexts.iter().map(encode::capacity).sum();
+        let mut povs = [false; 2];
+        povs[pov] = true;
+        pieces::encode(&mut builder, &contexts.iter().collect::<Vec<_>>(), list, time, povs);
+    }
+    Some(builder.finish(2, rows_of(capacity)))
 }
 
 /// A number of rows as a program's capacity; what is beyond 32 bits is more than machine code takes.

@@ -49,6 +49,20 @@ enum Others {
 /// A row of a changed piece.
 type Found = (Rows, Conditions);
 
+/// By list, position in the list and term.
+type FoundRows = [[Vec<Found>; 2]; 2];
+
+/// A piece that is removed or added.
+struct ChangedPiece {
+    state: Register,
+    /// Whether there is one, if that is not known.
+    exists: Option<Register>,
+    list: u8,
+    /// The board on which it is not.
+    other: BoardTime,
+    position: usize,
+}
+
 /// Whether a block's delta is one of these.
 pub fn derives(context: &Context<'_>) -> bool {
     let spec = context.spec;
@@ -71,23 +85,32 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     if terms == 0 {
         return;
     }
-    // By list, position in the list and term.
-    let mut found: [[Vec<Found>; 2]; 2] = Default::default();
+    let partners = partners(&blocks);
+    // Rows that are compared with each other at the end must all be there. Those of distinct pieces cost less than a
+    // branch that depends on what is captured.
+    let is_once = |term: &PieceTerm| matches!(term.sharing, Sharing::Once(_));
+    let is_each = |term: &PieceTerm| matches!(term.sharing, Sharing::Each);
+    let has = |is: fn(&PieceTerm) -> bool| blocks.iter().any(|block| block.terms.iter().any(is));
+    let branches = has(is_once) && !has(is_each);
+    let mut found = FoundRows::default();
     for (list, other) in [(Program::REMOVED, BoardTime::After), (Program::ADDED, BoardTime::Before)] {
-        for position in 0..2 {
-            let at = 2 * u64::from(list == Program::ADDED) + position as u64;
-            let state = builder.load(Memory::Change, at);
-            let exists = builder.not_equal(state, u64::from(BoardChange::NO_PIECE));
-            for block in &mut blocks {
-                block.bind(builder, state);
-                for term in &block.terms {
-                    let number = found[usize::from(list)][position].len();
-                    let row = block.row(builder, term, state, Some(exists), &[Others::Any(other)]);
-                    let previous = (position == 1).then(|| found[usize::from(list)][0][number]);
-                    let row = term.emit(builder, list, row, previous);
-                    found[usize::from(list)][position].push(row);
-                }
-            }
+        let states =
+            [0, 1].map(|position| builder.load(Memory::Change, 2 * u64::from(list == Program::ADDED) + position));
+        let exist = states.map(|state| builder.not_equal(state, u64::from(BoardChange::NO_PIECE)));
+        let mut write = |builder: &mut Builder, position: usize| {
+            let exists = if branches { None } else { Some(exist[position]) };
+            let piece = ChangedPiece { state: states[position], exists, list, other, position };
+            piece.write(builder, &mut blocks, &partners, &mut found);
+        };
+        if branches {
+            // There is no second piece without a first one.
+            builder.if_(exist[0], |builder| {
+                write(builder, 0);
+                builder.if_(exist[1], |builder| write(builder, 1));
+            });
+        } else {
+            write(builder, 0);
+            write(builder, 1);
         }
     }
     let sharings = blocks.iter().flat_map(|block| &block.terms).map(|term| &term.sharing);
@@ -98,8 +121,8 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     }
 }
 
-/// Writes the encoders of such blocks: no row that counts once is emitted twice.
-pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
+/// Writes the encoders of such blocks for some perspectives: no row of a board that counts once is emitted twice.
+pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>], list: u8, time: BoardTime, povs: [bool; 2]) {
     let mut blocks = Vec::new();
     for context in contexts {
         blocks.push(PieceBlock::of(builder, context));
@@ -107,7 +130,6 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
     }
-    let time = BoardTime::Before;
     let occupied = builder.occupied(time);
     builder.for_bits(occupied, |builder, square| {
         let code = builder.code_on(time, square);
@@ -117,7 +139,7 @@ pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
             block.bind(builder, state);
             for term in &block.terms {
                 let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(time)]);
-                rows.emit(builder, Program::ACTIVE, conditions);
+                rows.only(builder, povs).emit(builder, list, conditions);
             }
         }
     });
@@ -157,6 +179,45 @@ pub fn difference(builder: &mut Builder, contexts: &[&Context<'_>]) {
     });
 }
 
+impl ChangedPiece {
+    /// Finds the rows of all terms, and emits those that are not compared at the end.
+    fn write(
+        &self,
+        builder: &mut Builder,
+        blocks: &mut [PieceBlock<'_, '_>],
+        partners: &[Option<usize>],
+        found: &mut FoundRows,
+    ) {
+        let ChangedPiece { state, exists, list, other, position } = *self;
+        let [first, second] = &mut found[usize::from(list)];
+        let (own, previous) = if position == 0 { (first, None) } else { (second, Some(&*first)) };
+        for block in blocks {
+            block.bind(builder, state);
+            for term in &block.terms {
+                let number = own.len();
+                let row = match partners[number] {
+                    Some(partner) if partner < number => {
+                        let (_, conditions) = own[partner];
+                        block.row_if(builder, term, state, conditions.exchanged())
+                    }
+                    _ => {
+                        let row = block.row(builder, term, state, exists, &[Others::Any(other)]);
+                        term.without_previous(builder, row, previous.map(|rows| rows[number]))
+                    }
+                };
+                own.push(row);
+                match partners[number] {
+                    _ if matches!(term.sharing, Sharing::Each) => {}
+                    None => row.0.emit(builder, list, row.1),
+                    Some(partner) if partner < number => emit_exchanged(builder, list, own[partner], row.0),
+                    // With its partner's.
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+}
+
 impl<'a, 'b> PieceBlock<'a, 'b> {
     fn of(builder: &mut Builder, context: &'b Context<'a>) -> PieceBlock<'a, 'b> {
         let slot = context.spec.binders[0].slot;
@@ -182,6 +243,20 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
 
     fn bind(&mut self, builder: &mut Builder, state: Register) {
         self.values.bind(builder, self.context, &Bound::both(self.slot, state), &self.conditions);
+    }
+
+    /// Whether every piece has a row of the term, whatever the kings.
+    fn is_always_there(&self, term: &PieceTerm) -> bool {
+        let context = self.context;
+        let is_free = context.hold == Conditions::ALWAYS && context.bases[term.number].conditions == Conditions::ALWAYS;
+        is_free && !term.is_partial && self.conditions.is_empty() && context.renumbering().is_none()
+    }
+
+    /// The row of a piece for which `conditions` must hold and nothing else.
+    fn row_if(&self, builder: &mut Builder, term: &PieceTerm, state: Register, conditions: Conditions) -> Found {
+        let bound = Bound::both(self.slot, state);
+        let (rows, _) = self.context.rows(builder, term.number, &[bound], None, Conditions::ALWAYS);
+        (rows, conditions)
     }
 
     /// The row of a piece, and what must hold for it. `others`: for rows that count once, the pieces that must not have it,
@@ -235,24 +310,49 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
 }
 
 impl PieceTerm {
-    /// Emits a row, unless the piece changed before it, if there is any, has emitted it.
-    fn emit(&self, builder: &mut Builder, list: u8, (rows, mut conditions): Found, previous: Option<Found>) -> Found {
-        match (&self.sharing, previous) {
-            (Sharing::Each, _) => return (rows, conditions),
-            (Sharing::Once(classes), Some((other, others_conditions))) => {
-                let equal = rows.equal(builder, other, classes.are_same());
-                let emitted = equal.and(builder, others_conditions);
-                conditions = conditions.and_not(builder, emitted);
-            }
-            _ => {}
+    /// A row that counts once, unless the piece changed before it, if there is any, has it.
+    fn without_previous(&self, builder: &mut Builder, (rows, conditions): Found, previous: Option<Found>) -> Found {
+        if let (Sharing::Once(classes), Some((other, others_conditions))) = (&self.sharing, previous) {
+            let equal = rows.equal(builder, other, classes.are_same());
+            let emitted = equal.and(builder, others_conditions);
+            return (rows, conditions.and_not(builder, emitted));
         }
-        rows.emit(builder, list, conditions);
         (rows, conditions)
     }
 }
 
+/// By term of all blocks: the term of which either perspective sees the classes that the other one sees of it. What
+/// holds for White's row of one then holds for Black's row of the other, so that these are emitted together.
+fn partners(blocks: &[PieceBlock<'_, '_>]) -> Vec<Option<usize>> {
+    let terms: Vec<(&PieceBlock<'_, '_>, &PieceTerm)> =
+        blocks.iter().flat_map(|block| block.terms.iter().map(move |term| (block, term))).collect();
+    let mut partners = vec![None; terms.len()];
+    for (number, (block, term)) in terms.iter().enumerate() {
+        for (earlier, (other_block, other)) in terms[..number].iter().enumerate() {
+            let (Sharing::Once(own), Sharing::Once(others)) = (&term.sharing, &other.sharing) else { continue };
+            let is_free = block.is_always_there(term) && other_block.is_always_there(other);
+            if is_free && partners[earlier].is_none() && own.are_exchanged_with(others) {
+                partners[number] = Some(earlier);
+                partners[earlier] = Some(number);
+                break;
+            }
+        }
+    }
+    partners
+}
+
+/// Emits White's rows of a term with Black's of its partner, and the other two.
+fn emit_exchanged(builder: &mut Builder, list: u8, (rows, conditions): Found, partners: Rows) {
+    let own = rows.each(builder);
+    let partners = partners.each(builder);
+    for pov in 0..2 {
+        let crossed = if pov == 0 { [own[0], partners[1]] } else { [partners[0], own[1]] };
+        Rows::Each(crossed).emit(builder, list, Conditions([conditions.0[pov]; 2]));
+    }
+}
+
 /// Emits a term's rows but for those that are added as often as they are removed.
-fn emit_differing(builder: &mut Builder, found: &[[Vec<Found>; 2]; 2], number: usize) {
+fn emit_differing(builder: &mut Builder, found: &FoundRows, number: usize) {
     let mut of = [Program::REMOVED, Program::ADDED].map(|list| {
         [0, 1].map(|position| {
             let (rows, conditions) = found[usize::from(list)][position][number];

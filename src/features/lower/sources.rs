@@ -4,7 +4,8 @@ use shakmaty::{Bitboard, Color, Square, attacks};
 
 use crate::features::code::{Binary, BoardTime, Builder, Operand, Register, Slider, Unary};
 use crate::features::compiled::ray;
-use crate::features::syntax::Direction;
+use crate::features::source::Direction;
+use crate::features::spec::SourceSpec;
 
 /// A board that sources are evaluated on.
 #[derive(Copy, Clone)]
@@ -19,15 +20,62 @@ impl BoardRegisters {
     }
 }
 
+/// The squares that pieces reach from a piece.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Reachable {
+    /// Attacked squares, also those that the piece's own side holds.
+    Attacks,
+    /// Squares to which the piece could move.
+    Moves,
+    /// All squares.
+    Board,
+}
+
+impl Reachable {
+    /// `None` for sources that are something else.
+    pub fn of(source: SourceSpec) -> Option<Reachable> {
+        match source {
+            SourceSpec::Attacks(_) | SourceSpec::Targets(_) => Some(Reachable::Attacks),
+            SourceSpec::Moves(_) => Some(Reachable::Moves),
+            SourceSpec::Pieces => Some(Reachable::Board),
+            SourceSpec::Next(..) => None,
+        }
+    }
+}
+
 /// Directions on the board as it stands, by the lowest bit of the orientation, and whether they lead to higher squares.
 pub type SeenDirections = [(Direction, bool); 2];
 
 const THIRD_RANK: u64 = 0xff << 16;
 const SIXTH_RANK: u64 = 0xff << 40;
 
+/// The squares that a source reaches from a piece; occupied ones for a source of pieces. `seen`: the source's direction.
+pub fn reached(
+    builder: &mut Builder,
+    board: BoardRegisters,
+    source: SourceSpec,
+    (state, codes): (Register, u16),
+    orientation: Operand,
+    seen: Option<SeenDirections>,
+) -> Register {
+    match (source, seen) {
+        (SourceSpec::Moves(_), _) => movable(builder, board, state, codes),
+        (SourceSpec::Attacks(_), _) => attacked(builder, board, state, codes),
+        (SourceSpec::Targets(_), _) => {
+            let squares = attacked(builder, board, state, codes);
+            builder.and(squares, board.occupied)
+        }
+        (SourceSpec::Next(..), Some(seen)) => {
+            let square = builder.and(state, 63);
+            next(builder, board, square, orientation, seen)
+        }
+        (SourceSpec::Pieces | SourceSpec::Next(..), _) => board.occupied,
+    }
+}
+
 /// The squares that a piece attacks, including squares of its own side. `codes`: the codes that it may have, bit by
 /// code.
-pub fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, codes: u16) -> Register {
+fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, codes: u16) -> Register {
     let has = |roles: u16| (codes | codes >> 8) & roles != 0;
     let square = builder.and(state, 63);
     let mut all = None;
@@ -62,7 +110,7 @@ pub fn attacked(builder: &mut Builder, board: BoardRegisters, state: Register, c
 }
 
 /// The squares that a piece could move to if it were its turn, ignoring checks and pins.
-pub fn movable(builder: &mut Builder, board: BoardRegisters, state: Register, codes: u16) -> Register {
+fn movable(builder: &mut Builder, board: BoardRegisters, state: Register, codes: u16) -> Register {
     let attacked = attacked(builder, board, state, codes);
     let color = builder.shift_right(state, 9);
     let own = builder.by_color(board.time, color);
@@ -100,7 +148,7 @@ pub fn movable(builder: &mut Builder, board: BoardRegisters, state: Register, co
 }
 
 /// The first piece from a square in a direction, which may depend on the orientation's lowest bit.
-pub fn next(
+fn next(
     builder: &mut Builder,
     board: BoardRegisters,
     square: Register,

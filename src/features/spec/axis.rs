@@ -45,17 +45,8 @@ pub struct AxisSpec {
     pub domain: Option<Vec<u32>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Property {
-    Square,
-    File,
-    Rank,
-    Diagonal,
-    Antidiagonal,
-    Role,
-    Color,
-    Bucket(Arc<Bucket>),
-}
+/// What an axis reads of a variable.
+pub type Property = AxisKind<Arc<Bucket>>;
 
 /// A bucket table: a number for each oriented square, a1, b1, … h8; −1 = outside the domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,20 +147,6 @@ impl Property {
             Property::Role => entity.role as i32,
             Property::Color => entity.color as i32,
             Property::Bucket(bucket) => bucket.table[entity.square as usize],
-        }
-    }
-
-    /// The language's axis of this property.
-    pub fn kind(&self) -> AxisKind {
-        match self {
-            Property::Square => AxisKind::Square,
-            Property::File => AxisKind::File,
-            Property::Rank => AxisKind::Rank,
-            Property::Diagonal => AxisKind::Diagonal,
-            Property::Antidiagonal => AxisKind::Antidiagonal,
-            Property::Role => AxisKind::Role,
-            Property::Color => AxisKind::Color,
-            Property::Bucket(bucket) => AxisKind::Bucket(bucket.name.clone()),
         }
     }
 

@@ -212,7 +212,7 @@ impl ConditionSpec {
 
     /// Whether it reads the role or colour of a slot.
     pub fn reads_piece(&self, slot: usize) -> bool {
-        self.axes().into_iter().any(|(property, of)| of == slot && matches!(property, Property::Role | Property::Color))
+        self.axes().into_iter().any(|(property, of)| of == slot && !property.of_square())
     }
 
     pub(super) fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {

@@ -1,13 +1,17 @@
 //! The expression language of feature sets: text → tokens → syntax tree. Nodes keep their spans for error messages.
 
+mod axis;
 mod lexer;
 mod parser;
 mod print;
 
 use std::ops::Range;
 
+use super::source::Source;
+
+pub use axis::{Axis, AxisKind};
 pub use parser::{parse, parse_product};
-pub use print::{canonical_text, display_text, factor_text, value_name};
+pub use print::{canonical_text, display_text, factor_text};
 
 /// Byte range in the expression's text.
 pub type Span = Range<usize>;
@@ -117,50 +121,6 @@ pub struct Reach {
     pub span: Span,
 }
 
-/// The property that an axis reads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum AxisKind {
-    Square,
-    File,
-    Rank,
-    Diagonal,
-    Antidiagonal,
-    Role,
-    Color,
-    Bucket(String),
-}
-
-impl AxisKind {
-    pub const NAMED: [(&'static str, AxisKind); 7] = [
-        ("square", AxisKind::Square),
-        ("file", AxisKind::File),
-        ("rank", AxisKind::Rank),
-        ("diagonal", AxisKind::Diagonal),
-        ("antidiagonal", AxisKind::Antidiagonal),
-        ("role", AxisKind::Role),
-        ("color", AxisKind::Color),
-    ];
-
-    pub fn name(&self) -> &'static str {
-        let named = AxisKind::NAMED.iter().find(|(_, kind)| kind == self);
-        named.map_or("bucket", |(name, _)| name)
-    }
-
-    /// Whether a bare square has this axis.
-    pub const fn of_square(&self) -> bool {
-        !matches!(self, AxisKind::Role | AxisKind::Color)
-    }
-}
-
-/// `file(P, a..d)`; the domain holds plain values in the order listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    pub kind: AxisKind,
-    pub variable: Variable,
-    pub domain: Option<Vec<u32>>,
-    pub span: Span,
-}
-
 /// `count(MAX for binders if condition)`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
@@ -174,49 +134,8 @@ pub struct Count {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binder {
     pub variable: Variable,
-    pub source: SourceExpr,
+    pub source: Source<Variable>,
     pub span: Span,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SourceExpr {
-    Pieces,
-    Moves(Variable),
-    Attacks(Variable),
-    Targets(Variable),
-    Next(Variable, Direction),
-}
-
-/// A direction on the oriented board.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    East,
-    North,
-    Northeast,
-    Northwest,
-}
-
-impl Direction {
-    pub const NAMED: [(&'static str, Direction); 4] = [
-        ("east", Direction::East),
-        ("north", Direction::North),
-        ("northeast", Direction::Northeast),
-        ("northwest", Direction::Northwest),
-    ];
-
-    pub fn name(self) -> &'static str {
-        Direction::NAMED[self as usize].0
-    }
-
-    /// Change of file and rank per step.
-    pub const fn step(self) -> (i32, i32) {
-        match self {
-            Direction::East => (1, 0),
-            Direction::North => (0, 1),
-            Direction::Northeast => (1, 1),
-            Direction::Northwest => (-1, 1),
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ mod condition;
 
 use super::lexer::{Token, tokens};
 use super::{
-    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, ProductBlock, Reach, SourceExpr,
-    Span, SyntaxError, Variable,
+    Axis, AxisKind, Binder, BlockExpr, Count, Factor, Letter, Product, ProductBlock, Reach, Span, SyntaxError, Variable,
 };
+use crate::features::source::{Direction, Source};
 
 type Parsed<T> = Result<T, SyntaxError>;
 
@@ -15,9 +15,6 @@ const MAX_TEXT: usize = 1 << 16;
 /// Deepest nesting of brackets, which bounds the parser's recursion.
 const MAX_DEPTH: u32 = 64;
 
-const SOURCES: [&str; 5] = ["pieces", "moves", "attacks", "targets", "next"];
-const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
-const COLORS: [&str; 2] = ["own", "their"];
 const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "count", "reserved", "bucket"];
 
 /// Parses the expression of a set.
@@ -307,17 +304,17 @@ impl<'a> Parser<'a> {
         if word == "bucket" {
             return self.bucket(start.start);
         }
-        let Some((_, kind)) = AxisKind::NAMED.iter().find(|(name, _)| *name == word) else {
-            let known =
-                AxisKind::NAMED.iter().map(|(name, _)| *name).chain(["bucket", "reach", "pair", "count", "reserved"]);
+        let Some(kind) = AxisKind::ALL.into_iter().find(|kind| kind.name() == word) else {
+            let known = AxisKind::<String>::ALL.map(|kind| kind.name()).into_iter();
+            let known = known.chain(["bucket", "reach", "pair", "count", "reserved"]);
             return Err(SyntaxError::new(format!("there is no axis `{word}`"), start).suggesting(word, known));
         };
         self.advance();
         self.expect("(")?;
         let variable = self.variable()?;
-        let domain = if self.eat(",") { Some(self.domain(kind)?) } else { None };
+        let domain = if self.eat(",") { Some(self.domain(&kind)?) } else { None };
         self.expect(")")?;
-        Ok(Axis { kind: kind.clone(), variable, domain, span: start.start..self.end() })
+        Ok(Axis { kind, variable, domain, span: start.start..self.end() })
     }
 
     fn bucket(&mut self, start: usize) -> Parsed<Axis> {
@@ -366,18 +363,17 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A domain's value by name. Ranks are named 1 to 8 as on the board; diagonals by their plain number.
+    /// A domain's value by name or number.
     fn domain_value(&mut self, kind: &AxisKind) -> Parsed<u32> {
         let span = self.span();
-        let value = match (self.peek(), kind) {
-            (Token::Integer(value @ 1..=8), AxisKind::Rank) => Some(value as u32 - 1),
-            (Token::Integer(value), AxisKind::Diagonal | AxisKind::Antidiagonal) if value < 15 => Some(value as u32),
-            (Token::Word(word), kind) => named_value(kind, word),
+        let value = match self.peek() {
+            Token::Integer(number) => kind.numbered_value(number),
+            Token::Word(word) => kind.named_value(word),
             _ => None,
         };
         let Some(value) = value else {
             let message = format!("{} is not a value of `{}`", self.peek().describe(), kind.name());
-            return Err(SyntaxError::new(message, span).with_help(values_help(kind)));
+            return Err(SyntaxError::new(message, span).with_help(kind.values_help()));
         };
         self.advance();
         Ok(value)
@@ -401,30 +397,27 @@ impl<'a> Parser<'a> {
         Ok(Binder { variable, source, span: start..self.end() })
     }
 
-    fn source(&mut self) -> Parsed<SourceExpr> {
+    fn source(&mut self) -> Parsed<Source<Variable>> {
         let span = self.span();
         let Token::Word(word) = self.peek() else { return Err(self.expected("a source")) };
-        if !SOURCES.contains(&word) {
+        let Some(source) = Source::ALL.into_iter().find(|source| source.name() == word) else {
             return Err(SyntaxError::new(format!("there is no source `{word}`"), span)
-                .suggesting(word, SOURCES)
+                .suggesting(word, Source::ALL.iter().map(Source::name))
                 .or_help(
                     "sources are pieces, moves(P), attacks(P), targets(P) and next(P, east|north|northeast|northwest)",
                 ));
-        }
+        };
         self.advance();
-        if word == "pieces" {
-            return Ok(SourceExpr::Pieces);
+        if source.origin().is_none() {
+            return Ok(Source::Pieces);
         }
         self.expect("(")?;
-        let variable = self.variable()?;
-        let source = match word {
-            "moves" => SourceExpr::Moves(variable),
-            "attacks" => SourceExpr::Attacks(variable),
-            "targets" => SourceExpr::Targets(variable),
-            _ => {
-                self.expect(",")?;
-                SourceExpr::Next(variable, self.direction()?)
-            }
+        let source = source.map(|()| self.variable())?;
+        let source = if source.direction().is_some() {
+            self.expect(",")?;
+            source.towards(self.direction()?)
+        } else {
+            source
         };
         self.expect(")")?;
         Ok(source)
@@ -447,28 +440,5 @@ impl SyntaxError {
     fn or_help(mut self, help: &str) -> SyntaxError {
         self.help.get_or_insert_with(|| help.to_owned());
         self
-    }
-}
-
-fn named_value(kind: &AxisKind, word: &str) -> Option<u32> {
-    let position = |names: &[&str]| names.iter().position(|name| *name == word).map(|at| at as u32);
-    match kind {
-        AxisKind::Square => word.parse::<shakmaty::Square>().ok().map(u32::from),
-        AxisKind::File => position(&["a", "b", "c", "d", "e", "f", "g", "h"]),
-        AxisKind::Role => position(&ROLES),
-        AxisKind::Color => position(&COLORS),
-        AxisKind::Rank | AxisKind::Diagonal | AxisKind::Antidiagonal | AxisKind::Bucket(_) => None,
-    }
-}
-
-fn values_help(kind: &AxisKind) -> &'static str {
-    match kind {
-        AxisKind::Square => "squares are named a1 to h8",
-        AxisKind::File => "files are named a to h",
-        AxisKind::Rank => "ranks are named 1 to 8",
-        AxisKind::Diagonal | AxisKind::Antidiagonal => "diagonals are numbered 0 to 14",
-        AxisKind::Role => "roles are pawn, knight, bishop, rook, queen and king",
-        AxisKind::Color => "colours are own and their",
-        AxisKind::Bucket(_) => "a bucket has no domain",
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{
-    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, Reach, SourceExpr, Term, Variable,
-};
+use super::axis::ROLES;
+use super::{Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, Reach, Term, Variable};
+use crate::features::source::Source;
 
 /// The block in canonical spelling. `letter` renames all variables but `K` and `E`.
 pub fn canonical_text(block: &ProductBlock, letter: &dyn Fn(Letter) -> char) -> String {
@@ -92,7 +92,7 @@ impl Printer<'_> {
             Factor::Reserved(size, _) => write!(f, "reserved({size})"),
             Factor::Count(count) => self.count(count, f),
             Factor::Reach(Reach { attacker, target, role, .. }) => {
-                let role = value_name(&AxisKind::Role, *role);
+                let role = ROLES[*role as usize];
                 write!(f, "reach({}, {}, {role})", self.name(attacker), self.name(target))
             }
             Factor::Pair(sides, _) => {
@@ -118,7 +118,7 @@ impl Printer<'_> {
         }
         let domain = axis.domain.as_deref().unwrap_or_default();
         for run in domain.chunk_by(|a, b| self.names && a + 1 == *b) {
-            let name = |value: &u32| value_name(&axis.kind, *value);
+            let name = |value: &u32| axis.kind.value_name(*value);
             match run {
                 [first, _, .., last] => write!(f, ", {}..{}", name(first), name(last))?,
                 short => short.iter().try_for_each(|value| write!(f, ", {}", name(value)))?,
@@ -127,14 +127,14 @@ impl Printer<'_> {
         f.write_str(")")
     }
 
-    fn source(&self, source: &SourceExpr, f: &mut Formatter<'_>) -> fmt::Result {
-        match source {
-            SourceExpr::Pieces => f.write_str("pieces"),
-            SourceExpr::Moves(of) => write!(f, "moves({})", self.name(of)),
-            SourceExpr::Attacks(of) => write!(f, "attacks({})", self.name(of)),
-            SourceExpr::Targets(of) => write!(f, "targets({})", self.name(of)),
-            SourceExpr::Next(of, direction) => write!(f, "next({}, {})", self.name(of), direction.name()),
+    fn source(&self, source: &Source<Variable>, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(source.name())?;
+        let Some(of) = source.origin() else { return Ok(()) };
+        write!(f, "({}", self.name(of))?;
+        if let Some(direction) = source.direction() {
+            write!(f, ", {}", direction.name())?;
         }
+        f.write_str(")")
     }
 
     fn condition(&self, condition: &Condition, f: &mut Formatter<'_>) -> fmt::Result {
@@ -214,20 +214,5 @@ impl Printer<'_> {
             Letter::ENEMY_KING => 'E',
             other => (self.letter)(other),
         }
-    }
-}
-
-/// The name of a plain value in a domain.
-pub fn value_name(kind: &AxisKind, value: u32) -> String {
-    const FILES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
-    let at = value as usize;
-    match kind {
-        AxisKind::Square => format!("{}{}", FILES[at & 7], at / 8 + 1),
-        AxisKind::File => FILES[at].to_owned(),
-        AxisKind::Rank => (at + 1).to_string(),
-        AxisKind::Role => ROLES[at].to_owned(),
-        AxisKind::Color => ["own", "their"][at].to_owned(),
-        AxisKind::Diagonal | AxisKind::Antidiagonal | AxisKind::Bucket(_) => value.to_string(),
     }
 }

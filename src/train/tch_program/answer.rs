@@ -11,14 +11,16 @@ use super::{Cause, Event, TrainingRequest};
 use crate::VERSION;
 use crate::train::trainer::MakeTrainer;
 use crate::train::{
-    EpochMetrics, RunObserver, RunOverview, StepMetrics, TrainConfig, TrainError, TrainOutcome, TrainingRun,
+    DeviceChoice, EpochMetrics, RunObserver, RunOverview, StepMetrics, TrainConfig, TrainError, TrainOutcome,
+    TrainingRun,
 };
 
 /// Time between two reports of steps, which stand for all steps between them.
 const STEP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Chooses the trainer of a run before anything of the run is touched.
-pub type ChooseTrainer<'a> = dyn FnMut(&TrainConfig) -> Result<Box<MakeTrainer<'static>>, TrainError> + 'a;
+pub type ChooseTrainer<'a> =
+    dyn FnMut(&TrainConfig, DeviceChoice) -> Result<Box<MakeTrainer<'static>>, TrainError> + 'a;
 
 /// Does the run that `input` asks for, writes its events to `output` and returns its outcome. `stop` stops the run; it
 /// is set at the end of the input and when nobody reads the output.
@@ -56,10 +58,10 @@ fn train(
     choose_trainer: &mut ChooseTrainer<'_>,
     events: &mut EventWriter<'_>,
 ) -> Result<TrainOutcome, TrainError> {
-    let TrainingRequest { config, folder, resume, force, service, checkpoint_every } = request;
+    let TrainingRequest { config, device, folder, resume, force, service, checkpoint_every } = request;
     let checkpoint_every = Duration::try_from_secs_f64(*checkpoint_every)
         .map_err(|error| TrainError::Config(format!("checkpoint_every: {error}")))?;
-    let make_trainer = choose_trainer(config)?;
+    let make_trainer = choose_trainer(config, *device)?;
     let run = TrainingRun {
         resume: *resume,
         force: *force,
@@ -83,6 +85,7 @@ fn cause(error: &TrainError) -> Cause {
     match error {
         TrainError::Stopped => Cause::Stopped,
         TrainError::Interrupted { step, .. } => Cause::Interrupted { step: *step },
+        TrainError::NoGpu(_) => Cause::NoGpu,
         error if error.is_request() => Cause::Request,
         _ => Cause::Work,
     }

@@ -3,14 +3,15 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::gpus::{self, ClaimedGpu};
 use super::{Cause, Event, TchError, TrainingRequest, find};
 use crate::VERSION;
-use crate::train::{RunObserver, TrainError, TrainOutcome, TrainingRun};
+use crate::train::{DeviceChoice, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// How long an event is waited for before the observer is asked whether to go on.
 const POLL: Duration = Duration::from_millis(100);
@@ -21,16 +22,22 @@ const WAIT_POLICY: &str = "OMP_WAIT_POLICY";
 /// Lines that may wait to be read.
 const WAITING_LINES: usize = 64;
 
-/// Trains by `fsbench-tch`.
+/// Trains by `fsbench-tch` on a device.
 ///
 /// # Errors
 /// If the program is missing, of another version or ends without a result, and the run's own errors.
-pub fn train(run: &TrainingRun<'_>, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
+pub fn train(
+    run: &TrainingRun<'_>,
+    device: DeviceChoice,
+    observer: &mut dyn RunObserver,
+) -> Result<TrainOutcome, TrainError> {
     let service = run.program()?;
-    let mut process = TchProcess::start(find(&service)?)?;
+    let gpu = if device == DeviceChoice::Cpu { None } else { gpus::claim() };
+    let mut process = TchProcess::start(find(&service)?, gpu)?;
     process.check_version(observer)?;
     process.request(&TrainingRequest {
         config: run.config.clone(),
+        device,
         folder: run.folder.to_path_buf(),
         resume: run.resume,
         force: run.force,
@@ -55,6 +62,7 @@ fn failure(cause: Cause, message: String, folder: &Path) -> TrainError {
     match cause {
         Cause::Stopped => TrainError::Stopped,
         Cause::Interrupted { step } => TrainError::Interrupted { step, folder: folder.into() },
+        Cause::NoGpu => TrainError::NoGpu(message),
         Cause::Request => TchError::Failed { message, is_request: true }.into(),
         Cause::Work => TchError::Failed { message, is_request: false }.into(),
     }
@@ -66,10 +74,12 @@ struct TchProcess {
     child: Child,
     /// The lines of its output.
     lines: Receiver<String>,
+    /// Its own, on a machine of several.
+    _gpu: Option<ClaimedGpu>,
 }
 
 impl TchProcess {
-    fn start(program: PathBuf) -> Result<TchProcess, TchError> {
+    fn start(program: PathBuf, gpu: Option<ClaimedGpu>) -> Result<TchProcess, TchError> {
         let mut command = Command::new(&program);
         // In a process group of its own, so that Ctrl-C reaches only this program, which then ends the other properly.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
@@ -77,12 +87,15 @@ impl TchProcess {
         if std::env::var_os(WAIT_POLICY).is_none() {
             command.env(WAIT_POLICY, "passive");
         }
+        if let Some(gpu) = &gpu {
+            command.env(gpus::VISIBLE, &gpu.name);
+        }
         let failed = |source| TchError::Start { program: program.clone(), source };
         let mut child = command.spawn().map_err(failed)?;
         let Some(output) = child.stdout.take() else {
             return Err(failed(std::io::Error::other("it has no standard output")));
         };
-        Ok(TchProcess { lines: read_lines(output), program, child })
+        Ok(TchProcess { lines: read_lines(output), program, child, _gpu: gpu })
     }
 
     /// Reads the first event.
@@ -99,7 +112,10 @@ impl TchProcess {
                 },
                 Err(RecvTimeoutError::Timeout) if observer.interrupted() => return Err(TrainError::Stopped),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = self.exit_status()?;
+                    return Err(TchError::NotReady { program: self.program.clone(), status }.into());
+                }
             }
         }
     }
@@ -136,14 +152,21 @@ impl TchProcess {
 
     /// The program closed its output without a result.
     fn died(&mut self) -> TrainError {
+        match self.exit_status() {
+            Ok(status) => TchError::Died { program: self.program.clone(), status }.into(),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Waits for the end of the program, which has closed its output.
+    fn exit_status(&mut self) -> Result<ExitStatus, TchError> {
         drop(self.child.stdin.take());
-        let program = self.program.clone();
         let ended = Instant::now() + LONGEST_END;
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return TchError::Died { program, status }.into(),
+                Ok(Some(status)) => return Ok(status),
                 Ok(None) => {}
-                Err(source) => return TchError::Start { program, source }.into(),
+                Err(source) => return Err(TchError::Start { program: self.program.clone(), source }),
             }
             // A driver may hang at the program's end.
             if Instant::now() > ended {

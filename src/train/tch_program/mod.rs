@@ -9,6 +9,7 @@
 
 mod answer;
 mod ask;
+mod gpus;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -16,10 +17,12 @@ use std::process::ExitStatus;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{EpochMetrics, RunOverview, StepMetrics, TrainConfig, TrainOutcome};
+use super::{DeviceChoice, EpochMetrics, RunOverview, StepMetrics, TrainConfig, TrainOutcome};
 
 pub use answer::{ChooseTrainer, answer};
 pub(super) use ask::train;
+pub(super) use gpus::available as available_gpus;
+pub use gpus::{LISTED as LISTED_GPUS, VISIBLE as VISIBLE_GPUS};
 
 /// The program's name.
 pub const NAME: &str = "fsbench-tch";
@@ -28,6 +31,8 @@ pub const NAME: &str = "fsbench-tch";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainingRequest {
     pub config: TrainConfig,
+    /// The configuration may leave it to `auto`, which has decided.
+    pub device: DeviceChoice,
     pub folder: PathBuf,
     pub resume: bool,
     pub force: bool,
@@ -70,6 +75,8 @@ pub enum Event {
 pub enum Cause {
     /// The request was wrong.
     Request,
+    /// As [`TrainError::NoGpu`](super::TrainError::NoGpu).
+    NoGpu,
     /// The work failed.
     Work,
     /// Stopped before there was a state worth saving.
@@ -102,6 +109,8 @@ pub enum TchError {
         program.display()
     )]
     Died { program: PathBuf, status: ExitStatus },
+    #[error("{} ended before it could train ({status}); its messages are above", program.display())]
+    NotReady { program: PathBuf, status: ExitStatus },
     /// As the program said it.
     #[error("{message}")]
     Failed { message: String, is_request: bool },
@@ -113,8 +122,19 @@ impl TchError {
     pub const fn is_request(&self) -> bool {
         match self {
             TchError::Missing { .. } | TchError::Version { .. } | TchError::Foreign { .. } => true,
-            TchError::Start { .. } | TchError::Died { .. } => false,
+            TchError::Start { .. } | TchError::Died { .. } | TchError::NotReady { .. } => false,
             TchError::Failed { is_request, .. } => *is_request,
+        }
+    }
+
+    /// Whether the program failed before it was asked for a run.
+    pub(super) const fn is_before_run(&self) -> bool {
+        match self {
+            TchError::Missing { .. }
+            | TchError::Start { .. }
+            | TchError::Version { .. }
+            | TchError::NotReady { .. } => true,
+            TchError::Foreign { .. } | TchError::Died { .. } | TchError::Failed { .. } => false,
         }
     }
 }

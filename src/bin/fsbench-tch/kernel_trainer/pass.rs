@@ -17,7 +17,7 @@ use crate::torch_error;
 /// Batches of a step whose losses the state has room for.
 pub const MOST_BATCHES: usize = 2;
 /// Doubles in the state.
-pub const STATE_LEN: i64 = 3 * MOST_BATCHES as i64 + 2;
+pub const STATE_LEN: usize = 3 * MOST_BATCHES + 3;
 
 /// Threads in a block.
 const THREADS: usize = 256;
@@ -25,6 +25,9 @@ const THREADS: usize = 256;
 const RESIDENT: usize = 2048;
 /// Entries that one thread adds up: `part_size` of `add_sorted`.
 const PART: usize = 32;
+/// Fours of columns that blocks which run at once read: their rows of a large table, or of a batch's gradients, stay in
+/// the cache, and a step of Stockfish 19's network takes 18% less time (`results/gpu/kernels/README.md`).
+const SLICE: usize = 16;
 /// `SCANNED` in kernels.cu.
 const SCANNED: usize = 64;
 
@@ -36,7 +39,7 @@ pub struct Pass<'a> {
     pub device: Device,
     pub network: &'a Network,
     /// `State` in kernels.cu.
-    pub left: &'a Tensor,
+    pub left: Memory,
     pub step: Step,
 }
 
@@ -86,10 +89,13 @@ impl Pass<'_> {
         Tensor::f_zeros(&size[..], (kind, self.device)).map_err(torch_error)
     }
 
+    /// Begins the step's state with what the step before it left.
+    ///
     /// # Errors
-    /// When libtorch fails.
-    pub fn clear_state(&self) -> Result<(), TrainError> {
-        self.left.shallow_clone().f_zero_().map(drop).map_err(torch_error)
+    /// When the device fails.
+    pub fn begin(&self, before: Option<Memory>) -> Result<(), TrainError> {
+        let before = before.unwrap_or(ptr::null_mut());
+        self.launch(c"begin_step", [1, 1], [1, 1], &[argument(&before), argument(&self.left)])
     }
 
     /// Makes the forward pass's copies of parameters.
@@ -110,6 +116,12 @@ impl Pass<'_> {
         [across, THREADS / across]
     }
 
+    /// Threads over the fours of a slice of columns, and over rows; and how many slices so many fours have.
+    fn sliced(fours: usize) -> ([usize; 2], usize) {
+        let across = fours.min(SLICE);
+        ([across, THREADS / across], fours.div_ceil(across))
+    }
+
     /// # Errors
     /// When the device fails.
     pub fn accumulate(&self, batch: &DeviceBatch<'_>) -> Result<PassActivations, TrainError> {
@@ -117,15 +129,15 @@ impl Pass<'_> {
         let stride = self.layout.sums_stride;
         let sums = stride.map(|stride| self.empty(&[2 * positions, stride], Kind::Float)).transpose()?;
         let out = self.empty(&[positions, self.layout.out_stride], Kind::Float)?;
-        let block = Self::block(self.layout.width.div_ceil(4));
+        let (block, slices) = Self::sliced(self.layout.width.div_ceil(4));
         self.launch(
             c"accumulate",
-            [positions.div_ceil(block[1]), 2],
+            [positions.div_ceil(block[1]), 2 * slices],
             block,
             &[
                 argument(&self.network.table.read().data_ptr()),
                 argument(&self.network.biases.read().data_ptr()),
-                argument(&batch.lists()),
+                argument(&batch.lists),
                 argument(&pointer(sums.as_ref())),
                 argument(&out.data_ptr()),
                 argument(&(positions as c_int)),
@@ -235,7 +247,7 @@ impl Pass<'_> {
 
     fn head(&self, batch: &DeviceBatch<'_>, z1: &Tensor) -> Head {
         let table = self.network.table.read().data_ptr();
-        let mut head = Head::new(z1.data_ptr(), table, batch.lists(), batch.pieces.data_ptr());
+        let mut head = Head::new(z1.data_ptr(), table, batch.lists, batch.pieces);
         let layers = &self.network.layers;
         if layers.len() > 1 {
             head.weights_3 = layers[layers.len() - 1].read().data_ptr();
@@ -256,15 +268,13 @@ impl Pass<'_> {
             Labels::Pqr => Loss::pqr(&rules.pqr, centipawns, weight),
         };
         let numbers = [samples as c_int, number as c_int];
-        let left = self.left.data_ptr();
-        let ends = [argument(&numbers[0]), argument(&numbers[1]), argument(&left), argument(&self.step)];
+        let ends = [argument(&numbers[0]), argument(&numbers[1]), argument(&self.left), argument(&self.step)];
         // A warp's threads, so that many blocks share the multiprocessors.
         let grid = [samples.div_ceil(32), 1];
         let block = [32, 1];
         match &batch.targets {
             Some(targets) => {
-                let targets = targets.data_ptr();
-                let mut arguments = vec![argument(head), argument(&targets), argument(&loss)];
+                let mut arguments = vec![argument(head), argument(targets), argument(&loss)];
                 arguments.extend(ends);
                 self.launch(c"head_eval", grid, block, &arguments)
             }
@@ -313,7 +323,7 @@ impl Pass<'_> {
             block,
             &[
                 argument(&active.data_ptr()),
-                argument(&batch.lists()),
+                argument(&batch.lists),
                 argument(&(self.layout.features as c_int)),
                 argument(&(columns as c_int)),
                 argument(&(positions as c_int)),
@@ -370,17 +380,17 @@ impl Pass<'_> {
         arguments.extend(rest.pointers(&self.step));
         self.launch(c"differentiate", [blocks, 2], block, &arguments)?;
         let entries = self.sorted(batch)?;
-        let block = Self::block(stride / 4);
+        let (block, slices) = Self::sliced(stride / 4);
         let parts = batch.active.div_ceil(PART).max(1);
         self.launch(
             c"add_sorted",
-            [parts.div_ceil(block[1]), 1],
+            [parts.div_ceil(block[1]), slices],
             block,
             &[
                 argument(&self.network.table.gradient.data_ptr()),
                 argument(&of_sums.data_ptr()),
                 argument(&entries.data_ptr()),
-                argument(&batch.lists()),
+                argument(&batch.lists),
                 argument(&(positions as c_int)),
                 argument(&(PART as c_int)),
             ],
@@ -396,8 +406,7 @@ impl Pass<'_> {
         let entries = self.empty(&[batch.active.max(1), 2], Kind::Int)?;
         let memory = [counts.data_ptr(), sums.data_ptr(), entries.data_ptr()];
         let [counts, sums, places] = memory.each_ref().map(argument);
-        let lists = batch.lists();
-        let lists = argument(&lists);
+        let lists = argument(&batch.lists);
         let features = argument(&features);
         let by_position = |kernel, arguments: &[Argument<'_>]| {
             self.launch(kernel, [batch.batch.positions().div_ceil(128), 2], [128, 1], arguments)
@@ -425,11 +434,11 @@ impl Pass<'_> {
                 activations.out.data_ptr(),
                 gradients.of_out.data_ptr(),
                 gradients.of_outputs.data_ptr(),
-                batch.pieces.data_ptr(),
+                batch.pieces,
             ],
             sparsity,
             positions: batch.batch.positions() as c_int,
-            left: self.left.data_ptr(),
+            left: self.left,
         }
     }
 
@@ -438,7 +447,6 @@ impl Pass<'_> {
     /// # Errors
     /// When the device fails.
     pub fn update(&self) -> Result<(), TrainError> {
-        let left = self.left.data_ptr();
         if self.rules.optimisation.gradient_clip.is_some() {
             let arrays: Vec<_> = self.network.own().map(Parameters::array).collect();
             let blocks = self.kernels.multiprocessors() * RESIDENT / THREADS;
@@ -446,7 +454,7 @@ impl Pass<'_> {
                 c"gradient_squares",
                 [blocks, 1],
                 [THREADS, 1],
-                &[argument(&Arrays::new(&arrays)), argument(&left)],
+                &[argument(&Arrays::new(&arrays)), argument(&self.left)],
             )?;
         }
         // First what reads the table's gradient.
@@ -458,7 +466,7 @@ impl Pass<'_> {
                 c"update",
                 [fours.div_ceil(THREADS), 1],
                 [THREADS, 1],
-                &[argument(&Arrays::new(&arrays)), argument(&left), argument(&self.step)],
+                &[argument(&Arrays::new(&arrays)), argument(&self.left), argument(&self.step)],
             )?;
         }
         Ok(())

@@ -84,6 +84,7 @@ extern "C" bool launch(const char* name, const unsigned* grid, const unsigned* b
     blockDim = {block[0], block[1], 1};
 #define KERNEL(kernel)                                                \
     if (std::strcmp(name, #kernel) == 0) return run(kernel, arguments), true
+    KERNEL(begin_step);
     KERNEL(accumulate);
     KERNEL(differentiate);
     KERNEL(count_features);

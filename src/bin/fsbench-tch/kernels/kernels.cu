@@ -6,6 +6,7 @@
 // barrier or shared memory, and only `sum_into` works across a warp.
 //
 // A step is, in order:
+//   begin_step           what the last step leaves to this one
 //   accumulate           rows of the table → activations
 //   (product)            activations · first layer → z1, of all stacks, biases included
 //   head_eval, head_pqr  z1 → outputs, losses, gradients of z1, and the factors of the other layers' gradients
@@ -51,7 +52,7 @@ struct Step {
     int synchronise;
 };
 
-// What steps leave for the host, which reads it now and then.
+// What a step leaves for the host, which reads it some steps later.
 struct State {
     // By batch of the step: sums of losses, samples, samples with r > q.
     double sums[2][3];
@@ -59,6 +60,8 @@ struct State {
     double squares;
     // The first step with a number that is not finite; 0 so far. From it on, steps change no parameter.
     int diverged;
+    // A target of that step that is not finite: its sample's number + 1, and its bits; 0: there is none.
+    unsigned long long target;
 };
 
 struct Loss {
@@ -184,21 +187,22 @@ struct Lists {
 
 // Activations of both accumulators: `out` is [positions, OUT_STRIDE], the side to move's first, then a one, then zeros.
 // `sums`, for products alone: [2, positions, SUMS_STRIDE]. Threads: x over columns, y over positions; blocks: x over
-// positions, y the side.
+// positions, y over sides of slices of columns: blocks that run at once read a slice of the table, which a cache holds.
 extern "C" __global__ void accumulate(const Row* table, const float* biases, Lists lists, float* sums, float* out,
                                       int positions) {
     int position = blockIdx.x * blockDim.y + threadIdx.y;
-    int side = blockIdx.y;
+    int side = blockIdx.y % 2;
     if (position >= positions) return;
     const int* list = lists.indices[side];
     int begin = lists.offsets[side][position];
     int end = lists.offsets[side][position + 1];
-    if (side == 0) {
+    if (blockIdx.y == 0) {
         for (int i = 2 * WIDTH + threadIdx.x; i < OUT_STRIDE; i += blockDim.x) {
             out[(size_t)position * OUT_STRIDE + i] = i == 2 * WIDTH ? 1.0f : 0.0f;
         }
     }
-    for (int four = threadIdx.x; four < FOURS; four += blockDim.x) {
+    int slices = gridDim.y / 2;
+    for (int four = blockIdx.y / 2 * blockDim.x + threadIdx.x; four < FOURS; four += slices * blockDim.x) {
         int column = 4 * four;
         Four x[GROUPS];
         for (int group = 0; group < GROUPS; group++) x[group] = columns_of(biases, column + group * WIDTH);
@@ -281,6 +285,22 @@ __device__ inline bool finite(float x) { return fabsf(x) <= 3.4028235e38f; }
 
 __device__ inline void note_divergence(State* state, Step step) {
     if (state->diverged == 0) state->diverged = step.number;
+}
+
+// Notes a target that is not finite. Before `note_divergence`: the step's is the first divergence.
+__device__ inline void note_target(State* state, Step step, int sample, float target) {
+    if (state->diverged != 0 && state->diverged != step.number) return;
+    state->target = (unsigned long long)(sample + 1) << 32 | __float_as_uint(target);
+}
+
+// Starts a step's state with what the step before it left, if there is one. One thread.
+extern "C" __global__ void begin_step(const State* before, State* state) {
+    State begun = {};
+    if (before) {
+        begun.diverged = before->diverged;
+        begun.target = before->target;
+    }
+    *state = begun;
 }
 
 // The gradient of a position's PSQT value, from one side.
@@ -376,15 +396,17 @@ extern "C" __global__ void place_features(int2* entries, int* places, Lists list
 }
 
 // Adds the gradients of the entries to the rows of their features, a few entries per thread, so that a thread adds to
-// memory once for every feature it meets. Their number is that of the lists. Threads: x over columns, y and blocks over
-// parts.
+// memory once for every feature it meets. Their number is that of the lists. Threads: x over columns, y over parts;
+// blocks: x over parts, y over slices of columns: blocks that run at once read a slice of the gradients, which a cache
+// holds.
 extern "C" __global__ void add_sorted(float* rows, const float* gradients, const int2* entries, Lists lists,
                                       int positions, int part_size) {
     int number = lists.offsets[0][positions] + lists.offsets[1][positions];
     int begin = (blockIdx.x * blockDim.y + threadIdx.y) * part_size;
     int end = begin + part_size < number ? begin + part_size : number;
     if (begin >= end) return;
-    for (int column = 4 * threadIdx.x; column < STRIDE; column += 4 * blockDim.x) {
+    int across = gridDim.y * blockDim.x;
+    for (int column = 4 * (blockIdx.y * blockDim.x + threadIdx.x); column < STRIDE; column += 4 * across) {
         Four total = {};
         int feature = entries[begin].x;
         for (int i = begin; i < end; i += 4) {
@@ -697,6 +719,7 @@ __device__ inline void head(const Head& head, const float* targets, const Loss& 
         }
         if (EACH == 1) {
             value = eval_loss(loss, outputs[0], targets[sample], slopes);
+            if (!finite(targets[sample])) note_target(state, step, sample, targets[sample]);
         } else {
             value = pqr_loss(loss, outputs, slopes);
             preferred = outputs[EACH - 1] > outputs[EACH / 2] ? 1.0 : 0.0;
@@ -747,6 +770,8 @@ extern "C" __global__ void count_activity(unsigned* positive, unsigned* saturate
         atomicAdd(saturated + neuron, counts[1]);
     }
 }
+
+__device__ inline bool is_zero(Four x) { return x.v[0] == 0.0f && x.v[1] == 0.0f && x.v[2] == 0.0f && x.v[3] == 0.0f; }
 
 // The sum over listed rows of four columns.
 __device__ inline void add_listed(const Array& array, unsigned row, unsigned column, Four* sum) {
@@ -821,8 +846,7 @@ extern "C" __global__ void update(Arrays arrays, State* state, Step step) {
         add_listed(array, row, column, &g);
     } else {
         g = load(array.gradient + at);
-        bool zero = g.v[0] == 0.0f && g.v[1] == 0.0f && g.v[2] == 0.0f && g.v[3] == 0.0f;
-        if (!zero) store(array.gradient + at, Four{});
+        if (!is_zero(g)) store(array.gradient + at, Four{});
     }
     float scale = 1.0f;
     if (step.longest > 0.0f) {
@@ -831,9 +855,14 @@ extern "C" __global__ void update(Arrays arrays, State* state, Step step) {
         scale = (float)fmin(step.longest / length, 1.0);
     }
     if (state->diverged != 0) return;
-    Four p = load(array.values + at);
     Four m = load(array.first + at);
     Four v = load(array.second + at);
+    bool decays = array.decays && step.decay != 1.0f;
+    bool listed = array.starts && array.starts[row] < array.starts[row + 1];
+    bool synchronises = array.slow && step.synchronise;
+    // A feature that was never active.
+    if (!decays && !listed && !synchronises && is_zero(g) && is_zero(m) && is_zero(v)) return;
+    Four p = load(array.values + at);
     for (int k = 0; k < 4; k++) {
         int c = column + k;
         bool is_bias = c == array.bias_column;

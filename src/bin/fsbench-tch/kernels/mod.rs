@@ -1,9 +1,13 @@
 //! The kernels of a training step on a GPU, `kernels.cu`, compiled at run time for one shape of network.
 #![allow(unsafe_code, reason = "kernels take pointers")]
 
+pub mod card;
 pub mod cuda;
-#[cfg(test)]
+pub mod cuda_streams;
 pub mod emulated;
+pub mod emulated_streams;
+pub mod memory_plan;
+pub mod streams;
 
 use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
@@ -155,4 +159,22 @@ pub fn macros(shape: &Shape, scheme: &Scheme) -> Vec<(&'static str, String)> {
         ("CONCATENATED", u8::from(shape.concatenated).to_string()),
         ("HALF_ROWS", "0".into()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use fsbench::net::OutputBuckets;
+
+    use super::*;
+
+    pub fn shape_with_every_option() -> Shape {
+        Shape {
+            activation: Activation::Pairwise,
+            hidden_activation: Activation::Dual,
+            skip: true,
+            psqt: true,
+            buckets: OutputBuckets { count: 8, ..OutputBuckets::default() },
+            ..Shape::plain(768, 32, vec![8, 4])
+        }
+    }
 }

@@ -1,26 +1,32 @@
 //! libtorch's trainer and the library's kernels on the same batches.
 
 mod gradients;
+mod late_losses;
 #[path = "../../../train/cpu_trainer/tests/random_samples.rs"]
 mod random_samples;
 mod same_steps;
+#[path = "../../../../tests/common/skip.rs"]
+pub mod skip;
 mod steps;
+
+use std::rc::Rc;
 
 use fsbench::data::Method;
 use fsbench::features::{Factors, FeatureSet};
 use fsbench::net::{FloatNet, Scheme, Shape};
 use fsbench::service::Csr;
 use fsbench::train::trainer::{
-    ActiveFeatures, Batch, Labels, Loss, Trainer, TrainingRules, TrainingState, WeightedBatch, random_network,
+    ActiveFeatures, Batch, Labels, Loss, Sums, Trainer, TrainingRules, TrainingState, WeightedBatch, random_network,
 };
-use fsbench::train::{CpuTrainer, DeviceChoice, EvalLoss, Optimisation, PqrLoss};
+use fsbench::train::{CpuTrainer, DeviceChoice, EvalLoss, Optimisation, PqrLoss, TrainError};
 use fsbench::units::Seed;
 use rand::RngExt;
 use tch::Device;
 
-use crate::device;
+use crate::device::{self, TrainingDevice};
 use crate::kernel_trainer::KernelTrainer;
-use crate::kernels::cuda::CudaKernels;
+use crate::kernels::card::CudaLibraries;
+use crate::kernels::cuda::{CudaKernels, Libraries};
 use crate::kernels::emulated::EmulatedKernels;
 use crate::trainer::TchTrainer;
 use random_samples::{FEATURES, RandomSamples, factors, rules};
@@ -55,19 +61,22 @@ fn tensors(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) 
 /// The GPU's trainer of a network, its kernels emulated.
 fn emulated(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -> KernelTrainer {
     let rules = rules(optimisation);
-    let kernels = Box::new(EmulatedKernels::new(&net.shape, &rules.scheme));
+    let kernels = Box::new(EmulatedKernels::new(&net.shape, &rules.scheme).expect("a C++ compiler"));
+    let streams = Rc::new(kernels.streams());
     let state = TrainingState::new(net, factors, optimisation.optimiser);
-    KernelTrainer::new(state, rules, kernels, Device::Cpu).expect("tensors")
+    KernelTrainer::new(state, rules, kernels, streams, Device::Cpu).expect("tensors")
 }
 
 /// The GPU's trainer of a network, if there is a GPU.
 fn on_gpu(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -> Option<KernelTrainer> {
     let device = device::choose(DeviceChoice::Auto).expect("the CPU at least");
-    let Device::Cuda(number) = device else { return None };
+    let TrainingDevice::Gpu(number) = device else { return None };
     let rules = rules(optimisation);
-    let kernels = Box::new(CudaKernels::new(&net.shape, &rules.scheme, number).expect("kernels"));
+    let card = Libraries::load().card(number).expect("a GPU");
+    let kernels = Box::new(CudaKernels::new(&net.shape, &rules.scheme, &card).expect("kernels"));
+    let streams = Rc::new(kernels.streams().expect("streams"));
     let state = TrainingState::new(net, factors, optimisation.optimiser);
-    Some(KernelTrainer::new(state, rules, kernels, device).expect("memory"))
+    Some(KernelTrainer::new(state, rules, kernels, streams, Device::Cuda(number)).expect("memory"))
 }
 
 /// All trainers of this program. The GPU's emulated by either way to the table's gradient, and on the GPU if there is
@@ -84,6 +93,14 @@ fn trainers(net: &FloatNet, factors: Option<&Factors>, optimisation: Optimisatio
         }
     }
     trainers
+}
+
+/// Takes a step and waits for it: each batch's losses.
+fn step_losses(trainer: &mut dyn Trainer, batches: &[WeightedBatch<'_>], rate: f64) -> Result<Vec<Sums>, TrainError> {
+    let mut known = trainer.train(batches, rate)?;
+    known.extend(trainer.finish_steps()?);
+    assert_eq!(known.len(), 1, "one step");
+    Ok(known.remove(0).batches)
 }
 
 /// √Σ (a − b)²

@@ -2,6 +2,7 @@
 
 use super::*;
 use fsbench::net::{Activation, OutputBuckets};
+use fsbench::train::trainer::StepLosses;
 
 const STEPS: u64 = 200;
 const RATE: f64 = 1e-3;
@@ -13,17 +14,28 @@ const EVERY_STEP: f64 = 1e-3;
 fn check(method: Method, shape: &Shape) {
     let mut ours = kernels(spread(shape), None, Optimisation::default());
     let mut others = trainers(&spread(shape), None, Optimisation::default());
+    let mut expected = Vec::new();
+    let mut known: Vec<Vec<StepLosses>> = others.iter().map(|_| Vec::new()).collect();
     for number in 0..STEPS {
         let samples = RandomSamples::new(method, 512, number);
         let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
         let a = ours.train(&batches, RATE).expect("a step")[0].mean_loss();
-        let bound = if number == 0 { FIRST_STEP } else { EVERY_STEP };
+        expected.push(a);
         for (trainer, theirs) in others.iter_mut().enumerate() {
-            let b = theirs.train(&batches, RATE).expect("a step")[0].mean_loss();
-            assert!((a - b).abs() <= bound * a, "{method:?} {shape}, trainer {trainer}, step {number}: {a} {b}");
+            known[trainer].extend(theirs.train(&batches, RATE).expect("a step"));
             if number == 0 {
                 compare_gradients(&mut ours, &mut **theirs, &format!("{method:?} {shape}, trainer {trainer}"));
             }
+        }
+    }
+    for (trainer, (theirs, mut known)) in others.iter_mut().zip(known).enumerate() {
+        known.extend(theirs.finish_steps().expect("the last steps"));
+        assert_eq!(known.len() as u64, STEPS);
+        for (number, (a, losses)) in (0..).zip(expected.iter().zip(known)) {
+            assert_eq!(losses.step, number + 1);
+            let b = losses.batches[0].mean_loss();
+            let bound = if number == 0 { FIRST_STEP } else { EVERY_STEP };
+            assert!((a - b).abs() <= bound * a, "{method:?} {shape}, trainer {trainer}, step {number}: {a} {b}");
         }
     }
 }

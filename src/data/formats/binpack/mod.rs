@@ -29,11 +29,11 @@ mod triplet;
 #[cfg(target_arch = "x86_64")]
 mod vbmi2;
 
+pub(super) use bmi2::{BitInstructions, BitTask, Portable, dispatch};
 pub use chunks::{Chunk, Chunks};
 pub use decoder::{ChunkDecoder, RecordSink};
 pub use encoder::{ChunkEncoder, InvalidSample, MAX_MOVETEXT_BYTES};
 pub use error::{ChunkError, MovetextError, StemError};
-pub(super) use parallel_read::read;
 pub use position::Position;
 pub use recovery::{BrokenChain, ChainLog, ChainSpan};
 #[cfg(test)]
@@ -41,6 +41,46 @@ pub(crate) use segments::tests::games as random_games;
 pub use segments::{Segment, Segments, UsableSamples};
 pub use stem::{MAX_PLY, NO_SCORE};
 pub use triplet::{Triplet, TripletError};
+
+use super::ScoreUnit;
+use super::format_table::{FormatTable, GameRule, SampleEncoder};
+use super::omissions::{OmissionCounter, OmittedSample};
+use crate::data::Record;
+
+pub(super) const FORMAT: FormatTable = FormatTable {
+    name: "binpack",
+    endings: &["binpack"],
+    recognises: |beginning| beginning.starts_with(MAGIC),
+    is_text: false,
+    default_unit: ScoreUnit::STOCKFISH,
+    games: GameRule::Inferred,
+    needs_result: true,
+    read: Some(parallel_read::read),
+    adapt,
+    encoder: Some(|| Box::new(ChunkEncoder::default())),
+};
+
+fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
+    if record.ply().0 > MAX_PLY {
+        return counter.omit_sample(OmittedSample::Ply);
+    }
+    if record.score() == Some(NO_SCORE) {
+        // The format's value for no score.
+        counter.clamp_score();
+        return Some(record.with_score(Some(NO_SCORE - 1)));
+    }
+    Some(record)
+}
+
+impl SampleEncoder for ChunkEncoder {
+    fn push(&mut self, records: &[Record], out: &mut Vec<u8>) -> Result<(), InvalidSample> {
+        ChunkEncoder::push(self, records, out)
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), InvalidSample> {
+        std::mem::take(self).finish(out)
+    }
+}
 
 pub const MAGIC: &[u8; 4] = b"BINP";
 const HEADER_BYTES: usize = 8;

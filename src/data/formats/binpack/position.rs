@@ -156,6 +156,36 @@ impl Position {
         Moves { from, targets, promotes: pawn.promotes & (role == PAWN), castles: piece.castles }
     }
 
+    /// Whether a move is pseudo-legal, castling as king takes rook; the king may be left in check.
+    #[inline(always)]
+    pub fn allows(&self, mv: PackedMove) -> bool {
+        let from = mv.from() as u32;
+        let to = mv.to() as u32;
+        let own = self.own();
+        if own >> from & 1 == 0 {
+            return false;
+        }
+        let moves = self.moves(from);
+        if own >> to & 1 != 0 {
+            let king_side = to > from;
+            let rook = if king_side { from | 7 } else { from & 56 };
+            return to == rook && moves.castles[usize::from(king_side)] && mv.promotion().is_none();
+        }
+        moves.targets >> to & 1 != 0 && moves.promotes == mv.promotion().is_some()
+    }
+
+    /// Whether a pseudo-legal move castles.
+    #[inline(always)]
+    pub const fn is_castling(&self, mv: PackedMove) -> bool {
+        self.own() >> mv.to() as u32 & 1 != 0
+    }
+
+    /// Whether a pseudo-legal move captures en passant.
+    #[inline(always)]
+    pub const fn is_en_passant(&self, mv: PackedMove) -> bool {
+        self.ep >> mv.to() as u32 & 1 != 0 && self.code_at(mv.from() as u32) & 7 == PAWN
+    }
+
     /// The moves of a piece other than a pawn.
     #[inline(always)]
     fn piece_moves(&self, from: u32, role: usize) -> Moves {

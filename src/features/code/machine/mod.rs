@@ -32,12 +32,20 @@ struct Call {
     state_before: *const u64,
     state_after: *mut u64,
     scratch: *mut u8,
-    /// Where the next row of each list goes, by kind and perspective.
+    /// Where the first row of each list goes, by kind and perspective.
     lists: [[*mut u32; 2]; MOST_KINDS],
 }
 
-/// Gives 1 where it ran, and 0 before anything was written where a board has too many pieces.
-type Function = unsafe extern "C" fn(*const PieceBoard, *const PieceBoard, *const BoardChange, *mut Call) -> u64;
+/// Gives how many rows it appended to each list, by kind and perspective, [`length_bits`] bits each from the lowest on;
+/// [`REFUSED`], before anything was written, where a board has too many pieces.
+type Function = unsafe extern "C" fn(*const PieceBoard, *const PieceBoard, *const BoardChange, *const Call) -> u64;
+
+const REFUSED: u64 = u64::MAX;
+
+/// Bits of a list's length in what the function of a program with so many kinds of lists gives.
+const fn length_bits(kinds: usize) -> u32 {
+    if kinds <= 1 { 32 } else { 16 }
+}
 
 pub(super) struct MachineCode {
     function: Function,
@@ -51,12 +59,16 @@ impl MachineCode {
     /// about 0.7 s.
     pub(super) const MOST_INSTRUCTIONS: usize = 30_000;
 
-    /// [`Program::capacity`] beyond which it is interpreted: 4 MB of a list that is rarely filled.
-    const MOST_ROWS: u32 = 1 << 20;
+    /// [`Program::capacity`] beyond which it is interpreted: 4 MB of a list that is rarely filled, and what
+    /// [`length_bits`] hold besides [`REFUSED`].
+    const fn most_rows(kinds: usize) -> u32 {
+        if kinds <= 1 { 1 << 20 } else { (1 << length_bits(kinds)) - 2 }
+    }
 
     pub(super) fn compile(program: &Program) -> Result<MachineCode, Obstacle> {
-        if program.capacity > MachineCode::MOST_ROWS {
-            return Err(Obstacle::Capacity { rows: program.capacity, most: MachineCode::MOST_ROWS });
+        let most = MachineCode::most_rows(usize::from(program.lists));
+        if program.capacity > most {
+            return Err(Obstacle::Capacity { rows: program.capacity, most });
         }
         let instructions = program.instructions();
         if instructions > MachineCode::MOST_INSTRUCTIONS {
@@ -82,7 +94,7 @@ impl MachineCode {
 
     /// Runs the program that it was made of; `false`, with nothing done, if a board has more than 32 pieces. The states
     /// have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run<const KINDS: usize>(
         &self,
         program: &Program,
@@ -100,8 +112,7 @@ impl MachineCode {
                 *end = list.spare_capacity_mut().as_mut_ptr().cast::<u32>();
             }
         }
-        let starts = ends;
-        let mut call = Call {
+        let call = Call {
             state_before: inputs.state_before.as_ptr(),
             state_after: inputs.state_after.as_mut_ptr(),
             scratch: scratch.as_mut_ptr(),
@@ -110,15 +121,17 @@ impl MachineCode {
         // SAFETY: the boards, the change and the call live through it. The code reads and writes what the program says:
         // programs are written by the lowering, which keeps their indices inside of tables, boards, states and scratch
         // and emits at most `capacity` rows for boards of at most 32 pieces; others, the code refuses.
-        let ran = unsafe { (self.function)(inputs.before, inputs.after, inputs.change, &mut call) };
-        if ran == 0 {
+        let lengths = unsafe { (self.function)(inputs.before, inputs.after, inputs.change, &call) };
+        if lengths == REFUSED {
             return false;
         }
-        for ((kind, starts), ends) in lists.iter_mut().zip(&starts).zip(&call.lists) {
-            for ((list, start), end) in kind.iter_mut().zip(starts).zip(ends) {
-                let rows = (end.addr() - start.addr()) / size_of::<u32>();
+        let bits = const { length_bits(KINDS) };
+        // Not over all lists as one sequence, for which there would be a loop.
+        for (kind, lists) in lists.iter_mut().enumerate() {
+            for (perspective, list) in lists.iter_mut().enumerate() {
+                let rows = (lengths >> (bits * (2 * kind + perspective) as u32)) & ((1 << bits) - 1);
                 // SAFETY: the code wrote that many rows behind the list's end, in what was reserved.
-                unsafe { list.set_len(list.len() + rows) };
+                unsafe { list.set_len(list.len() + rows as usize) };
             }
         }
         true
@@ -141,8 +154,8 @@ impl Drop for MachineCode {
 }
 
 /// Stands in while there is no code: refuses every board.
-extern "C" fn unmade(_: *const PieceBoard, _: *const PieceBoard, _: *const BoardChange, _: *mut Call) -> u64 {
-    0
+extern "C" fn unmade(_: *const PieceBoard, _: *const PieceBoard, _: *const BoardChange, _: *const Call) -> u64 {
+    REFUSED
 }
 
 fn new_module() -> Result<JITModule, Obstacle> {

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
-use super::{Call, MOST_PIECES};
+use super::{Call, MOST_PIECES, REFUSED, length_bits};
 use crate::chess::PieceBoard;
 use crate::features::code::form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary, Width,
@@ -72,19 +72,32 @@ impl<'a, 'b> Translation<'a, 'b> {
             self.lists.push(List { next, distance });
         }
         self.body(&self.program.body);
-        for kind in 0..self.lists.len() {
-            let List { next: [white, black], distance } = self.lists[kind];
-            let white = self.builder.use_var(white);
-            let black = match distance {
-                Some(distance) => self.builder.ins().iadd(white, distance),
-                None => self.builder.use_var(black),
-            };
-            for (perspective, end) in [white, black].into_iter().enumerate() {
-                self.builder.ins().store(WRITTEN, end, self.call, Self::list_offset(kind, perspective));
+        let lengths = self.lengths();
+        self.builder.ins().return_(&[lengths]);
+    }
+
+    /// How many rows each list got, in the form that the caller takes them.
+    fn lengths(&mut self) -> Value {
+        let bits = i64::from(length_bits(self.lists.len()));
+        let mut all = self.builder.ins().iconst(I64, 0);
+        for kind in (0..self.lists.len()).rev() {
+            let is_joint = self.lists[kind].distance.is_some();
+            let black = if is_joint { None } else { Some(self.length(kind, 1)) };
+            let white = self.length(kind, 0);
+            for length in [black.unwrap_or(white), white] {
+                all = self.builder.ins().ishl_imm_u(all, bits);
+                all = self.builder.ins().bor(all, length);
             }
         }
-        let ran = self.builder.ins().iconst(I64, 1);
-        self.builder.ins().return_(&[ran]);
+        all
+    }
+
+    /// How many rows a list got. Where it began is read again, so that no register holds it all the time.
+    fn length(&mut self, kind: usize, perspective: usize) -> Value {
+        let end = self.builder.use_var(self.lists[kind].next[perspective]);
+        let start = self.builder.ins().load(I64, WRITTEN, self.call, Self::list_offset(kind, perspective));
+        let bytes = self.builder.ins().isub(end, start);
+        self.builder.ins().ushr_imm_u(bytes, i64::from(size_of::<u32>().trailing_zeros()))
     }
 
     fn list_offset(kind: usize, perspective: usize) -> i32 {
@@ -105,8 +118,8 @@ impl<'a, 'b> Translation<'a, 'b> {
         self.builder.set_cold_block(refuse);
         self.builder.ins().brif(crowded, refuse, &[], run, &[]);
         self.begin_block(refuse);
-        let zero = self.builder.ins().iconst(I64, 0);
-        self.builder.ins().return_(&[zero]);
+        let refused = self.builder.ins().iconst(I64, REFUSED as i64);
+        self.builder.ins().return_(&[refused]);
         self.begin_block(run);
     }
 

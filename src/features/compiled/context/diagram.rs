@@ -108,12 +108,11 @@ impl BoundVariable {
     /// The oriented squares that it can take, given the kings.
     pub fn reach(&self, kings: &Kings) -> u64 {
         let square = |of: usize| if of == OWN_KING { kings.own } else { kings.enemy };
-        match self.origin {
-            None | Some(SourceSpec::Pieces) => !0,
-            Some(SourceSpec::Next(of, direction)) => ray(square(of), direction),
-            Some(SourceSpec::Moves(of) | SourceSpec::Attacks(of) | SourceSpec::Targets(of)) => {
-                attacks::king_attacks(Square::new(square(of))).0
-            }
+        let Some(source) = self.origin else { return !0 };
+        match (source.of(), source.direction()) {
+            (None, _) => !0,
+            (Some(of), Some(direction)) => ray(square(of), direction),
+            (Some(of), None) => attacks::king_attacks(Square::new(square(of))).0,
         }
     }
 }

@@ -66,20 +66,20 @@ fn kings_reach(binders: &[BinderSpec], entities: &[Entity]) -> bool {
         let from = coordinates(entities[of].square);
         let to = coordinates(entities[binder.slot].square);
         let [files, ranks] = [to[0] - from[0], to[1] - from[1]];
-        match binder.source {
-            SourceSpec::Next(_, direction) => {
+        match binder.source.direction() {
+            Some(direction) => {
                 let (file, rank) = direction.step();
                 (1..8).any(|steps| (files, ranks) == (file * steps, rank * steps))
             }
-            _ => files.abs().max(ranks.abs()) == 1,
+            None => files.abs().max(ranks.abs()) == 1,
         }
     })
 }
 
 fn sideways(binders: &[BinderSpec]) -> bool {
-    binders.iter().any(|binder| match binder.source {
-        SourceSpec::Next(of, direction) => of > ENEMY_KING && direction != Direction::North,
-        _ => false,
+    binders.iter().any(|binder| {
+        let is_sideways = binder.source.direction().is_some_and(|direction| direction != Direction::North);
+        is_sideways && binder.source.of().is_some_and(|of| of > ENEMY_KING)
     })
 }
 

@@ -9,10 +9,8 @@ mod counts;
 
 use crate::features::code::{BoardTime, Builder, Operand, Program, Register};
 use crate::features::compiled::NONE;
-use crate::features::spec::{
-    BinderSpec, ConditionSpec, CountSpec, ENEMY_KING, GuardSpec, OWN_KING, SourceSpec, VariableKind,
-};
-use crate::features::syntax::Direction;
+use crate::features::source::Direction;
+use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, ENEMY_KING, GuardSpec, OWN_KING, VariableKind};
 
 use allowed_states::AllowedStates;
 use counts::with_nested;
@@ -68,13 +66,16 @@ struct Level<'a> {
 
 /// Whether both perspectives find the same bindings, and so can be encoded at once.
 fn are_joint(context: &Context<'_>, binders: &[&BinderSpec]) -> bool {
-    binders.iter().all(|binder| match binder.source {
-        SourceSpec::Pieces => true,
-        SourceSpec::Next(of, direction) => {
-            let seen = [0, 1].map(|pov| directions(context, pov, direction));
-            of > ENEMY_KING && seen[0][0] == seen[0][1] && seen[0] == seen[1]
-        }
-        SourceSpec::Moves(of) | SourceSpec::Attacks(of) | SourceSpec::Targets(of) => of > ENEMY_KING,
+    binders.iter().all(|binder| {
+        let Some(of) = binder.source.of() else { return true };
+        let is_same = match binder.source.direction() {
+            None => true,
+            Some(direction) => {
+                let seen = [0, 1].map(|pov| directions(context, pov, direction));
+                seen[0][0] == seen[0][1] && seen[0] == seen[1]
+            }
+        };
+        of > ENEMY_KING && is_same
     })
 }
 
@@ -287,20 +288,9 @@ impl<'a> Nest<'a, '_> {
         let Some(of) = binder.source.of() else { return self.board.occupied };
         let pov = usize::from(!self.povs[0]);
         let (state, codes) = self.origin(builder, level, of, pov, scope);
-        match binder.source {
-            SourceSpec::Pieces => self.board.occupied,
-            SourceSpec::Moves(_) => sources::movable(builder, self.board, state, codes),
-            SourceSpec::Attacks(_) => sources::attacked(builder, self.board, state, codes),
-            SourceSpec::Targets(_) => {
-                let squares = sources::attacked(builder, self.board, state, codes);
-                builder.and(squares, self.board.occupied)
-            }
-            SourceSpec::Next(_, direction) => {
-                let directions = directions(self.context, pov, direction);
-                let square = builder.and(state, 63);
-                sources::next(builder, self.board, square, self.context.orientation[pov], directions)
-            }
-        }
+        let seen = binder.source.direction().map(|direction| directions(self.context, pov, direction));
+        let orientation = self.context.orientation[pov];
+        sources::reached(builder, self.board, binder.source, (state, codes), orientation, seen)
     }
 
     /// The state that a source starts from, and the codes that it may have.
@@ -327,14 +317,6 @@ impl<'a> Nest<'a, '_> {
 
 /// Most rows that a block has in any position of 32 pieces.
 pub fn capacity(context: &Context<'_>) -> usize {
-    let mut bindings = 1;
-    for binder in &context.spec.binders {
-        bindings *= match binder.source {
-            SourceSpec::Pieces => 32,
-            SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 27,
-            SourceSpec::Targets(_) => 8,
-            SourceSpec::Next(..) => 1,
-        };
-    }
+    let bindings: usize = context.spec.binders.iter().map(|binder| binder.source.most_values()).product();
     bindings * context.block.terms().len()
 }

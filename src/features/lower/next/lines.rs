@@ -3,8 +3,8 @@
 use crate::features::code::{BoardTime, Builder, Memory, Register};
 use crate::features::compiled::ray;
 use crate::features::lower::context::Context;
+use crate::features::source::Direction;
 use crate::features::spec::{BinderSpec, SourceSpec, VariableKind};
-use crate::features::syntax::Direction;
 
 /// The variables of a block and the direction from the first to the second, as the perspective sees it.
 #[derive(Copy, Clone)]

@@ -8,7 +8,7 @@ use crate::features::compiled::{NONE, PairBlock};
 use crate::features::lower::conditions::Conditions;
 use crate::features::lower::context::Context;
 use crate::features::lower::rows::{Rows, is_complete};
-use crate::features::spec::{Property, VariableKind};
+use crate::features::spec::VariableKind;
 
 use super::rows::StatePairRows;
 
@@ -55,7 +55,7 @@ impl<'a> BagCounter<'a> {
             return None;
         }
         if joint.iter().any(|condition| {
-            condition.axes().iter().any(|(property, slot)| reads_square(property) && slots.contains(slot))
+            condition.axes().iter().any(|(property, slot)| property.of_square() && slots.contains(slot))
         }) {
             return None;
         }
@@ -212,10 +212,6 @@ fn known_rows(
     };
     let row = |states: [u32; 2], pov: usize| u64::from(base + entry(0, states[0], pov) + entry(1, states[1], pov));
     Some(pairs.map(|states| row(states, 0) | row(states, 1) << 32).collect())
-}
-
-fn reads_square(property: &Property) -> bool {
-    !matches!(property, Property::Role | Property::Color)
 }
 
 /// Classes of states, as the board stands, that have equal entries for both perspectives.

@@ -8,9 +8,10 @@ use crate::features::compiled::{NONE, PairBlock};
 use crate::features::lower::conditions::Conditions;
 use crate::features::lower::context::Context;
 use crate::features::lower::rows::{Bound, Rows};
+use crate::features::lower::sources::Reachable;
 
 use super::pairs::LISTS;
-use super::scene::{CODES, Reachable, Scene, TIMES, pieces_of};
+use super::scene::{CODES, Scene, TIMES, pieces_of};
 use super::unions::Unions;
 
 /// First pieces that share rows: their codes, and for each the codes of the pieces that it may reach, as the board

@@ -1,9 +1,10 @@
 //! The numbers of squares or pieces that the pieces of one code reach, before and after a change.
 
 use crate::features::code::{Binary, Builder, Memory, Register, Slider};
+use crate::features::lower::sources::Reachable;
 
 use super::counted::CountedReach;
-use super::scene::{Reachable, Scene, TIMES, leaps, pieces_on};
+use super::scene::{Scene, TIMES, leaps, pieces_on};
 
 /// Pieces of one code on some squares, and all that is counted of what they reach.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use crate::features::code::{Binary, Builder, Register};
 use crate::features::lower::context::Context;
+use crate::features::lower::sources::Reachable;
 use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, SourceSpec, VariableKind};
 
-use super::scene::{CODES, Reachable, pieces_on};
+use super::scene::{CODES, pieces_on};
 
 /// Squares by code, on the board as it stands: where a variable's conditions allow pieces.
 pub type CodeSquares = Vec<(usize, u64)>;

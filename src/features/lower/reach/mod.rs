@@ -20,12 +20,13 @@ use crate::features::compiled::PairBlock;
 use crate::features::lower::context::Context;
 use crate::features::spec::VariableKind;
 
+use crate::features::lower::sources::Reachable;
 use bag::BagCounter;
 use channels::ChannelPlan;
 use counts::CountDeltas;
 use pairs::{PairPlan, PairSink};
 use rows::StatePairRows;
-use scene::{Reachable, Scene};
+use scene::Scene;
 use unions::{UnionState, Unions};
 
 /// What [`delta`] wrote.

@@ -3,10 +3,11 @@
 //! ([`super::bag`]).
 
 use crate::features::code::{Binary, Builder, Memory, Program, Register, Slider};
+use crate::features::lower::sources::Reachable;
 
 use super::bag::BagCounter;
 use super::rows::{CodeEffect, FirstPart, StatePairRows};
-use super::scene::{ReachTables, Reachable, Scene, TIMES, leaps, lines, pieces_of, pushers, state};
+use super::scene::{ReachTables, Scene, TIMES, leaps, lines, pieces_of, pushers, state};
 
 /// The lists of the board before and of the one after.
 pub const LISTS: [u8; 2] = [Program::REMOVED, Program::ADDED];

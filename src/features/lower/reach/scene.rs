@@ -4,36 +4,13 @@ use shakmaty::{Color, Square, attacks};
 
 use crate::chess::BoardChange;
 use crate::features::code::{Binary, BoardTime, Builder, Memory, Register, Slider};
-use crate::features::spec::SourceSpec;
+use crate::features::lower::sources::Reachable;
 
 /// The boards before and after.
 pub const TIMES: [BoardTime; 2] = [BoardTime::Before, BoardTime::After];
 
 /// The codes of pieces: White's from pawn to king, then Black's.
 pub const CODES: [usize; 12] = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13];
-
-/// The squares that pieces reach from a piece.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Reachable {
-    /// Attacked squares, also those that the piece's own side holds.
-    Attacks,
-    /// Squares to which the piece could move.
-    Moves,
-    /// All squares.
-    Board,
-}
-
-impl Reachable {
-    /// `None` for sources that are something else.
-    pub fn of(source: SourceSpec) -> Option<Reachable> {
-        match source {
-            SourceSpec::Attacks(_) | SourceSpec::Targets(_) => Some(Reachable::Attacks),
-            SourceSpec::Moves(_) => Some(Reachable::Moves),
-            SourceSpec::Pieces => Some(Reachable::Board),
-            SourceSpec::Next(..) => None,
-        }
-    }
-}
 
 /// What all plans of a program read of the boards before and after.
 #[derive(Copy, Clone)]

@@ -1,14 +1,17 @@
 //! Parses conditions. Precedence, loosest first: `or`, `and`, `not`, comparisons, sums and differences, signs.
 
+use super::super::axis::{COLORS, ROLES};
 use super::super::lexer::Token;
 use super::super::{AxisKind, Comparison, Condition, SyntaxError, Term};
-use super::{COLORS, MAX_DEPTH, Parsed, Parser, ROLES, named_value, values_help};
+use super::{MAX_DEPTH, Parsed, Parser};
 
 /// Description of a term for error messages.
 const TERMS: &str = "an axis, a count, a number or the name of a value";
 
-/// The axes whose values have names of their own.
-const NAMED_KINDS: [AxisKind; 4] = [AxisKind::Square, AxisKind::File, AxisKind::Role, AxisKind::Color];
+/// The value that a word names on any axis.
+fn named_value(word: &str) -> Option<u32> {
+    AxisKind::<String>::WITH_NAMED_VALUES.iter().find_map(|kind| kind.named_value(word))
+}
 
 /// A parsed operand. A bracket may open a condition or an integer term; only the parsed operators tell which.
 enum Operand {
@@ -160,7 +163,7 @@ impl Parser<'_> {
             }
             Token::Word(_) if self.second() == Token::Symbol("(") => Ok(Operand::Term(Term::Axis(self.axis()?))),
             Token::Word(word) => {
-                let Some(value) = NAMED_KINDS.iter().find_map(|kind| named_value(kind, word)) else {
+                let Some(value) = named_value(word) else {
                     return Err(self.unknown_value(word));
                 };
                 self.advance();
@@ -175,10 +178,8 @@ impl Parser<'_> {
         let error = self.expected(TERMS);
         let lower = word.to_lowercase();
         match lower.as_str() {
-            "white" | "black" => error.with_help(values_help(&AxisKind::Color)),
-            _ if NAMED_KINDS.iter().any(|kind| named_value(kind, &lower).is_some()) => {
-                error.with_help(format!("did you mean `{lower}`?"))
-            }
+            "white" | "black" => error.with_help(AxisKind::<String>::Color.values_help()),
+            _ if named_value(&lower).is_some() => error.with_help(format!("did you mean `{lower}`?")),
             _ => error.suggesting(word, ROLES.into_iter().chain(COLORS)),
         }
     }

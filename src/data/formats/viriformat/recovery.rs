@@ -1,0 +1,123 @@
+//! Recognises where games begin: in a file of unknown format, and after damage.
+
+use shakmaty::{Chess, Move, Position as _, Role};
+
+use super::PAIR_BYTES;
+use crate::data::formats::packed_position::{self, NibbleOrder, PackedPosition, PackedPositionError};
+
+/// Moves of a game that show that it is one.
+const CHECKED_MOVES: usize = 4;
+/// Bytes that show whether a game begins somewhere.
+pub const CHECKED_BYTES: usize = packed_position::BYTES + PAIR_BYTES * CHECKED_MOVES;
+/// Games that are compared for the order of nibbles.
+const COMPARED_GAMES: usize = 8;
+/// Bytes in which they are sought.
+const COMPARED_BYTES: usize = 1 << 18;
+
+/// Whether the beginning of a file shows that it is viriformat.
+pub fn begins_with_game(beginning: &[u8]) -> bool {
+    let Some(bytes) = after_extensions(beginning) else { return false };
+    [NibbleOrder::LowFirst, NibbleOrder::HighFirst].into_iter().any(|order| starts_game(bytes, order))
+}
+
+/// A file from its first game on; `None` if an extension record is cut off or damaged.
+fn after_extensions(mut bytes: &[u8]) -> Option<&[u8]> {
+    while bytes.starts_with(&[0; 8]) {
+        bytes = &bytes[extension_length(bytes)?..];
+    }
+    Some(bytes)
+}
+
+/// Length of the extension record at the beginning of `bytes`, if it is whole and sound.
+pub fn extension_length(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.first_chunk::<12>()?;
+    let end = header.len() + usize::from(u16::from_le_bytes([header[10], header[11]]));
+    bytes.get(end..)?.starts_with(&[0; PAIR_BYTES]).then_some(end + PAIR_BYTES)
+}
+
+/// Whether bytes begin with a legal position and legal moves, as far as they go.
+pub fn starts_game(bytes: &[u8], order: NibbleOrder) -> bool {
+    let Some((board, moves)) = bytes.split_first_chunk() else { return false };
+    let Ok(packed) = PackedPosition::read(board, order) else { return false };
+    let position = match packed.position() {
+        Ok(position) => position,
+        Err(PackedPositionError::Chess960(position)) => *position,
+        Err(_) => return false,
+    };
+    let pairs = moves.as_chunks::<PAIR_BYTES>().0;
+    !pairs.is_empty() && first_illegal_move(position, &pairs[..pairs.len().min(CHECKED_MOVES)]).is_none()
+}
+
+/// The number of the first pair whose move is illegal. The zeros at a game's end end the search.
+pub fn first_illegal_move(mut position: Chess, pairs: &[[u8; PAIR_BYTES]]) -> Option<usize> {
+    for (number, pair) in pairs.iter().enumerate() {
+        if *pair == [0; PAIR_BYTES] {
+            return None;
+        }
+        let code = u16::from_le_bytes([pair[0], pair[1]]);
+        let Some(mv) = position.legal_moves().into_iter().find(|mv| code_of(*mv) == Some(code)) else {
+            return Some(number);
+        };
+        position.play_unchecked(mv);
+    }
+    None
+}
+
+/// The code of a legal move, castling of Chess960 included.
+fn code_of(mv: Move) -> Option<u16> {
+    let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Knight as u16);
+    let kind = match mv {
+        Move::EnPassant { .. } => super::EN_PASSANT,
+        Move::Castle { .. } => super::CASTLING,
+        Move::Normal { promotion: Some(_), .. } => super::PROMOTION,
+        Move::Normal { .. } | Move::Put { .. } => 0,
+    };
+    Some(mv.from()? as u16 | (mv.to() as u16) << 6 | promotion << 12 | kind << 14)
+}
+
+/// The first offset from `from` on at which a game begins.
+pub fn next_game(bytes: &[u8], from: usize, order: NibbleOrder) -> Option<usize> {
+    (from..bytes.len().saturating_sub(packed_position::BYTES)).find(|at| starts_game(&bytes[*at..], order))
+}
+
+/// The order of nibbles in which the first games have more legal moves; `None` if no game begins in either order.
+pub fn nibble_order(bytes: &[u8]) -> Option<NibbleOrder> {
+    let bytes = &bytes[..bytes.len().min(COMPARED_BYTES)];
+    let low = legal_moves(bytes, NibbleOrder::LowFirst);
+    let high = legal_moves(bytes, NibbleOrder::HighFirst);
+    if low.is_none() && high.is_none() {
+        return None;
+    }
+    Some(if high > low { NibbleOrder::HighFirst } else { NibbleOrder::LowFirst })
+}
+
+/// The legal moves of the first games, if there is a game. A whole game counts more than any number of single moves.
+fn legal_moves(bytes: &[u8], order: NibbleOrder) -> Option<usize> {
+    let mut at = next_game(bytes, 0, order)?;
+    let mut moves = 0;
+    for _ in 0..COMPARED_GAMES {
+        let (board, rest) = bytes[at..].split_first_chunk()?;
+        let pairs = rest.as_chunks::<PAIR_BYTES>().0;
+        let end = pairs.iter().position(|pair| *pair == [0; PAIR_BYTES]).unwrap_or(pairs.len());
+        let position = match PackedPosition::read(board, order).and_then(|packed| packed.position()) {
+            Ok(position) => position,
+            Err(PackedPositionError::Chess960(position)) => *position,
+            Err(_) => break,
+        };
+        match first_illegal_move(position, &pairs[..end]) {
+            Some(illegal) => {
+                moves += illegal;
+                at += 1;
+            }
+            None => {
+                moves += end + COMPARED_BYTES;
+                at += packed_position::BYTES + PAIR_BYTES * (end + 1);
+            }
+        }
+        match next_game(bytes, at, order) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    Some(moves)
+}
