@@ -20,7 +20,7 @@ use std::time::Duration;
 use fake_executor::FakeExecutor;
 
 use super::plan::{Plan, PlannedMatch};
-use super::steps::{AnyStep as _, PlanStep};
+use super::steps::PlanStep;
 use super::*;
 use crate::data::{DataFiles, Method};
 use crate::net::{Activation, BucketRule};
