@@ -158,12 +158,13 @@ impl Executor for FakeExecutor {
             checkpoint: PathBuf::from("checkpoint.safetensors"),
         };
         write_checked_json(&request.folder.join("config.json"), config)?;
-        write_checked_json(&request.folder.join("outcome.json"), &outcome)?;
         std::fs::write(
             request.folder.join("best.safetensors"),
             format!("{} {}", config.seed.0, config.settings.epochs),
         )?;
         std::fs::write(request.folder.join("network.safetensors"), &self.network)?;
+        // Last, as a training does: other workers find the run finished.
+        write_checked_json(&request.folder.join("outcome.json"), &outcome)?;
         Ok(Some(outcome))
     }
 
