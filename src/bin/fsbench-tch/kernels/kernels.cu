@@ -860,8 +860,9 @@ extern "C" __global__ void update(Arrays arrays, State* state, Step step) {
     bool decays = array.decays && step.decay != 1.0f;
     bool listed = array.starts && array.starts[row] < array.starts[row + 1];
     bool synchronises = array.slow && step.synchronise;
-    // A feature that was never active.
-    if (!decays && !listed && !synchronises && is_zero(g) && is_zero(m) && is_zero(v)) return;
+    // A feature that was never active, after the first step has clamped it.
+    bool rests = step.number > 1 && !decays && !listed && !synchronises;
+    if (rests && is_zero(g) && is_zero(m) && is_zero(v)) return;
     Four p = load(array.values + at);
     for (int k = 0; k < 4; k++) {
         int c = column + k;
