@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::ExperimentError;
 use super::kept_runs::UsedRuns;
-use super::result_store::ResultKey;
 use super::runner_options::RunnerOptions;
 use super::spec::Experiment;
+use super::store::ResultKey;
 use crate::output::file_lock::hostname;
 
 /// What earlier passes over an experiment, and earlier calls of [`super::Runner::run_free`], have done.

@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::ExperimentError;
 use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
 use super::match_settings::{MatchMeasure, MatchTerms};
-use super::match_shards::PlannedShard;
-use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
+use super::plan::{PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Stage};
 use super::spec::{ComparisonRow, Experiment};
+use super::steps::{EqualSpeed, Match, PlanStep, Step, Train};
 use crate::engine::{BackEnd, Strategy};
 use crate::play::{MatchOptions, MatchProgress};
 use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord};
@@ -86,9 +86,22 @@ const BATCHES: u64 = 24;
 /// Pairs of a rehearsed match.
 const PAIRS: u64 = 4;
 /// A measure of updates, activity or error takes about this long.
-const MEASURE_SECONDS: f64 = 2.0;
+pub(super) const MEASURE_SECONDS: f64 = 2.0;
 /// Narrower networks say little about the order of sets in the widths that engines use.
 const SMALL_WIDTH: usize = 64;
+
+/// About how many seconds steps take, from the rehearsals and the settings.
+pub struct Rates {
+    /// A training and its validation, by run.
+    pub(super) trainings: Vec<f64>,
+    pub(super) validations: Vec<f64>,
+    /// A measure of speed.
+    pub(super) speed: f64,
+    /// The search for a width of equal speed.
+    pub(super) width: f64,
+    /// A match.
+    pub(super) game: f64,
+}
 
 /// A rehearsed training.
 struct Rehearsal {
@@ -117,11 +130,11 @@ impl Runner<'_> {
         let (mut runner, _lock) = Runner::prepared(experiment, PassPurpose::Trial, executor, options)?;
         let mut pending = Vec::new();
         for step in runner.plan.steps.clone() {
-            if options.fresh || !runner.load_step(step)? {
+            if options.fresh || !step.load(&mut runner)? {
                 pending.push(step);
             }
         }
-        pending.retain(|step| runner.is_requested(*step));
+        pending.retain(|step| runner.is_requested(step));
         let failed = |source| ExperimentError::WorkFolder { path: options.work.clone(), source };
         let folder = tempfile::Builder::new().prefix("rehearsal-").tempdir_in(&options.work).map_err(failed)?;
         let rehearsals = runner.rehearse_trainings(&pending, folder.path(), monitor)?;
@@ -140,27 +153,19 @@ impl Runner<'_> {
         }
         let (mut runner, _lock) = Runner::prepared(experiment, PassPurpose::Trial, executor, options)?;
         for step in runner.plan.steps.clone() {
-            if matches!(step, PlanStep::EqualSpeed(_)) {
-                runner.load_step(step)?;
-            }
+            step.load(&mut runner)?;
         }
         Ok(experiment.at_equal_speed(&runner.results.equal_speed, &[]))
     }
 
     /// The trainings at widths of equal speed that are not found yet, as if they took as long as trainings at the rows'
     /// own widths: one of each seed, and one for the second look.
-    fn trainings_at_equal_speed(
-        &self,
-        pending: &[PlanStep],
-        train_seconds: impl Fn(usize) -> f64,
-    ) -> Option<StageEstimate> {
+    fn trainings_at_equal_speed(&self, pending: &[PlanStep], rates: &Rates) -> Option<StageEstimate> {
         let trainings = self.experiment.seeds.len() + 1;
         let mut seconds = Vec::new();
-        for step in pending {
-            if let PlanStep::EqualSpeed(index) = step
-                && self.plan.equal_speeds[*index].is_search
-            {
-                seconds.push(train_seconds(self.plan.equal_speeds[*index].run) * trainings as f64);
+        for (index, planned) in self.plan.equal_speeds.iter().enumerate() {
+            if planned.is_search && pending.contains(&EqualSpeed(index).step()) {
+                seconds.push(rates.trainings[planned.run] * trainings as f64);
             }
         }
         (!seconds.is_empty()).then(|| StageEstimate {
@@ -178,12 +183,12 @@ impl Runner<'_> {
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Vec<Rehearsal>, ExperimentError> {
         let mut rehearsals: Vec<Rehearsal> = Vec::new();
-        for step in pending {
-            let PlanStep::Train(run) = *step else { continue };
-            if rehearsals.iter().any(|rehearsal| self.is_same_row(rehearsal.run, run)) {
+        for run in 0..self.plan.runs.len() {
+            let is_known = rehearsals.iter().any(|rehearsal| self.is_same_row(rehearsal.run, run));
+            if is_known || !pending.contains(&Train(run).step()) {
                 continue;
             }
-            let name = format!("rehearsing the {}", self.plan.describe(*step));
+            let name = format!("rehearsing the {}", Step::name(Train(run), &self.plan));
             monitor.step(rehearsals.len() + 1, self.experiment.rows.len(), &name, None);
             let mut config: TrainConfig = self.config(run);
             let all = config.settings.epoch_samples.unwrap_or(u64::MAX);
@@ -217,10 +222,8 @@ impl Runner<'_> {
         folder: &Path,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<f64>, ExperimentError> {
-        let first = pending.iter().find_map(|step| match step {
-            PlanStep::Match(index) => Some(self.plan.matches[*index]),
-            _ => None,
-        });
+        let mut matches = self.plan.matches.iter().enumerate();
+        let first = matches.find(|(index, _)| pending.contains(&Match(*index).step())).map(|(_, planned)| *planned);
         let (Some(PlannedMatch { run, reference, .. }), Some(measure)) = (first, &self.experiment.matches) else {
             return Ok(None);
         };
@@ -258,53 +261,18 @@ impl Runner<'_> {
         rehearsals: &[Rehearsal],
         seconds_per_pair: Option<f64>,
     ) -> RunEstimate {
-        let of_run = |run: usize| rehearsals.iter().find(|rehearsal| self.is_same_row(rehearsal.run, run));
-        let train_seconds = |run: usize| {
-            let Some(Rehearsal { outcome, seconds, validation_seconds, .. }) = of_run(run) else { return 0.0 };
-            let settings = &self.plan.runs[run].settings;
-            let samples = settings.epoch_samples.unwrap_or(u64::MAX).min(training_split(settings, outcome)) as f64;
-            let epoch = samples / samples_per_second(outcome) + validation_seconds;
-            let rehearsed: f64 = outcome.epochs.iter().map(|epoch| epoch.seconds).sum();
-            f64::from(settings.epochs) * epoch + (seconds - rehearsed).max(0.0)
-        };
-        let speed = self.experiment.measure.speed.clone().unwrap_or_default().options;
-        // Each repetition times the whole evaluation and, for a third as long each, two parts of it.
-        let timings = Strategy::ALL.len() * (BackEnd::available().len() + 1);
-        let speed_seconds = f64::from(speed.repetitions) * speed.seconds * timings as f64 * 5.0 / 3.0;
-        let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options;
-        // Some four widths, two networks.
-        let width_seconds = f64::from(equal_speed.repetitions) * equal_speed.seconds * 8.0;
-        let pairs = self.experiment.matches.as_ref().map_or(0, |measure| measure.options.pairs()) as f64;
-        let step_seconds = |step: PlanStep| match step {
-            PlanStep::Train(run) => train_seconds(run),
-            PlanStep::Validation(run) => of_run(run).map_or(MEASURE_SECONDS, |own| own.validation_seconds),
-            PlanStep::Speed(_) => speed_seconds,
-            PlanStep::EqualSpeed(_) => width_seconds,
-            PlanStep::Updates(_) | PlanStep::Activity(_) | PlanStep::Error(_) => MEASURE_SECONDS,
-            PlanStep::Match(index) => match self.plan.shards_of(index).next() {
-                None => pairs * seconds_per_pair.unwrap_or_default(),
-                // Its shards play it.
-                Some(_) => 0.0,
-            },
-            PlanStep::MatchShard(index) => {
-                let PlannedShard { of, pairs: own, .. } = &self.plan.shards[index];
-                let planned = self.plan.shards_of(*of).map(|(_, shard)| shard.pairs.end).max().unwrap_or(1);
-                let share = (own.end - own.start) as f64 / planned as f64;
-                share * pairs * seconds_per_pair.unwrap_or_default()
-            }
-            PlanStep::MatchCost(_) => MEASURE_SECONDS,
-        };
+        let rates = self.rates(rehearsals, seconds_per_pair.unwrap_or_default());
         let stage = |(stage, name): (Stage, &'static str)| {
-            let own: Vec<PlanStep> = pending.iter().copied().filter(|step| Stage::of(*step) == stage).collect();
-            StageEstimate { stage: name, steps: own.len(), seconds: own.iter().map(|step| step_seconds(*step)).sum() }
+            let own: Vec<&PlanStep> = pending.iter().filter(|step| step.stage() == stage).collect();
+            let seconds = own.iter().map(|step| step.estimate(&self.plan, &rates)).sum();
+            StageEstimate { stage: name, steps: own.len(), seconds }
         };
         let stages = [(Stage::Training, "training"), (Stage::Measures, "measures"), (Stage::Matches, "matches")];
         let mut stages: Vec<StageEstimate> = stages.into_iter().map(stage).filter(|stage| stage.steps > 0).collect();
-        stages.extend(self.trainings_at_equal_speed(pending, train_seconds));
+        stages.extend(self.trainings_at_equal_speed(pending, &rates));
         let trainings = |rehearsal: &Rehearsal| {
-            let is_own =
-                |step: &&PlanStep| matches!(step, PlanStep::Train(run) if self.is_same_row(*run, rehearsal.run));
-            pending.iter().filter(is_own).count() as u64
+            let own = (0..self.plan.runs.len()).filter(|&run| self.is_same_row(run, rehearsal.run));
+            own.filter(|&run| pending.contains(&Train(run).step())).count() as u64
         };
         let row = |rehearsal: &Rehearsal| RowEstimate {
             set: self.plan.runs[rehearsal.run].key.set.clone(),
@@ -312,7 +280,7 @@ impl Runner<'_> {
             parameters: rehearsal.outcome.parameters,
             training_samples: training_split(&self.plan.runs[rehearsal.run].settings, &rehearsal.outcome),
             samples_per_second: samples_per_second(&rehearsal.outcome),
-            seconds: train_seconds(rehearsal.run),
+            seconds: rates.trainings[rehearsal.run],
         };
         RunEstimate {
             steps: self.plan.steps.len(),
@@ -324,6 +292,38 @@ impl Runner<'_> {
             rows: rehearsals.iter().map(row).collect(),
             own_figures: self.own_figures(),
             warnings: self.warnings(rehearsals),
+        }
+    }
+
+    fn rates(&self, rehearsals: &[Rehearsal], seconds_per_pair: f64) -> Rates {
+        let mut trainings = Vec::with_capacity(self.plan.runs.len());
+        let mut validations = Vec::with_capacity(self.plan.runs.len());
+        for (run, planned) in self.plan.runs.iter().enumerate() {
+            let Some(own) = rehearsals.iter().find(|rehearsal| self.is_same_row(rehearsal.run, run)) else {
+                trainings.push(0.0);
+                validations.push(MEASURE_SECONDS);
+                continue;
+            };
+            let settings = &planned.settings;
+            let most = settings.epoch_samples.unwrap_or(u64::MAX);
+            let samples = most.min(training_split(settings, &own.outcome)) as f64;
+            let epoch = samples / samples_per_second(&own.outcome) + own.validation_seconds;
+            let rehearsed: f64 = own.outcome.epochs.iter().map(|epoch| epoch.seconds).sum();
+            trainings.push(f64::from(settings.epochs) * epoch + (own.seconds - rehearsed).max(0.0));
+            validations.push(own.validation_seconds);
+        }
+        let speed = self.experiment.measure.speed.clone().unwrap_or_default().options;
+        // Each repetition times the whole evaluation and, for a third as long each, two parts of it.
+        let timings = Strategy::ALL.len() * (BackEnd::available().len() + 1);
+        let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options;
+        let pairs = self.experiment.matches.as_ref().map_or(0, |measure| measure.options.pairs());
+        Rates {
+            trainings,
+            validations,
+            speed: f64::from(speed.repetitions) * speed.seconds * timings as f64 * 5.0 / 3.0,
+            // Some four widths, two networks.
+            width: f64::from(equal_speed.repetitions) * equal_speed.seconds * 8.0,
+            game: pairs as f64 * seconds_per_pair,
         }
     }
 

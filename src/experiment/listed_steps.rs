@@ -6,13 +6,10 @@ use serde::Serialize;
 use super::ExperimentError;
 use super::earlier::Earlier;
 use super::executor::Executor;
-use super::plan::{PlanStep, PlannedEqualSpeed, PlannedStart};
-use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Share};
 use super::spec::Experiment;
-use crate::record::{Results, machine};
-use crate::train::DeviceChoice;
+use crate::record::Results;
 use crate::units::SortedMap;
 
 /// A step of an experiment, for programs that decide where it runs.
@@ -90,94 +87,30 @@ impl Runner<'_> {
 
     fn listed(&mut self) -> Result<Vec<ListedStep>, ExperimentError> {
         let mut steps = Vec::with_capacity(self.plan.steps.len());
-        for step in self.plan.steps.clone() {
-            let done = self.load_step(step)?;
-            steps.push(ListedStep {
-                key: self.step_key(step).to_string(),
-                kind: step.kind(),
-                name: self.plan.describe(step),
-                needs: self.needs(step).into_iter().map(|need| self.step_key(need).to_string()).collect(),
-                done,
-                estimated_seconds: None,
-                threads: self.threads(step),
-                alone: self.must_be_alone(step),
-                gpu: self.needs_gpu(step),
-            });
-        }
         let mut known = SortedMap::<&str, (u32, f64)>::new();
-        for &step in &self.plan.steps {
-            if let Some((_, seconds)) = self.seconds.get(&self.key(step).to_string()) {
+        for step in self.plan.steps.clone() {
+            let done = step.load(self)?;
+            let key = self.key(&step);
+            if let Some((_, seconds)) = self.seconds.get(&key) {
                 let (count, sum) = known.get_or_default(step.kind());
                 *count += 1;
                 *sum += seconds;
             }
+            steps.push(ListedStep {
+                key: key.to_string(),
+                kind: step.kind(),
+                name: step.name(&self.plan),
+                needs: step.follows(&self.plan).iter().map(|need| self.key(need).to_string()).collect(),
+                done,
+                estimated_seconds: None,
+                threads: step.threads(&self.plan),
+                alone: step.runs_alone(&self.plan),
+                gpu: step.needs_gpu(&self.plan),
+            });
         }
         for step in &mut steps {
             step.estimated_seconds = known.get(step.kind).map(|(count, sum)| sum / f64::from(*count));
         }
         Ok(steps)
-    }
-
-    /// The step's identity before the steps that it needs are done. The key of a match's result is not known then.
-    pub(super) fn step_key(&self, step: PlanStep) -> ResultKey {
-        match step {
-            PlanStep::Match(index) => self.match_step_key(index),
-            PlanStep::MatchCost(index) => self.match_cost_step_key(index),
-            PlanStep::MatchShard(index) => self.shard_step_key(index),
-            _ => self.key(step),
-        }
-    }
-
-    /// The steps of the plan whose results a step needs.
-    pub(super) fn needs(&self, step: PlanStep) -> Vec<PlanStep> {
-        let run = |run: usize| vec![PlanStep::Train(run)];
-        match step {
-            PlanStep::Updates(_) => vec![],
-            PlanStep::Train(run) => match self.plan.runs[run].start {
-                Some(PlannedStart::Run(other)) => vec![PlanStep::Train(other)],
-                _ => vec![],
-            },
-            PlanStep::Validation(of) | PlanStep::Activity(of) | PlanStep::Error(of) | PlanStep::Speed(of) => run(of),
-            PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, .. } = self.plan.equal_speeds[index];
-                vec![PlanStep::Train(run), PlanStep::Train(reference)]
-            }
-            PlanStep::MatchCost(index) => self.match_trainings(index).to_vec(),
-            PlanStep::MatchShard(index) => {
-                let trainings = self.match_trainings(self.plan.shards[index].of);
-                trainings.into_iter().chain(self.shard_needs(index)).collect()
-            }
-            PlanStep::Match(index) => {
-                let shards = self.plan.shards_of(index).map(|(shard, _)| PlanStep::MatchShard(shard));
-                self.match_trainings(index).into_iter().chain(shards).collect()
-            }
-        }
-    }
-
-    fn threads(&self, step: PlanStep) -> usize {
-        match step {
-            PlanStep::Train(run) => self.plan.runs[run].settings.threads(),
-            PlanStep::Speed(_) | PlanStep::EqualSpeed(_) | PlanStep::MatchCost(_) => 1,
-            _ => machine::cores(),
-        }
-    }
-
-    fn needs_gpu(&self, step: PlanStep) -> bool {
-        match step {
-            PlanStep::Train(run) => self.plan.runs[run].settings.device == DeviceChoice::Cuda,
-            _ => false,
-        }
-    }
-
-    /// Whether other work on the machine would falsify the step.
-    pub(super) fn must_be_alone(&self, step: PlanStep) -> bool {
-        match step {
-            PlanStep::Speed(_) | PlanStep::EqualSpeed(_) | PlanStep::MatchCost(_) => true,
-            // In shards, its cost is measured before.
-            PlanStep::Match(index) => {
-                self.plan.matches[index].measures_cost() && self.plan.shards_of(index).next().is_none()
-            }
-            _ => false,
-        }
     }
 }

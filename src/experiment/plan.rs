@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::executor::{Executor, ResolvedSet};
-use super::match_shards::PlannedShard;
 use super::own_figures::{figures_of_pair, own_speeds};
 use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond, RowStart};
+use super::steps::{
+    Activity, EqualSpeed, Match, PlanStep, PlannedShard, QuantisationError, Speed, Step, Train, Updates, Validation,
+};
 use crate::data::content_hash;
 use crate::measure::OwnSpeeds;
 use crate::pipeline::BuildOptions;
@@ -82,42 +84,6 @@ pub struct PlannedEqualSpeed {
     pub own: OwnSpeeds,
 }
 
-/// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches and their cost),
-/// [`Plan::shards`] (shards of matches), [`Plan::equal_speeds`] (widths of equal speed) or [`Plan::runs`] (the others).
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum PlanStep {
-    Updates(usize),
-    Train(usize),
-    Validation(usize),
-    Activity(usize),
-    Error(usize),
-    Speed(usize),
-    EqualSpeed(usize),
-    /// The cost of a node, before a match at equal cost that is played in shards.
-    MatchCost(usize),
-    MatchShard(usize),
-    Match(usize),
-}
-
-impl PlanStep {
-    /// The name of the step's kind.
-    #[must_use]
-    pub const fn kind(self) -> &'static str {
-        match self {
-            PlanStep::Updates(_) => "updates",
-            PlanStep::Train(_) => "train",
-            PlanStep::Validation(_) => "validation",
-            PlanStep::Activity(_) => "activity",
-            PlanStep::Error(_) => "error",
-            PlanStep::Speed(_) => "speed",
-            PlanStep::EqualSpeed(_) => "equal speed",
-            PlanStep::MatchCost(_) => "match cost",
-            PlanStep::MatchShard(_) => "match shard",
-            PlanStep::Match(_) => "match",
-        }
-    }
-}
-
 /// Everything an experiment will do.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -168,69 +134,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The run of a step; of updates, the first of their set.
-    #[must_use]
-    pub fn run_of(&self, step: PlanStep) -> usize {
-        match step {
-            PlanStep::Updates(set) => self.runs.iter().position(|run| run.set == set).unwrap_or_default(),
-            PlanStep::Train(run)
-            | PlanStep::Validation(run)
-            | PlanStep::Activity(run)
-            | PlanStep::Error(run)
-            | PlanStep::Speed(run) => run,
-            PlanStep::EqualSpeed(index) => self.equal_speeds[index].run,
-            PlanStep::MatchShard(index) => self.matches[self.shards[index].of].run,
-            PlanStep::Match(index) | PlanStep::MatchCost(index) => self.matches[index].run,
-        }
-    }
-
-    /// The feature set of a step.
-    #[must_use]
-    pub fn set_of(&self, step: PlanStep) -> &PlannedSet {
-        match step {
-            PlanStep::Updates(set) => &self.sets[set],
-            step => &self.sets[self.runs[self.run_of(step)].set],
-        }
-    }
-
-    /// A step's name, for messages.
-    #[must_use]
-    pub fn describe(&self, step: PlanStep) -> String {
-        match step {
-            PlanStep::Updates(set) => format!("updates of {}", self.sets[set].label),
-            PlanStep::Train(run) => format!("training {}", self.runs[run].key),
-            PlanStep::Validation(run) => format!("validation of {} by game", self.runs[run].key),
-            PlanStep::Activity(run) => format!("activity of {}", self.runs[run].key),
-            PlanStep::Error(run) => format!("quantisation error of {}", self.runs[run].key),
-            PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
-            PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, is_search, .. } = self.equal_speeds[index];
-                let run = &self.runs[run].key;
-                let reference = &self.runs[reference].key.set;
-                if is_search {
-                    format!("the width of {run} at the speed of {reference}")
-                } else {
-                    format!("speed of {run} beside {reference}")
-                }
-            }
-            PlanStep::Match(index) => {
-                let PlannedMatch { run, reference, kind, .. } = self.matches[index];
-                let run = &self.runs[run].key;
-                let reference = &self.runs[reference].key.set;
-                format!("match of {run} against {reference} at {}", kind.name())
-            }
-            PlanStep::MatchCost(index) => format!("cost of a node for the {}", self.describe(PlanStep::Match(index))),
-            PlanStep::MatchShard(index) => {
-                let PlannedShard { of, pairs, .. } = &self.shards[index];
-                format!("pairs {} to {} of the {}", pairs.start + 1, pairs.end, self.describe(PlanStep::Match(*of)))
-            }
-        }
-    }
-
     fn add_updates(&mut self, experiment: &Experiment) {
         let Some(measure) = &experiment.measure.updates else { return };
         let is_covered = |set: &PlannedSet| set.is_among(measure.sets.as_ref());
-        let steps = (0..self.sets.len()).filter(|&index| is_covered(&self.sets[index])).map(PlanStep::Updates);
+        let steps = (0..self.sets.len()).filter(|&index| is_covered(&self.sets[index])).map(|set| Updates(set).step());
         self.steps.extend(steps.collect::<Vec<_>>());
     }
 
@@ -245,11 +152,11 @@ impl Plan {
         let is_covered = |measure: &Option<NetMeasure>| measure.as_ref().is_some_and(|measure| covers(&measure.choice));
         let speed = measure.speed.as_ref().is_some_and(|measure| covers(&measure.choice));
         let steps = [
-            (true, PlanStep::Train(run)),
-            (true, PlanStep::Validation(run)),
-            (is_covered(&measure.activity), PlanStep::Activity(run)),
-            (is_covered(&measure.error), PlanStep::Error(run)),
-            (speed, PlanStep::Speed(run)),
+            (true, Train(run).step()),
+            (true, Validation(run).step()),
+            (is_covered(&measure.activity), Activity(run).step()),
+            (is_covered(&measure.error), QuantisationError(run).step()),
+            (speed, Speed(run).step()),
         ];
         self.steps.extend(steps.into_iter().filter_map(|(is_covered, step)| is_covered.then_some(step)));
     }
@@ -297,7 +204,7 @@ impl Plan {
             }
             let runs = [row, reference_row].map(|row| self.run_of_row(row, seed));
             let [Some(run), Some(reference)] = runs else { continue };
-            self.steps.push(PlanStep::EqualSpeed(self.equal_speeds.len()));
+            self.steps.push(EqualSpeed(self.equal_speeds.len()).step());
             let is_search = measure.covers(&experiment.rows, row);
             let own = own_speeds(row, reference_row, &experiment.rows);
             self.equal_speeds.push(PlannedEqualSpeed { run, reference, is_search, own });
@@ -315,7 +222,7 @@ impl Plan {
             let runs = [row, opponent].map(|row| self.run_of_row(row, seed));
             let [Some(run), Some(reference)] = runs else { continue };
             for (_, kind) in kinds.iter().filter(|(nodes, _)| nodes.is_some()) {
-                self.steps.push(PlanStep::Match(self.matches.len()));
+                self.steps.push(Match(self.matches.len()).step());
                 let own = match kind {
                     MatchKind::EqualNodes => Default::default(),
                     MatchKind::EqualCost => figures_of_pair([row, opponent], &experiment.rows),

@@ -1,36 +1,29 @@
-//! Runs an experiment's steps in order, skips steps whose results are stored, and keeps the results folder up to date.
-//! `step_keys.rs` says on what a result depends, `finished_results.rs` collects finished results.
+//! A running experiment: its plan, its data and what is known of its results. `run.rs` does its steps, `view.rs` writes
+//! the results folder.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ExperimentError;
-use super::earlier::{Earlier, absolute};
-use super::equal_speed::EqualSpeedRequest;
-use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
+use super::earlier::Earlier;
+use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData};
 use super::lock;
-use super::match_shards::PlayedShards;
-use super::match_steps::match_setup;
-use super::network_links::{self, TrainedRun};
-use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
-use super::result_store::{ResultKey, ResultStore};
+use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
-use super::step_times::StepTimes;
+use super::steps::{PlanStep, PlayedShards, match_setup};
+use super::store::{ResultKey, ResultStore, StoredResult};
+use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
 use crate::pipeline::WeightedInput;
 use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_checked_json};
-use crate::train::run_dir::{OUTCOME, VALIDATION};
-use crate::train::{EpochMetrics, TrainOutcome};
+use crate::train::TrainOutcome;
+use crate::train::run_dir::OUTCOME;
 use crate::units::SortedMap;
-
-/// The file whose games the networks are measured on.
-fn source(inputs: &[WeightedInput]) -> PathBuf {
-    inputs.first().map(|input| input.origin.path()).unwrap_or_default()
-}
 
 /// Refuses an experiment with a row that cannot be trained here.
 fn check_trainers(
@@ -68,8 +61,12 @@ pub struct Runner<'a> {
     pub(super) match_setup: Option<MatchSetup>,
     pub(super) played: PlayedShards,
     pub(super) results: Results,
-    /// Time of each result, by its key.
-    pub(super) seconds: SortedMap<String, (Stage, f64)>,
+    /// Time of each result.
+    pub(super) seconds: SortedMap<ResultKey, (Stage, f64)>,
+    /// What the steps made whose results are known.
+    pub(super) made: SortedMap<ResultKey, Option<String>>,
+    /// The steps' keys, once they were asked for.
+    keys: RefCell<SortedMap<(&'static str, usize), ResultKey>>,
     /// Time of the newest result.
     pub(super) newest: Option<Timestamp>,
 }
@@ -174,11 +171,8 @@ impl<'a> Runner<'a> {
             runner.delete_finished(&earlier.keys)?;
         }
         let pending = runner.load_finished(monitor, earlier)?;
-        let complete = match &options.share {
-            Share::All => runner.do_pending(&pending, monitor).map(|()| true)?,
-            Share::Free | Share::Unclaimed | Share::One(_) => runner.do_shared(pending, monitor, earlier)?,
-        };
-        earlier.keys.extend(runner.plan.steps.iter().map(|&step| runner.key(step)));
+        let complete = runner.do_steps(pending, monitor, earlier)?;
+        earlier.keys.extend(runner.plan.steps.iter().map(|step| runner.key(step)));
         Ok(complete.then_some(runner.results))
     }
 
@@ -222,6 +216,8 @@ impl<'a> Runner<'a> {
             played: PlayedShards::default(),
             results,
             seconds,
+            made: SortedMap::new(),
+            keys: RefCell::default(),
             newest,
         };
         runner.prepare_data()?;
@@ -238,12 +234,16 @@ impl<'a> Runner<'a> {
                 .executor
                 .prepare_data(&request)
                 .map_err(|source| ExperimentError::Step { step: "the data".into(), source })?;
-            let key = ResultKey::of("data", &json!([request.options, data.hash]));
+            let key = ResultKey::of(&json!(["data", request.options, data.hash]));
             let stored = match self.store.get("data", &key) {
                 Some(stored) => stored,
-                None => self.store.put("data", &key, begun.elapsed().as_secs_f64(), ())?,
+                None => {
+                    let stored = StoredResult::new(begun.elapsed().as_secs_f64(), None, Vec::new(), ());
+                    self.store.put("data", &key, &stored)?;
+                    stored
+                }
             };
-            self.note_seconds(&key, Stage::Data, stored.seconds);
+            self.seconds.insert(key, (Stage::Data, stored.seconds));
             self.data.push(data);
         }
         Ok(())
@@ -258,183 +258,90 @@ impl<'a> Runner<'a> {
         self.note_used_runs(earlier)?;
         let mut pending = Vec::new();
         for step in self.plan.steps.clone() {
-            if !self.load_step(step)? {
+            if step.load(self)? {
+                step.tell(self, FinishedWhen::Before, monitor)?;
+            } else {
                 pending.push(step);
-            } else if let PlanStep::Train(run) = step {
-                self.tell_trained(run, FinishedWhen::Before, monitor)?;
             }
         }
         if self.options.share == Share::All {
             self.save()?;
         }
         if self.options.only.is_some() {
-            pending.retain(|&step| self.is_requested(step));
+            pending.retain(|step| self.is_requested(step));
+            // Other sets' trainings that are needed are done, or their results are not asked for.
             let all = pending.clone();
-            pending.retain(|step| match step {
-                PlanStep::Match(index) | PlanStep::MatchCost(index) => self.can_play(*index, &all),
-                PlanStep::MatchShard(index) => self.can_play(self.plan.shards[*index].of, &all),
-                PlanStep::EqualSpeed(index) => self.can_race(*index, &all),
-                _ => true,
-            });
+            let will_be_done = |need: &PlanStep| all.contains(need) || self.made.contains_key(&self.key(need));
+            // A training says itself what it lacks.
+            pending.retain(|step| step.stage() == Stage::Training || step.needs(&self.plan).iter().all(will_be_done));
         }
         Ok(pending)
     }
 
     /// Whether a step is of the set of `--only`, if there is one.
-    pub(super) fn is_requested(&self, step: PlanStep) -> bool {
-        self.options.only.as_ref().is_none_or(|only| self.plan.set_of(step).is_called(only))
+    pub(super) fn is_requested(&self, step: &PlanStep) -> bool {
+        let set = &self.plan.sets[self.plan.runs[step.run_of(&self.plan)].set];
+        self.options.only.as_ref().is_none_or(|only| set.is_called(only))
     }
 
-    fn do_pending(&mut self, pending: &[PlanStep], monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
-        monitor.skipped(self.plan.steps.len() - pending.len());
-        let mut times = StepTimes::default();
-        for (index, &step) in pending.iter().enumerate() {
-            if monitor.stop_requested() {
-                return Err(ExperimentError::Interrupted);
+    /// A step's key: the hash of its kind, its version, its inputs and the keys of the steps that it needs.
+    pub(super) fn key(&self, step: &PlanStep) -> ResultKey {
+        if let Some(known) = self.keys.borrow().get(&step.id()) {
+            return known.clone();
+        }
+        let needs: Vec<ResultKey> = step.needs(&self.plan).iter().map(|need| self.key(need)).collect();
+        let key = ResultKey::of(&json!([step.determinants(self), needs]));
+        self.keys.borrow_mut().insert(step.id(), key.clone());
+        key
+    }
+
+    /// Hashes of what these steps made, so far as they are done.
+    pub(super) fn made_by(&self, steps: &[PlanStep]) -> Vec<String> {
+        let made = steps.iter().filter_map(|step| self.made.get(&self.key(step)).cloned().flatten());
+        made.collect()
+    }
+
+    /// Notes the time of a result; rows of different labels may share one.
+    pub(super) fn note<T>(&mut self, key: &ResultKey, stage: Stage, stored: &StoredResult<T>) {
+        self.newest = self.newest.take().max(Some(stored.recorded.clone()));
+        self.seconds.insert(key.clone(), (stage, stored.seconds));
+    }
+
+    /// Deletes the finished results of the requested steps, except steps with keys in `kept`.
+    fn delete_finished(&self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
+        for step in self.plan.steps.iter().filter(|step| self.is_requested(step)) {
+            if !kept.contains(&self.key(step)) {
+                step.delete(self)?;
             }
-            // Earlier shards may have made this one superfluous.
-            if matches!(step, PlanStep::MatchShard(_)) && self.load_step(step)? {
-                continue;
-            }
-            let remaining = times.estimate(&pending[index..]);
-            monitor.step(index + 1, pending.len(), &self.plan.describe(step), remaining);
-            let begun = Instant::now();
-            self.do_step(step, monitor)?;
-            times.add(step, begun.elapsed());
-            self.save()?;
         }
         Ok(())
     }
 
-    pub(super) fn do_step(
-        &mut self,
-        step: PlanStep,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<(), ExperimentError> {
-        // An earlier step of this experiment may have stored the same result under another label.
-        if self.load_step(step)? {
-            if let PlanStep::Train(run) = step {
-                self.tell_trained(run, FinishedWhen::Now, monitor)?;
-            }
-            return Ok(());
-        }
-        let key = self.key(step);
-        let failed = |source| ExperimentError::Step { step: self.plan.describe(step), source };
-        let begun = Instant::now();
-        let seconds = || begun.elapsed().as_secs_f64();
-        match step {
-            PlanStep::Train(run) => return self.train(run, monitor),
-            PlanStep::Match(index) => return self.play_match(index, monitor),
-            PlanStep::MatchCost(index) => return self.measure_match_cost(index, monitor),
-            PlanStep::MatchShard(index) => return self.play_shard(index, monitor),
-            PlanStep::Updates(set) => {
-                let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
-                let request = &self.plan.sets[set].request;
-                let record = self.executor.updates(request, &source(&self.inputs), games).map_err(failed)?;
-                self.keep("updates", &key, seconds(), record)?;
-            }
-            PlanStep::Validation(run) => {
-                let config = self.config(run);
-                let folder = self.run_folder(run);
-                let request = TrainRequest { config: &config, folder };
-                let record = self.executor.validation(&request).map_err(failed)?;
-                // The losses come first: a record without them is not finished.
-                record.losses.write(&request.folder.join(VALIDATION))?;
-                self.keep("validation", &key, seconds(), record)?;
-            }
-            PlanStep::Activity(run) => {
-                let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.limit.games);
-                let record = self.executor.activity(&self.net_request(run, games)?).map_err(failed)?;
-                self.keep("activity", &key, seconds(), record)?;
-            }
-            PlanStep::Error(run) => {
-                let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.limit.games);
-                let record = self.executor.error(&self.net_request(run, games)?).map_err(failed)?;
-                self.keep("error", &key, seconds(), record)?;
-            }
-            PlanStep::EqualSpeed(index) => {
-                let PlannedEqualSpeed { run, reference, is_search, own } = self.plan.equal_speeds[index];
-                let request = EqualSpeedRequest {
-                    network: &self.network(run)?,
-                    reference: &self.network(reference)?,
-                    data: &source(&self.inputs),
-                    is_search,
-                    own,
-                    options: self.experiment.equal_speed.as_ref().map(|measure| measure.options).unwrap_or_default(),
-                };
-                let record = self.executor.equal_speed(&request).map_err(failed)?;
-                self.keep("equal speed", &key, seconds(), record)?;
-            }
-            PlanStep::Speed(run) => {
-                let measure = self.experiment.measure.speed.as_ref();
-                let timing = measure.map(|measure| measure.options).unwrap_or_default();
-                let record = self.executor.speed(&self.net_request(run, None)?, timing).map_err(failed)?;
-                self.keep("speed", &key, seconds(), record)?;
-            }
-        }
-        self.load_step(step)?;
-        Ok(())
+    /// Hash of the first row's samples, which stands for the games.
+    pub(super) fn data_hash(&self) -> Option<&str> {
+        self.data.first().map(|data| data.hash.as_str())
     }
 
-    /// Stores the result of the present step.
-    pub(super) fn keep<T: Serialize>(
-        &self,
-        kind: &str,
-        key: &ResultKey,
-        seconds: f64,
-        record: T,
-    ) -> Result<(), ExperimentError> {
-        self.store.put(kind, key, seconds, record)?;
-        Ok(())
+    /// The file whose games the networks are measured on.
+    pub(super) fn source(&self) -> PathBuf {
+        self.inputs.first().map(|input| input.origin.path()).unwrap_or_default()
     }
 
-    fn train(&mut self, run: usize, monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
-        let step = PlanStep::Train(run);
-        let config = self.config(run);
+    /// The machine that a measured time of runs belongs to, and the encoders of their sets.
+    pub(super) fn timed_on(&self, runs: &[usize]) -> Value {
+        let encoder = |run: &usize| self.plan.sets[self.plan.runs[*run].set].resolved.encoder;
+        let encoders: Vec<EncoderKind> = runs.iter().map(encoder).collect();
+        match &self.options.timed_on {
+            Some(node_type) => json!(["node type", node_type, encoders]),
+            None => json!([machine::cpu(), machine::back_end(), encoders]),
+        }
+    }
+
+    /// The quantised network of a finished run.
+    pub(super) fn network(&self, run: usize) -> Result<PathBuf, ExperimentError> {
         let folder = self.run_folder(run);
-        let name = self.plan.describe(step);
-        if let (Some(PlannedStart::Run(other)), None) = (&self.plan.runs[run].start, &config.start) {
-            let other = self.plan.describe(PlanStep::Train(*other));
-            let source = format!("it begins with the network of the {other}, which is not done").into();
-            return Err(ExperimentError::Step { step: name, source });
-        }
-        monitor.resumable_begins();
-        let epochs = config.settings.epochs;
-        let mut adapter = TrainingMonitorAdapter { monitor: &mut *monitor, epochs };
-        let outcome = self.executor.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut adapter);
-        monitor.resumable_ended();
-        let outcome = outcome.map_err(|source| ExperimentError::Step { step: name.clone(), source })?;
-        let Some(outcome) = outcome else { return Err(ExperimentError::Interrupted) };
-        if !folder.join(OUTCOME).is_file() {
-            return Err(ExperimentError::NoOutcome { step: name, path: folder.join(OUTCOME) });
-        }
-        self.played.forget_networks();
-        self.store_run(run, &outcome)?;
-        self.load_step(step)?;
-        self.tell_trained(run, FinishedWhen::Now, monitor)
-    }
-
-    /// Tells the monitor of a finished run whose network is among the results.
-    pub(super) fn tell_trained(
-        &self,
-        run: usize,
-        when: FinishedWhen,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<(), ExperimentError> {
-        if self.purpose == PassPurpose::Results {
-            monitor.trained(&self.trained_run(run)?, when);
-        }
-        Ok(())
-    }
-
-    /// A finished run, with a link to its network in the results folder.
-    fn trained_run(&self, run: usize) -> Result<TrainedRun, ExperimentError> {
-        let key = self.plan.runs[run].key.clone();
-        let folder = absolute(&self.run_folder(run));
         let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
-        let network = folder.join(outcome.network);
-        let link = network_links::link(&self.options.out, &key, &network);
-        Ok(TrainedRun { key, folder, network, link })
+        Ok(folder.join(outcome.network))
     }
 
     /// Notes in the work folder which runs this experiment uses. Runs of passes to come are not known yet: until the
@@ -446,31 +353,15 @@ impl<'a> Runner<'a> {
         Ok(used.with_noted(&self.options.work).save(&self.options.work)?)
     }
 
-    fn net_request(&self, run: usize, games: Option<u64>) -> Result<NetRequest, ExperimentError> {
+    pub(super) fn net_request(&self, run: usize, games: Option<u64>) -> Result<NetRequest, ExperimentError> {
         let folder = self.run_folder(run);
         let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),
-            data: source(&self.inputs),
+            data: self.source(),
             games,
         })
-    }
-}
-
-/// Reports a training to the experiment's monitor.
-struct TrainingMonitorAdapter<'a> {
-    monitor: &'a mut dyn ExperimentMonitor,
-    epochs: u32,
-}
-
-impl TrainingMonitor for TrainingMonitorAdapter<'_> {
-    fn epoch(&mut self, metrics: &EpochMetrics) {
-        self.monitor.epoch(metrics, self.epochs);
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.monitor.stop_requested()
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::ExperimentError;
 use super::network_links::TrainedRun;
-use super::plan::PlanStep;
 use crate::play::MatchProgress;
 use crate::record::MatchResult;
 use crate::train::EpochMetrics;
@@ -94,19 +93,9 @@ pub(super) enum PassPurpose {
 
 /// A stage of an experiment, whose time is reported.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub enum Stage {
     Data,
     Training,
     Measures,
     Matches,
-}
-
-impl Stage {
-    pub(super) const fn of(step: PlanStep) -> Stage {
-        match step {
-            PlanStep::Train(_) => Stage::Training,
-            PlanStep::Match(_) | PlanStep::MatchCost(_) | PlanStep::MatchShard(_) => Stage::Matches,
-            _ => Stage::Measures,
-        }
-    }
 }

@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use fake_executor::FakeExecutor;
 
+use super::plan::{Plan, PlannedMatch};
+use super::steps::PlanStep;
 use super::*;
 use crate::data::{DataFiles, Method};
 use crate::net::{Activation, BucketRule};
@@ -218,6 +220,48 @@ fn lost_validations_are_repeated_without_training() {
     assert_eq!(Results::load(&folder.options().out).expect("saved").validation, results.validation);
 }
 
+/// A network that is trained again: what was measured of the same one is found, another one is measured anew.
+#[test]
+fn results_belong_to_the_network_that_they_were_made_of() {
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
+    folder.run(TEXT, &mut executor).expect("done");
+    let runs = std::fs::read_dir(folder.options().work).expect("runs").map(|entry| entry.expect("listed").path());
+    let is_one = |path: &PathBuf| path.to_string_lossy().contains("eval-compact-seed1-");
+    let run = runs.into_iter().find(is_one).expect("a run");
+    // The training and the validation, whose losses stood beside it; then activity, error and speed, too.
+    for (network, more) in [("", 2), ("another", 2 + 5)] {
+        std::fs::remove_dir_all(&run).expect("removed");
+        executor.network = network.into();
+        folder.run(TEXT, &mut executor).expect("done");
+        assert_eq!(executor.calls.values().sum::<u32>() as usize, STEPS + more, "{:?}", executor.calls);
+    }
+}
+
+/// A key changes with the step's kind, its inputs and the steps that it needs, and with nothing else.
+#[test]
+fn keys_follow_from_inputs_and_needs() {
+    let folder = ExperimentFolder::new();
+    let keys = |text: &str| -> SortedMap<String, String> {
+        folder.list(text).into_iter().map(|step| (step.name, step.key)).collect()
+    };
+    let before = keys(TEXT);
+    assert_eq!(before.values().collect::<std::collections::BTreeSet<_>>().len(), STEPS, "each step has its own");
+    let changed = |text: &str| -> Vec<String> {
+        let after = keys(text);
+        before
+            .iter()
+            .filter(|(name, key)| after.get(name.as_str()) != Some(*key))
+            .map(|(name, _)| name.clone())
+            .collect()
+    };
+    assert_eq!(changed(&TEXT.replace("\"small\"", "\"other\"")), Vec::<String>::new());
+    let activity = changed(&TEXT.replace("games = 10", "games = 20"));
+    assert!(activity.len() == 6 && activity.iter().all(|name| name.starts_with("activity of ")), "{activity:?}");
+    // All but the updates of the two sets.
+    assert_eq!(changed(&TEXT.replace("epochs        = 2", "epochs = 3")).len(), STEPS - 2);
+}
+
 #[test]
 fn a_change_redoes_only_the_steps_it_affects() {
     let trainings = |executor: &FakeExecutor| {
@@ -383,25 +427,6 @@ fn settings_reach_the_configuration() {
     let wrong = text.replace("power = 2.0", "power = 0.5");
     let error = ExperimentFolder::new().experiment(&wrong).expect_err("a power below 1").to_string();
     assert!(error.contains("the loss's power must be at least 1, not 0.5"), "{error}");
-}
-
-/// Finished runs are found by the hash of this text: another order of keys would train them all again.
-#[test]
-fn configurations_are_hashed_in_their_first_order() {
-    let text = TEXT.replace("decay ", "threads = 3\nsplit_seed = 5\ndecay ");
-    let experiment = ExperimentFolder::new().experiment(&text).expect("an experiment");
-    let plan = Plan::new(&experiment, &FakeExecutor::default()).expect("a plan");
-    let config = plan.runs[0].config(&plan.sets[0], PathBuf::new(), PathBuf::new());
-    let expected = concat!(
-        r#"{"set":"piece","data":"","source":"built","factor":true,"method":"eval","seed":1,"l1":8,"hidden":[4],"#,
-        r#""design":{"activation":"crelu","hidden_activation":"crelu","skip":false,"psqt":false,"buckets":1,"#,
-        r#""bucket_rule":"stockfish"},"scheme":"stockfish","batch_size":16,"epochs":2,"epoch_samples":null,"#,
-        r#""learning_rate":0.01,"decay":0.5,"recipe":{"optimiser":"adam","weight_decay":0.01,"schedule":"exponential","#,
-        r#""step_epochs":1,"final_share":0.01,"warm_up":0},"validation":0.2,"split_seed":5,"eval_loss":{"power":2.6,"#,
-        r#""score_scale":410.0,"output_scale":361.0,"lambda":1.0,"form":"power","epsilon":10.0},"#,
-        r#""pqr_loss":{"kappa":1.0,"output_scale":361.0},"threads":3,"device":"auto"}"#,
-    );
-    assert_eq!(super::step_keys::in_hashed_order(&config).to_string(), expected);
 }
 
 /// The experiments of the repository that run in minutes are valid.

@@ -32,6 +32,8 @@ pub struct FakeExecutor {
     pub found: usize,
     /// Relative speed of the network trained at it.
     pub trained: f64,
+    /// What trainings make.
+    pub network: String,
 }
 
 impl Default for FakeExecutor {
@@ -45,6 +47,7 @@ impl Default for FakeExecutor {
             search: String::new(),
             found: 32,
             trained: 1.01,
+            network: String::new(),
         }
     }
 }
@@ -155,11 +158,13 @@ impl Executor for FakeExecutor {
             checkpoint: PathBuf::from("checkpoint.safetensors"),
         };
         write_checked_json(&request.folder.join("config.json"), config)?;
-        write_checked_json(&request.folder.join("outcome.json"), &outcome)?;
         std::fs::write(
             request.folder.join("best.safetensors"),
             format!("{} {}", config.seed.0, config.settings.epochs),
         )?;
+        std::fs::write(request.folder.join("network.safetensors"), &self.network)?;
+        // Last, as a training does: other workers find the run finished.
+        write_checked_json(&request.folder.join("outcome.json"), &outcome)?;
         Ok(Some(outcome))
     }
 

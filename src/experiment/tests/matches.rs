@@ -59,16 +59,15 @@ fn steps(text: &str) -> Vec<String> {
         let key = &plan.runs[run].key;
         format!("{} {} {}", key.method.name(), key.set, key.seed.0)
     };
-    let step = |step: &PlanStep| match *step {
-        PlanStep::Train(run) => format!("train {}", name(run)),
-        PlanStep::Match(index) => {
+    let step = |step: &PlanStep| match step.id() {
+        ("train", run) => format!("train {}", name(run)),
+        ("match", index) => {
             let PlannedMatch { run, reference, kind, .. } = plan.matches[index];
             format!("{} against {} at {}", name(run), plan.runs[reference].key.set, kind.name())
         }
-        other => plan.describe(other),
+        _ => step.name(&plan),
     };
-    let is_shown = |step: &&PlanStep| !matches!(step, PlanStep::Validation(_));
-    plan.steps.iter().filter(is_shown).map(step).collect()
+    plan.steps.iter().filter(|step| step.kind() != "validation").map(step).collect()
 }
 
 #[test]

@@ -1,22 +1,22 @@
-//! Finished results by key: each in a small file of the work folder, written atomically, with a checksum.
+//! Results by key: each in a small file of the work folder, written atomically, with a checksum.
 
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::record::{RecordFileError, Timestamp, read_checked_json, write_checked_json};
 
-/// Hash of everything that determines a result, including the version of fsbench.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+/// Hash of everything that determines a result.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub(super) struct ResultKey(String);
+pub struct ResultKey(String);
 
 impl ResultKey {
     /// The first twenty hex digits of the hash of `determinants` as JSON.
-    pub(super) fn of(kind: &str, determinants: &serde_json::Value) -> ResultKey {
-        let text = serde_json::json!([env!("CARGO_PKG_VERSION"), kind, determinants]).to_string();
-        ResultKey(blake3::hash(text.as_bytes()).to_hex()[..20].to_owned())
+    pub(super) fn of(determinants: &Value) -> ResultKey {
+        ResultKey(blake3::hash(determinants.to_string().as_bytes()).to_hex()[..20].to_owned())
     }
 }
 
@@ -26,12 +26,24 @@ impl std::fmt::Display for ResultKey {
     }
 }
 
-/// A result, and the time that it took.
+/// A result, and how it was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StoredResult<T> {
     pub(super) seconds: f64,
     pub(super) recorded: Timestamp,
+    /// Hash of what the step made, where the same step may make something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) made: Option<String>,
+    /// Hashes of what the steps that it needs had made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) made_of: Vec<String>,
     pub(super) record: T,
+}
+
+impl<T> StoredResult<T> {
+    pub(super) fn new(seconds: f64, made: Option<String>, made_of: Vec<String>, record: T) -> StoredResult<T> {
+        StoredResult { seconds, recorded: Timestamp::now(), made, made_of, record }
+    }
 }
 
 /// A folder of [`StoredResult`]s in files named `KIND-KEY.json`.
@@ -58,12 +70,9 @@ impl ResultStore {
         &self,
         kind: &str,
         key: &ResultKey,
-        seconds: f64,
-        record: T,
-    ) -> Result<StoredResult<T>, RecordFileError> {
-        let stored = StoredResult { seconds, recorded: Timestamp::now(), record };
-        write_checked_json(&self.path(kind, key), &stored)?;
-        Ok(stored)
+        stored: &StoredResult<T>,
+    ) -> Result<(), RecordFileError> {
+        write_checked_json(&self.path(kind, key), stored)
     }
 
     /// Removes a result; a missing one is no error.

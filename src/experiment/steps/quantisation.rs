@@ -1,0 +1,65 @@
+//! Quantisation error, by network.
+
+use serde_json::{Value, json};
+
+use super::{PlanStep, Step, Train};
+use crate::experiment::estimate::{MEASURE_SECONDS, Rates};
+use crate::experiment::executor::StepError;
+use crate::experiment::plan::Plan;
+use crate::experiment::runner::Runner;
+use crate::experiment::runner_options::ExperimentMonitor;
+use crate::record::{ErrorRecord, NetResult};
+
+/// The index is into [`Plan::runs`].
+#[derive(Clone, Copy, Debug)]
+pub struct QuantisationError(pub usize);
+
+impl QuantisationError {
+    fn games(runner: &Runner<'_>) -> Option<u64> {
+        runner.experiment.measure.error.as_ref()?.limit.games
+    }
+}
+
+impl Step for QuantisationError {
+    type Record = ErrorRecord;
+    const KIND: &'static str = "error";
+    const VERSION: u32 = 1;
+
+    fn index(self) -> usize {
+        self.0
+    }
+
+    fn name(self, plan: &Plan) -> String {
+        format!("quantisation error of {}", plan.runs[self.0].key)
+    }
+
+    fn inputs(self, runner: &Runner<'_>) -> Value {
+        json!(QuantisationError::games(runner))
+    }
+
+    fn needs(self, _plan: &Plan) -> Vec<PlanStep> {
+        vec![Train(self.0).step()]
+    }
+
+    fn run_of(self, _plan: &Plan) -> usize {
+        self.0
+    }
+
+    fn estimate(self, _plan: &Plan, _rates: &Rates) -> f64 {
+        MEASURE_SECONDS
+    }
+
+    fn run(
+        self,
+        runner: &mut Runner<'_>,
+        _monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<ErrorRecord>, StepError> {
+        let request = runner.net_request(self.0, QuantisationError::games(runner))?;
+        runner.executor.error(&request).map(Some)
+    }
+
+    fn show(self, record: ErrorRecord, runner: &mut Runner<'_>) {
+        let key = runner.plan.runs[self.0].key.clone();
+        runner.results.error.push(NetResult { key, record });
+    }
+}
