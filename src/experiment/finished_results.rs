@@ -16,6 +16,7 @@ use crate::record::{
 };
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{SecondMethod, TrainConfig, TrainOutcome};
+use crate::units::sort_by_key;
 
 impl Runner<'_> {
     /// Adds a step's record to the results if the step is finished, and returns whether it is.
@@ -124,14 +125,14 @@ impl Runner<'_> {
             self.plan.runs.iter().enumerate().map(|(index, run)| (run.key.clone(), index)).collect();
         let sets: HashMap<_, _> =
             self.plan.sets.iter().enumerate().map(|(index, set)| (set.label.clone(), index)).collect();
-        self.results.updates.sort_by_key(|result| sets.get(&result.set).copied());
-        self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
-        self.results.validation.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.error.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.equal_speed.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.matches.sort_by_key(|result| (order.get(&result.key).copied(), result.record.kind));
+        sort_by_key(&mut self.results.updates, &|result| sets.get(&result.set).copied());
+        sort_by_key(&mut self.results.runs, &|run| order.get(&run.key).copied());
+        sort_by_key(&mut self.results.validation, &|result| order.get(&result.key).copied());
+        sort_by_key(&mut self.results.activity, &|result| order.get(&result.key).copied());
+        sort_by_key(&mut self.results.error, &|result| order.get(&result.key).copied());
+        sort_by_key(&mut self.results.speed, &|result| order.get(&result.key).copied());
+        sort_by_key(&mut self.results.equal_speed, &|result| order.get(&result.key).copied());
+        sort_by_key(&mut self.results.matches, &|result| (order.get(&result.key).copied(), result.record.kind));
         let timed_on = self.timed_on_with_cpu();
         let environment = &mut self.results.environment;
         environment.timed_on = timed_on;

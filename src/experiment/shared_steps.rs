@@ -13,6 +13,7 @@ use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Share};
 use crate::output::file_lock::{FileLock, LockError};
+use crate::units::sort_by_key;
 
 impl Runner<'_> {
     /// Waits until no other process builds these samples.
@@ -92,7 +93,7 @@ impl Runner<'_> {
         let mut order = pending;
         monitor.skipped(total - left.len());
         // Times are measured last, when less is running.
-        order.sort_by_key(|step| self.must_be_alone(*step));
+        sort_by_key(&mut order, &|step| self.must_be_alone(*step));
         while !left.is_empty() {
             let mut next = None;
             let mut others = None;

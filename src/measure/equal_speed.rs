@@ -18,6 +18,7 @@ use crate::net::{NetFile, QuantNet};
 use crate::record::{EqualSpeedRecord, Machine, SpeedEntry, SpeedRatio, SpeedSetup, WidthSpeed};
 use crate::settings::SettingError;
 use crate::statistics::{Median, median};
+use crate::units::{sort_by, sort_by_key};
 
 /// Options of [`equal_speed`], and keys of `[equal_speed]` in an experiment.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -240,7 +241,7 @@ impl Race {
     }
 
     fn record(&self, mut tried: Vec<WidthSpeed>) -> EqualSpeedRecord {
-        tried.sort_by_key(|tried| tried.l1);
+        sort_by_key(&mut tried, &|tried| tried.l1);
         let closest = tried.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let setup = |contestant: &Contestant| SpeedSetup {
             strategy: contestant.strategy.name().into(),
@@ -374,7 +375,7 @@ impl WidthSearch {
             // With one side only: the two closest widths, or an assumption.
             _ => {
                 let mut closest: Vec<&WidthSpeed> = tried.iter().collect();
-                closest.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+                sort_by(&mut closest, &|a, b| distance(a).total_cmp(&distance(b)));
                 match closest[..] {
                     [a, b, ..] if a.l1 != b.l1 => meets_one(a, b),
                     _ => {

@@ -18,6 +18,7 @@ use super::{NetError, Scheme, Shape};
 use crate::output::OutputFile;
 use crate::output::checked::{envelope, open_envelope};
 
+use crate::units::sort_by_key;
 const KEY: &str = "fsbench";
 pub(super) const VERSION: u32 = 1;
 
@@ -114,7 +115,7 @@ pub(super) fn write(path: &Path, header: &NetHeader, tensors: &[(String, TensorB
 /// BLAKE3 of a header's JSON, and of the tensors by name.
 fn checksum<'a, V: View + 'a>(json: &str, tensors: impl Iterator<Item = (&'a str, V)>) -> blake3::Hash {
     let mut tensors: Vec<(&str, V)> = tensors.collect();
-    tensors.sort_by_key(|(name, _)| *name);
+    sort_by_key(&mut tensors, &|(name, _)| *name);
     let mut hasher = blake3::Hasher::new();
     hasher.update(json.as_bytes());
     for (name, tensor) in &tensors {

@@ -5,6 +5,7 @@ use super::summary::{MethodSummary, Summary, SummaryRow};
 use super::tables::method_name;
 use crate::record::Method;
 use crate::statistics::Estimate;
+use crate::units::sort_by;
 
 /// A network's speed and loss.
 #[derive(Copy, Clone)]
@@ -61,7 +62,7 @@ pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
     }
     let on_front = rows.iter().filter(|row| row.on_front == Some(true)).filter_map(|row| point(row));
     let mut front: Vec<(f64, Estimate)> = on_front.map(|point| (point.speed, point.loss)).collect();
-    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(&mut front, &|a, b| a.0.total_cmp(&b.0));
     series.push(Series { name: "Pareto front".into(), style: SeriesStyle::Line, points: front });
     let x_axis = "evaluations per second".into();
     let y_axis = "validation loss (with 95% interval over seeds)".into();

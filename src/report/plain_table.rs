@@ -13,6 +13,7 @@ use super::summary::MethodSummary;
 use crate::record::SpeedRatio;
 use crate::statistics::Estimate;
 use crate::text::grouped;
+use crate::units::sort_by_key;
 
 /// A table of texts. The first column names the rows.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ impl PlainTable {
             method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]),
         );
         tables.retain(|table| !table.rows.is_empty());
-        tables.sort_by_key(|table| table.is_detail);
+        sort_by_key(&mut tables, &|table| table.is_detail);
         tables
     }
 

@@ -17,7 +17,7 @@ use crate::data::{DataError, InputPath};
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::journal::differences;
 use crate::pipeline::manifest::{Manifest, SourceFile};
-use crate::units::Shard;
+use crate::units::{Shard, sort_by_key};
 
 /// A shard to build. Every shard of a build gets the same inputs and options.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
         (false, Some(_)) => return Err(ShardError::HasScores { path }),
         _ => {}
     }
-    shards.sort_by_key(|shard| shard.header.shard.index);
+    sort_by_key(&mut shards, &|shard| shard.header.shard.index);
     if let Some(pair) = shards.windows(2).find(|pair| pair[0].header.shard == pair[1].header.shard) {
         let path = pair[1].path().into();
         let other = pair[0].path().into();
