@@ -85,7 +85,10 @@ pub(super) fn vector<T: Copy, const N: usize>(
     bytes: fn(T) -> [u8; N],
     dtype: Dtype,
 ) -> (String, TensorBytes) {
-    let data = values.iter().flat_map(|value| bytes(*value)).collect();
+    let mut data = Vec::with_capacity(values.len() * N);
+    for value in values {
+        data.extend_from_slice(&bytes(*value));
+    }
     (name.into(), TensorBytes { dtype, shape: vec![values.len()], data })
 }
 

@@ -169,15 +169,16 @@ impl Shape {
     /// Names and dimensions of a float network's tensors: the feature transformer's, then each bucket's layers'.
     #[must_use]
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
-        let ft =
-            [("ft.weight".into(), vec![self.features as usize, self.row_len()]), ("ft.bias".into(), vec![self.l1])];
-        let layers = (0..self.buckets.count).flat_map(|bucket| {
-            self.layer_sizes().into_iter().enumerate().flat_map(move |(index, (inputs, outputs))| {
+        let mut tensors =
+            vec![("ft.weight".into(), vec![self.features as usize, self.row_len()]), ("ft.bias".into(), vec![self.l1])];
+        for bucket in 0..self.buckets.count {
+            for (index, (inputs, outputs)) in self.layer_sizes().into_iter().enumerate() {
                 let name = self.layer_name(bucket, index);
-                [(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])]
-            })
-        });
-        ft.into_iter().chain(layers).collect()
+                tensors.push((format!("{name}.weight"), vec![outputs, inputs]));
+                tensors.push((format!("{name}.bias"), vec![outputs]));
+            }
+        }
+        tensors
     }
 
     /// A dense layer's name in files: `layers.N`, or `stacks.BUCKET.layers.N` if there are several buckets.

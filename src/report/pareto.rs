@@ -29,14 +29,17 @@ fn dominates(point: Point, other: Point) -> bool {
 /// Marks the rows on their method's front, over all swept settings.
 pub(super) fn mark_fronts(methods: &mut [MethodSummary]) {
     for method in [Method::Eval, Method::Pqr] {
-        let of_method = |summary: &&mut MethodSummary| summary.method == method;
-        let rows = methods.iter().filter(|summary| summary.method == method).flat_map(|summary| &summary.rows);
-        let points: Vec<Point> = rows.filter_map(point).collect();
+        let mut points: Vec<Point> = Vec::new();
+        for summary in methods.iter().filter(|summary| summary.method == method) {
+            points.extend(summary.rows.iter().filter_map(point));
+        }
         if points.len() < 2 {
             continue;
         }
-        for row in methods.iter_mut().filter(of_method).flat_map(|summary| &mut summary.rows) {
-            row.on_front = point(row).map(|own| !points.iter().any(|other| dominates(*other, own)));
+        for summary in methods.iter_mut().filter(|summary| summary.method == method) {
+            for row in &mut summary.rows {
+                row.on_front = point(row).map(|own| !points.iter().any(|other| dominates(*other, own)));
+            }
         }
     }
 }
@@ -45,7 +48,10 @@ pub(super) fn mark_fronts(methods: &mut [MethodSummary]) {
 /// sweep.
 pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
     let groups: Vec<&MethodSummary> = summary.methods.iter().filter(|summary| summary.method == method).collect();
-    let rows: Vec<&SummaryRow> = groups.iter().flat_map(|summary| &summary.rows).collect();
+    let mut rows: Vec<&SummaryRow> = Vec::new();
+    for summary in &groups {
+        rows.extend(&summary.rows);
+    }
     if groups.len() < 2 || rows.iter().all(|row| row.on_front.is_none()) {
         return None;
     }

@@ -33,11 +33,14 @@ impl PlainTable {
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
             let matrix = matrix(comparisons, measure);
             let pairs = PlainTable { is_detail: matrix.is_some(), ..pairs(comparisons, measure) };
-            tables.extend(matrix.into_iter().chain([pairs, parts(comparisons, measure)]));
+            tables.extend(matrix);
+            tables.push(pairs);
+            tables.push(parts(comparisons, measure));
         }
-        tables.extend(
-            method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]),
-        );
+        if let Some(published) = &method.published {
+            tables.push(published_losses(published));
+            tables.push(published_elo(published));
+        }
         tables.retain(|table| !table.rows.is_empty());
         sort_by_key(&mut tables, &|table| table.is_detail);
         tables

@@ -114,8 +114,9 @@ pub struct ValidationState {
 /// # Errors
 /// When the file cannot be written.
 pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunProgress) -> Result<(), TrainError> {
-    let moments = [("adam.m", &state.first_moments), ("adam.v", &state.second_moments)];
-    let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
+    let mut extra = Vec::new();
+    extra.extend(tensors("adam.m", &state.first_moments));
+    extra.extend(tensors("adam.v", &state.second_moments));
     let row = state.net.shape.row_len();
     if let Some(factored) = &state.factored {
         let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
