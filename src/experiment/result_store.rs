@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::json::{from_value, to_value};
 use crate::record::{RecordFileError, Timestamp, read_checked_json, write_checked_json};
 
 /// Hash of everything that determines a result, including the version of fsbench.
@@ -14,7 +16,7 @@ pub(super) struct ResultKey(String);
 
 impl ResultKey {
     /// The first twenty hex digits of the hash of `determinants` as JSON.
-    pub(super) fn of(kind: &str, determinants: &serde_json::Value) -> ResultKey {
+    pub(super) fn of(kind: &str, determinants: &Value) -> ResultKey {
         let text = serde_json::json!([env!("CARGO_PKG_VERSION"), kind, determinants]).to_string();
         ResultKey(blake3::hash(text.as_bytes()).to_hex()[..20].to_owned())
     }
@@ -27,14 +29,22 @@ impl std::fmt::Display for ResultKey {
 }
 
 /// A result, and the time that it took.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct StoredResult<T> {
     pub(super) seconds: f64,
     pub(super) recorded: Timestamp,
     pub(super) record: T,
 }
 
-/// A folder of [`StoredResult`]s in files named `KIND-KEY.json`.
+/// The file of a [`StoredResult`].
+#[derive(Serialize, Deserialize)]
+struct ResultFile {
+    seconds: f64,
+    recorded: Timestamp,
+    record: Value,
+}
+
+/// A folder of [`ResultFile`]s named `KIND-KEY.json`.
 #[derive(Clone, Debug)]
 pub(super) struct ResultStore {
     folder: PathBuf,
@@ -51,7 +61,8 @@ impl ResultStore {
 
     /// The stored result; `None` if it is missing, unreadable or damaged.
     pub(super) fn get<T: DeserializeOwned>(&self, kind: &str, key: &ResultKey) -> Option<StoredResult<T>> {
-        read_checked_json(&self.path(kind, key)).ok()
+        let ResultFile { seconds, recorded, record } = read_checked_json(&self.path(kind, key)).ok()?;
+        Some(StoredResult { seconds, recorded, record: from_value(&record, "").ok()? })
     }
 
     pub(super) fn put<T: Serialize>(
@@ -61,9 +72,22 @@ impl ResultStore {
         seconds: f64,
         record: T,
     ) -> Result<StoredResult<T>, RecordFileError> {
-        let stored = StoredResult { seconds, recorded: Timestamp::now(), record };
-        write_checked_json(&self.path(kind, key), &stored)?;
-        Ok(stored)
+        let recorded = self.write(kind, key, seconds, to_value(&record))?;
+        Ok(StoredResult { seconds, recorded, record })
+    }
+
+    fn write(
+        &self,
+        kind: &str,
+        key: &ResultKey,
+        seconds: f64,
+        record: serde_json::Result<Value>,
+    ) -> Result<Timestamp, RecordFileError> {
+        let path = self.path(kind, key);
+        let record = record.map_err(|source| RecordFileError::Serialise { path: path.clone(), source })?;
+        let file = ResultFile { seconds, recorded: Timestamp::now(), record };
+        write_checked_json(&path, &file)?;
+        Ok(file.recorded)
     }
 
     /// Removes a result; a missing one is no error.

@@ -10,6 +10,7 @@ use super::runner::Runner;
 use super::spec::NetMeasure;
 use crate::data::{Method, ScoreUnit, content_hash};
 use crate::features::EncoderKind;
+use crate::json::to_value;
 use crate::record::{RunKey, machine, to_file_name_char};
 use crate::train::{TrainConfig, TrainerChoice, run_dir};
 
@@ -131,7 +132,7 @@ pub(super) fn in_hashed_order(config: &TrainConfig) -> Value {
     const FIRST: &str = "set data from_unit source factor method min_ply seed l1 hidden design scheme pawn batch_size \
         epochs epoch_samples learning_rate decay recipe second start validation split_seed eval_loss pqr_loss \
         compact_dead threads device";
-    let mut config = serde_json::to_value(config).unwrap_or_default();
+    let mut config = to_value(config).unwrap_or_default();
     let mut ordered = serde_json::Map::new();
     if let Some(config) = config.as_object_mut() {
         // Left out where it is the usual one.

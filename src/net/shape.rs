@@ -333,6 +333,7 @@ impl fmt::Display for Shape {
 mod tests {
     use super::super::tests::shape;
     use super::*;
+    use crate::json;
 
     /// Stockfish 15.1's.
     fn full() -> Shape {
@@ -412,10 +413,10 @@ mod tests {
     #[test]
     fn header_format_is_stable() {
         let json = r#"{"features":7,"l1":3,"hidden":[2],"activation":"crelu"}"#;
-        let read: Shape = serde_json::from_str(json).expect("a shape");
+        let read: Shape = json::from_text(json).expect("a shape");
         assert_eq!(read, shape(7, 3, &[2]));
-        assert_eq!(serde_json::to_string(&read).expect("written"), json);
-        let text = serde_json::to_string(&full()).expect("written");
-        assert_eq!(serde_json::from_str::<Shape>(&text).expect("a shape"), full());
+        assert_eq!(json::to_text(&read).expect("written"), json);
+        let text = json::to_text(&full()).expect("written");
+        assert_eq!(json::from_text::<Shape>(&text).expect("a shape"), full());
     }
 }

@@ -9,6 +9,7 @@ use super::batch_order::BatchOrder;
 use super::{Layout, MAX_SLOTS, ServiceError, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split};
+use crate::json;
 use crate::pipeline::build::Filter;
 use crate::units::Seed;
 
@@ -262,7 +263,7 @@ impl Request {
     /// # Errors
     /// When a path is not UTF-8.
     pub fn arguments(&self) -> Result<[String; 3], ServiceError> {
-        let document = serde_json::to_string(self).map_err(|error| ServiceError::Request(error.to_string()))?;
+        let document = json::to_text(self).map_err(|error| ServiceError::Request(error.to_string()))?;
         Ok(["samples-service".into(), "--request".into(), document])
     }
 
@@ -271,6 +272,6 @@ impl Request {
     /// # Errors
     /// When the text is no such document, as a sentence.
     pub fn parse(document: &str) -> Result<Request, String> {
-        serde_json::from_str(document).map_err(|error| error.to_string())
+        json::from_text(document).map_err(|error| error.to_string())
     }
 }

@@ -12,6 +12,7 @@ use super::trainer::{Sums, TrainingState};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
+use crate::json;
 use crate::net::{self, FloatNet, Origin};
 use crate::service::{Description, ReadMode};
 
@@ -127,8 +128,8 @@ pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunP
         let rows = &lookahead.virtual_rows;
         extra.push((SLOW_FACTOR.into(), vec![rows.len() / row, row], rows));
     }
-    let training = serde_json::to_value(progress)
-        .map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
+    let training =
+        json::to_value(progress).map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &state.net, &extra)?)
 }
 
@@ -181,7 +182,7 @@ pub fn load(
         )));
     }
     let progress: RunProgress =
-        serde_json::from_value(checkpoint.training).map_err(|error| damaged(format!("its state: {error}")))?;
+        json::from_value(&checkpoint.training, "").map_err(|error| damaged(format!("its state: {error}")))?;
     check_same_run(&progress.config, config, data).map_err(mismatch)?;
     if progress.factors != factors.map(Factors::hash) {
         let why =

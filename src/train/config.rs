@@ -445,19 +445,20 @@ fn is_zero_seed(seed: &Seed) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
     use serde_json::{Value, json};
 
     #[test]
     fn configurations_are_written_flat_and_read_back() {
         let config = TrainConfig::new("piece", "games.fsd", Method::Eval, TrainSettings::default());
-        let written = serde_json::to_value(&config).expect("JSON");
+        let written = json::to_value(&config).expect("JSON");
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
         let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 \
             learning_rate method pqr_loss recipe scheme seed set source threads validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
-        assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);
+        assert_eq!(json::from_value::<TrainConfig>(&written, "").expect("a configuration"), config);
     }
 
     /// What is left to `auto` stays so; each other choice has one form, however it was written.

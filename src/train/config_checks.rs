@@ -7,6 +7,7 @@ use super::{
     TrainError, TrainSettings, TrainerChoice,
 };
 use crate::data::Method;
+use crate::json;
 use crate::service::Request;
 use crate::settings::SettingError;
 
@@ -159,7 +160,7 @@ pub(super) fn positive(value: f64) -> bool {
 }
 
 pub(super) fn as_json(value: &impl serde::Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
+    json::to_value(value).unwrap_or_default()
 }
 
 /// Where two JSON documents differ: the key (`recipe.warm_up`) and both values, null in a document without the key.

@@ -14,6 +14,7 @@ use super::source::{SampleSource, read_ahead};
 use super::{BuildError, BuildOptions, BuildPhase, BuildProgress, LabelJob, common_unit, input_unit};
 use crate::data::formats::detect;
 use crate::data::{DataError, InputPath};
+use crate::json;
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::journal::differences;
 use crate::pipeline::manifest::{Manifest, SourceFile};
@@ -140,7 +141,7 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
     let mut shards = job.shards.iter().map(|path| ShardReader::open(path)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = shards.first() else { return Err(ShardError::None) };
     let comparable = |header: &ShardHeader| {
-        let mut header = serde_json::to_value(header).unwrap_or_default();
+        let mut header = json::to_value(header).unwrap_or_default();
         header["shard"] = header["shard"]["of"].take();
         header
     };
