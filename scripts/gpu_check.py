@@ -28,6 +28,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCHES = [4096, 16384, 65536]
+# Of a step, one after the other; copying runs beside them.
+PARTS = ["waiting", "forward", "dense", "backward", "update", "copying"]
 
 # A feature set that bullet's examples use: ten buckets of the own king, on a board mirrored so that it stands on a–d.
 TEN_BUCKETS = """
@@ -99,7 +101,7 @@ class Bench:
     def __init__(self, options, folder):
         self.options, self.folder, self.runs = options, folder, 0
         self.end = time.monotonic() + options.seconds
-        self.environment = dict(os.environ, FSBENCH_CACHE=str(folder / "cache"))
+        self.environment = dict(os.environ, FSBENCH_CACHE=str(folder / "cache"), FSBENCH_STEP_TIMES="1")
         if options.device == "emulated":
             self.environment["FSBENCH_EMULATED_GPU"] = "1"
         # What `fsbench train` takes as --device.
@@ -224,12 +226,22 @@ def rate(bench, network, batch, device):
     steps, epochs = (bench.options.steps * 3, 2) if network in LARGE else (bench.options.steps * 10, 4)
     out = bench.out()
     with Memory() as memory:
-        outcome, _ = bench.train([*NETWORKS[network], "--out", out, *settings(steps * batch, batch, epochs, device)])
+        outcome, said = bench.train([*NETWORKS[network], "--out", out, *settings(steps * batch, batch, epochs, device)])
     shutil.rmtree(out)
     rates = [epoch["samples_per_second"] for epoch in outcome["epochs"][1:]]
     return {"positions_per_second": statistics.harmonic_mean(rates), "epochs": rates,
             "steps_per_epoch": math.ceil(outcome["training_samples"] / batch), "parameters": outcome["parameters"],
-            "gpu_memory_mib": memory.mib() if device != "cpu" else None}
+            "gpu_memory_mib": memory.mib() if device != "cpu" else None, "step_times_us": step_times(said)}
+
+
+def step_times(said):
+    """Times of a step's parts in µs, over the epochs after the first."""
+    found = [json.loads(line.partition(": step times in µs: ")[2]) for line in said.splitlines() if "step times" in line]
+    later = found[1:]
+    steps = sum(epoch["timed_steps"] for epoch in later)
+    if not steps:
+        return None
+    return {part: sum(epoch[part] * epoch["timed_steps"] for epoch in later) / steps for part in PARTS}
 
 
 def first_line(command):
@@ -317,6 +329,15 @@ def tables(results):
             on_device = [rate_cell(rows.get(("cuda", batch))) for batch in BATCHES]
             on_cpu = rate_cell(rows.get(("cpu", 16384)))
             lines.append("| " + " | ".join([network, parameters, *on_device, step_time(done), memory, on_cpu]) + " |")
+        lines += ["", "Where a step's time goes at batch 16,384, in milliseconds on the device: waiting for a batch or its "
+                  "copy, rows to activations, dense layers with the loss and their gradients, the table's gradient, the "
+                  "optimiser. The next batch is copied beside all of it.", "",
+                  "| network | " + " | ".join(PARTS) + " |", "|---|" + "---:|" * len(PARTS)]
+        for row in result["rates"]:
+            times = row.get("step_times_us")
+            if times and row["batch"] not in (BATCHES[0], BATCHES[2]):
+                cells = [f"{times[part] / 1e3:.3f}" for part in PARTS]
+                lines.append("| " + " | ".join([row["network"], *cells]) + " |")
         lines += ["", "Relative differences from the CPU's kernels, same seed and batches: of the loss and the gradient "
                   "of the first step, of the mean losses of two epochs of a few steps, and of the validation loss "
                   "after them.", "",

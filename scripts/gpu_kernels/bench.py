@@ -538,7 +538,8 @@ def main():
         way = {"way": "product" if shape.features < 1600 else "sorted"}
         half = dataclasses.replace(shape, half_rows=True)
         keep("variants", "half", lambda: measure(name, half, data, 16384, way, device_of(half)))
-        for options in ({"way": "sorted"}, {"way": "sorted", "part_size": 64}, {"way": "sorted", "threads": 128}):
+        for options in ({}, {"slice": 256}, {"slice": 32}, {"part_size": 64}, {"threads": 128}):
+            options = {"way": "sorted", **options}
             keep("variants", f"{name} {options}", lambda: measure(name, shape, data, 16384, options, device))
         if name in ("half-ka-v2-hm 256→32→1", "stockfish-15.1"):
             doubled = dataclasses.replace(shape, features=shape.features + VIRTUAL)

@@ -238,11 +238,11 @@ class Trainer:
     """A network with its optimiser's state on a device."""
 
     def __init__(self, device, shape, table, biases, layers, virtual=None, slow=False, limits=None, way="sorted",
-                 lanes=None, threads=256, part_size=32):
+                 lanes=None, threads=256, part_size=32, slice=16):
         """`table`: [features, stride]; `layers`: [outputs, padded inputs] each, biases in the column after the inputs;
         `virtual`: (starts, inputs, number of virtual inputs); `way`: of the table's gradient, sorted or product."""
         self.device, self.shape, self.way, self.lanes, self.threads = device, shape, way, lanes, threads
-        self.part_size = part_size
+        self.part_size, self.slice = part_size, slice
         limits = {"table": 2.0, "narrow": 0.5, "layer": 1.9, "grid": 64.0, **(limits or {})}
         self.columns = padded(shape.features + 1, 8)
         self.state = device.zeros(1, dtype=STATE)
@@ -321,6 +321,11 @@ class Trainer:
         across = min(padded(fours, 32), self.threads) if fours > 16 else fours
         return across, max(1, self.threads // across)
 
+    def sliced(self, fours):
+        """Threads over fours of a slice of columns and over rows, and how many slices there are."""
+        across = min(fours, self.slice)
+        return across, max(1, self.threads // across), -(-fours // across)
+
     def rows(self):
         table = self.arrays["table"]
         return next(x for x in (table["half"], table["copy"], table["values"]) if x is not None)
@@ -330,8 +335,8 @@ class Trainer:
         pairwise = shape.activation == "pairwise"
         self.sums = self.buffer("sums", 2 * n, shape.sums_stride) if pairwise else None
         self.out = self.buffer("out", n, shape.out_stride)
-        across, down = self.block()
-        device.launch("accumulate", (-(-n // down), 2), (across, down), Pointer(device.pointer(self.rows())),
+        across, down, slices = self.sliced(-(-shape.width // 4))
+        device.launch("accumulate", (-(-n // down), 2 * slices), (across, down), Pointer(device.pointer(self.rows())),
                       Pointer(device.pointer(self.arrays["biases"]["values"])), batch.lists,
                       Pointer(device.pointer(self.sums)), Pointer(device.pointer(self.out)), ctypes.c_int(n))
 
@@ -395,10 +400,9 @@ class Trainer:
             device.launch("differentiate", grid, (across, down), Pointer(pointer(gradients)), biases, *ends)
             entries = self.sort(batch)
             fours = shape.stride // 4
-            across = min(padded(fours, 32), self.threads) if fours > 16 else fours
-            down = max(1, self.threads // across)
+            across, down, slices = self.sliced(fours)
             parts = -(-batch.active // self.part_size)
-            device.launch("add_sorted", (-(-parts // down), 1), (across, down), Pointer(pointer(gradient)),
+            device.launch("add_sorted", (-(-parts // down), slices), (across, down), Pointer(pointer(gradient)),
                           Pointer(pointer(gradients)), Pointer(pointer(entries)), batch.lists, ctypes.c_int(n),
                           ctypes.c_int(self.part_size))
             return

@@ -93,8 +93,9 @@ Of one step of 16,384 positions, in milliseconds.
 
 ## Variants
 
-Batches of 16,384, products in f32. `virtual indices`: a factor's rows as further indices of a position instead of
-merged rows. `scalar atomics`: as on cards before Hopper. `bias 0.0`: half of the sums lie outside the clipped range.
+Batches of 16,384, products in f32. `slice`: fours of columns of which blocks work at once, 16 elsewhere. `virtual
+indices`: a factor's rows as further indices of a position instead of merged rows. `scalar atomics`: as on cards before
+Hopper.
 
 {variants(first)}
 

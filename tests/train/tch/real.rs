@@ -141,5 +141,13 @@ fn the_check_of_a_gpu_passes_on_the_emulated_one() {
     assert!(output.status.success(), "{text}{}", error_of(&output));
     let table = std::fs::read_to_string(workspace.path("results/README.md")).expect("the table");
     assert!(table.contains("| piece 256→32→1, pqr |") && !table.contains("failed"), "{table}");
-    assert!(workspace.path("results/emulated-gpu.json").exists());
+    let text = std::fs::read(workspace.path("results/emulated-gpu.json")).expect("the numbers");
+    let results: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let rates = results["rates"].as_array().expect("rows");
+    for row in rates {
+        let part = |name: &str| row["step_times_us"][name].as_f64().expect("a time");
+        let parts = ["waiting", "forward", "dense", "backward", "update"].map(part);
+        assert!(parts.iter().all(|time| *time > 0.0), "{row}");
+    }
+    assert_eq!(rates.len(), 2);
 }

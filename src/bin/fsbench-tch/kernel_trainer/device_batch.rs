@@ -12,6 +12,7 @@ use fsbench::train::trainer::{Batch, Labels};
 use tch::{Device, Kind, Tensor};
 
 use super::arguments::{Lists, Memory};
+use super::step_times::StepTimes;
 use crate::kernels::streams::{Event, HostMemory, Queue, Streams};
 use crate::torch_error;
 
@@ -94,9 +95,15 @@ impl BatchMemories {
     /// Starts the copies of a step's batches; the kernels' queue waits for them. The batches' own memory is free
     /// afterwards.
     ///
+    /// `times`: of the step.
+    ///
     /// # Errors
     /// When the device fails.
-    pub fn upload<'a>(&mut self, batches: &[&'a Batch<'a>]) -> Result<DeviceBatches<'a>, TrainError> {
+    pub fn upload<'a>(
+        &mut self,
+        batches: &[&'a Batch<'a>],
+        times: Option<&StepTimes>,
+    ) -> Result<DeviceBatches<'a>, TrainError> {
         let number = self.next;
         self.next = (number + 1) % self.sets.len();
         // The step before the last has read its copy, and the host may fill the memory again.
@@ -119,10 +126,14 @@ impl BatchMemories {
         };
         gather(&arrays, host.bytes_mut());
         streams.queue_waits(Queue::Copies, *used)?;
+        let start = times.map_or(Ok(None), |times| times.now(Queue::Copies))?;
         // SAFETY: both memories have room for `end` bytes, and nothing frees or changes them before `host_waits` above.
         // The queue of copies has just waited for the last kernel that read the device's.
         unsafe { streams.upload(device.data_ptr(), host.start(), end) }?;
         streams.record(*copied, Queue::Copies)?;
+        if let Some(times) = times {
+            times.copied(start)?;
+        }
         streams.queue_waits(Queue::Compute, *copied)?;
         let start = device.data_ptr();
         let mut each = Vec::with_capacity(batches.len());

@@ -5,6 +5,7 @@ mod device_batch;
 mod loss_ring;
 mod parameters;
 mod pass;
+mod step_times;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,6 +27,7 @@ use loss_ring::{LeftState, LossRing, RingError};
 use parameters::Network;
 pub use parameters::active_columns;
 use pass::{Pass, STATE_LEN};
+use step_times::{Part, STEP_TIMES, StepTimes};
 
 /// A network in training on a device.
 pub struct KernelTrainer {
@@ -40,6 +42,7 @@ pub struct KernelTrainer {
     network: Network,
     batches: RefCell<BatchMemories>,
     ring: LossRing,
+    times: Option<StepTimes>,
     /// What an evaluation leaves: `State` in kernels.cu.
     evaluated: Tensor,
     step: u64,
@@ -61,11 +64,25 @@ impl KernelTrainer {
         let network = Network::upload(&state, &rules, &layout, device).map_err(torch_error)?;
         let evaluated = Tensor::f_zeros([STATE_LEN as i64], (Kind::Double, device)).map_err(torch_error)?;
         let batches = RefCell::new(BatchMemories::new(Rc::clone(&streams), device)?);
+        let asked = std::env::var_os(STEP_TIMES).is_some_and(|value| value == "1");
+        let times = asked.then(|| StepTimes::new(Rc::clone(&streams)));
         let ring = LossRing::new(streams, device)?;
         let step = state.step;
         let gpu = String::new();
-        let trainer =
-            KernelTrainer { state, rules, layout, kernels, device, gpu, network, batches, ring, evaluated, step };
+        let trainer = KernelTrainer {
+            state,
+            rules,
+            layout,
+            kernels,
+            device,
+            gpu,
+            network,
+            batches,
+            ring,
+            times,
+            evaluated,
+            step,
+        };
         trainer.pass(trainer.adam(0.0, 1), trainer.evaluated.data_ptr()).copy_parameters()?;
         Ok(trainer)
     }
@@ -102,16 +119,26 @@ impl KernelTrainer {
     fn start_step(&self, batches: &[WeightedBatch<'_>], step: Step) -> Result<(), TrainError> {
         let (before, left) = self.ring.places();
         let pass = self.pass(step, left);
+        let times = self.times.as_ref();
+        let ended = |part: Part| times.map_or(Ok(()), |times| times.ended(part));
         let all: Vec<&Batch<'_>> = batches.iter().map(|weighted| &weighted.batch).collect();
         let mut memories = self.batches.borrow_mut();
-        let uploaded = memories.upload(&all)?;
+        let uploaded = memories.upload(&all, times)?;
+        ended(Part::Waiting)?;
         pass.begin(before)?;
         for (number, (batch, WeightedBatch { weight, .. })) in uploaded.each.iter().zip(batches).enumerate() {
             let out = pass.accumulate(batch)?;
+            ended(Part::Forward)?;
             let gradients = pass.train_dense(batch, &out, number, *weight)?;
+            ended(Part::Dense)?;
             pass.add_table_gradient(batch, &out, &gradients, *weight)?;
+            ended(Part::Backward)?;
         }
         pass.update()?;
+        ended(Part::Update)?;
+        if let Some(times) = times {
+            times.step_ended()?;
+        }
         memories.used(&uploaded)
     }
 
@@ -140,13 +167,16 @@ impl Trainer for KernelTrainer {
 
     fn finish_steps(&mut self) -> Result<Vec<StepLosses>, TrainError> {
         let read = self.ring.finish();
+        if let Some(times) = &self.times {
+            times.report()?;
+        }
         self.known(read)
     }
 
     fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
         let pass = self.pass(self.adam(0.0, 1), self.evaluated.data_ptr());
         let mut memories = self.batches.borrow_mut();
-        let uploaded = memories.upload(&[batch])?;
+        let uploaded = memories.upload(&[batch], None)?;
         pass.begin(None)?;
         let on_device = &uploaded.each[0];
         let out = pass.accumulate(on_device)?;

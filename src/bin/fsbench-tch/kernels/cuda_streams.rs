@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr;
+use std::time::Duration;
 
 use cudarc::driver::result as driver;
 use cudarc::driver::sys as cuda;
@@ -38,6 +39,14 @@ impl CudaStreams {
         }
     }
 
+    fn create(&self, flags: cuda::CUevent_flags) -> Result<Event, TrainError> {
+        make_current(self.context)?;
+        let event = driver::event::create(flags).map_err(|error| failed("CUDA", &error))?;
+        let mut events = self.events.borrow_mut();
+        events.push(event);
+        Ok(Event(events.len() - 1))
+    }
+
     /// The event, with the context made this thread's.
     fn entered(&self, event: Event) -> Result<cuda::CUevent, TrainError> {
         make_current(self.context)?;
@@ -48,12 +57,19 @@ impl CudaStreams {
 
 impl Streams for CudaStreams {
     fn event(&self) -> Result<Event, TrainError> {
-        make_current(self.context)?;
-        let event = driver::event::create(cuda::CUevent_flags::CU_EVENT_DISABLE_TIMING);
-        let event = event.map_err(|error| failed("CUDA", &error))?;
-        let mut events = self.events.borrow_mut();
-        events.push(event);
-        Ok(Event(events.len() - 1))
+        self.create(cuda::CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    }
+
+    fn timer(&self) -> Result<Event, TrainError> {
+        self.create(cuda::CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
+    fn elapsed(&self, from: Event, to: Event) -> Result<Duration, TrainError> {
+        let from = self.entered(from)?;
+        let to = self.entered(to)?;
+        // SAFETY: the events live as long as `self`.
+        let milliseconds = unsafe { driver::event::elapsed(from, to) }.map_err(|error| failed("CUDA", &error))?;
+        Ok(Duration::from_secs_f32(milliseconds.max(0.0) / 1e3))
     }
 
     fn record(&self, event: Event, queue: Queue) -> Result<(), TrainError> {

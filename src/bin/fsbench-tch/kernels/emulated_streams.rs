@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use fsbench::train::TrainError;
 
@@ -51,6 +52,8 @@ struct Recorded {
     /// Kernels started when it was recorded in their queue.
     started: u64,
     downloads: usize,
+    /// When it was passed.
+    at: Option<Instant>,
 }
 
 struct Region {
@@ -98,6 +101,7 @@ impl Work {
                 Some(Waiting::Event(passed)) => {
                     if let Some(recorded) = self.events.get_mut(passed.0) {
                         recorded.waits = false;
+                        recorded.at = Some(Instant::now());
                     }
                 }
                 None => break,
@@ -118,11 +122,27 @@ impl Streams for EmulatedStreams {
         Ok(Event(events.len() - 1))
     }
 
+    fn timer(&self) -> Result<Event, TrainError> {
+        self.event()
+    }
+
+    fn elapsed(&self, from: Event, to: Event) -> Result<Duration, TrainError> {
+        let mut work = self.work.borrow_mut();
+        let from = work.event(from)?.at;
+        let to = work.event(to)?.at;
+        match (from, to) {
+            (Some(from), Some(to)) => Ok(to.saturating_duration_since(from)),
+            _ => Err(fault("nobody waited for a timer")),
+        }
+    }
+
     fn record(&self, event: Event, queue: Queue) -> Result<(), TrainError> {
         let mut work = self.work.borrow_mut();
         let downloads = work.downloads_begun;
         let started = self.started.get();
-        *work.event(event)? = Recorded { waits: queue == Queue::Copies, started, downloads };
+        let waits = queue == Queue::Copies;
+        let at = (!waits).then(Instant::now);
+        *work.event(event)? = Recorded { waits, started, downloads, at };
         if queue == Queue::Copies {
             work.copies.push_back(Waiting::Event(event));
             for (_, until) in work.leaving.iter_mut().filter(|(_, until)| until.is_none()) {

@@ -187,21 +187,22 @@ struct Lists {
 
 // Activations of both accumulators: `out` is [positions, OUT_STRIDE], the side to move's first, then a one, then zeros.
 // `sums`, for products alone: [2, positions, SUMS_STRIDE]. Threads: x over columns, y over positions; blocks: x over
-// positions, y the side.
+// positions, y over sides of slices of columns: blocks that run at once read a slice of the table, which a cache holds.
 extern "C" __global__ void accumulate(const Row* table, const float* biases, Lists lists, float* sums, float* out,
                                       int positions) {
     int position = blockIdx.x * blockDim.y + threadIdx.y;
-    int side = blockIdx.y;
+    int side = blockIdx.y % 2;
     if (position >= positions) return;
     const int* list = lists.indices[side];
     int begin = lists.offsets[side][position];
     int end = lists.offsets[side][position + 1];
-    if (side == 0) {
+    if (blockIdx.y == 0) {
         for (int i = 2 * WIDTH + threadIdx.x; i < OUT_STRIDE; i += blockDim.x) {
             out[(size_t)position * OUT_STRIDE + i] = i == 2 * WIDTH ? 1.0f : 0.0f;
         }
     }
-    for (int four = threadIdx.x; four < FOURS; four += blockDim.x) {
+    int slices = gridDim.y / 2;
+    for (int four = blockIdx.y / 2 * blockDim.x + threadIdx.x; four < FOURS; four += slices * blockDim.x) {
         int column = 4 * four;
         Four x[GROUPS];
         for (int group = 0; group < GROUPS; group++) x[group] = columns_of(biases, column + group * WIDTH);
@@ -395,15 +396,17 @@ extern "C" __global__ void place_features(int2* entries, int* places, Lists list
 }
 
 // Adds the gradients of the entries to the rows of their features, a few entries per thread, so that a thread adds to
-// memory once for every feature it meets. Their number is that of the lists. Threads: x over columns, y and blocks over
-// parts.
+// memory once for every feature it meets. Their number is that of the lists. Threads: x over columns, y over parts;
+// blocks: x over parts, y over slices of columns: blocks that run at once read a slice of the gradients, which a cache
+// holds.
 extern "C" __global__ void add_sorted(float* rows, const float* gradients, const int2* entries, Lists lists,
                                       int positions, int part_size) {
     int number = lists.offsets[0][positions] + lists.offsets[1][positions];
     int begin = (blockIdx.x * blockDim.y + threadIdx.y) * part_size;
     int end = begin + part_size < number ? begin + part_size : number;
     if (begin >= end) return;
-    for (int column = 4 * threadIdx.x; column < STRIDE; column += 4 * blockDim.x) {
+    int across = gridDim.y * blockDim.x;
+    for (int column = 4 * (blockIdx.y * blockDim.x + threadIdx.x); column < STRIDE; column += 4 * across) {
         Four total = {};
         int feature = entries[begin].x;
         for (int i = begin; i < end; i += 4) {
@@ -768,6 +771,8 @@ extern "C" __global__ void count_activity(unsigned* positive, unsigned* saturate
     }
 }
 
+__device__ inline bool is_zero(Four x) { return x.v[0] == 0.0f && x.v[1] == 0.0f && x.v[2] == 0.0f && x.v[3] == 0.0f; }
+
 // The sum over listed rows of four columns.
 __device__ inline void add_listed(const Array& array, unsigned row, unsigned column, Four* sum) {
     for (int i = array.starts[row]; i < array.starts[row + 1]; i++) {
@@ -841,8 +846,7 @@ extern "C" __global__ void update(Arrays arrays, State* state, Step step) {
         add_listed(array, row, column, &g);
     } else {
         g = load(array.gradient + at);
-        bool zero = g.v[0] == 0.0f && g.v[1] == 0.0f && g.v[2] == 0.0f && g.v[3] == 0.0f;
-        if (!zero) store(array.gradient + at, Four{});
+        if (!is_zero(g)) store(array.gradient + at, Four{});
     }
     float scale = 1.0f;
     if (step.longest > 0.0f) {
@@ -851,9 +855,15 @@ extern "C" __global__ void update(Arrays arrays, State* state, Step step) {
         scale = (float)fmin(step.longest / length, 1.0);
     }
     if (state->diverged != 0) return;
-    Four p = load(array.values + at);
     Four m = load(array.first + at);
     Four v = load(array.second + at);
+    bool decays = array.decays && step.decay != 1.0f;
+    bool listed = array.starts && array.starts[row] < array.starts[row + 1];
+    bool synchronises = array.slow && step.synchronise;
+    // A feature that was never active, after the first step has clamped it.
+    bool rests = step.number > 1 && !decays && !listed && !synchronises;
+    if (rests && is_zero(g) && is_zero(m) && is_zero(v)) return;
+    Four p = load(array.values + at);
     for (int k = 0; k < 4; k++) {
         int c = column + k;
         bool is_bias = c == array.bias_column;

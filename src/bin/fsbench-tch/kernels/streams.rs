@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 use std::rc::Rc;
+use std::time::Duration;
 
 use fsbench::train::TrainError;
 use memmap2::MmapMut;
@@ -26,6 +27,18 @@ pub trait Streams {
     /// # Errors
     /// When the device fails, here and below.
     fn event(&self) -> Result<Event, TrainError>;
+
+    /// An event that keeps the time.
+    ///
+    /// # Errors
+    /// As [`Streams::event`].
+    fn timer(&self) -> Result<Event, TrainError>;
+
+    /// The time between two timers, which the host has waited for.
+    ///
+    /// # Errors
+    /// As [`Streams::event`].
+    fn elapsed(&self, from: Event, to: Event) -> Result<Duration, TrainError>;
 
     /// Moves an event to the queue's end.
     ///
