@@ -16,6 +16,8 @@ pub const VERSION: &str = if env!("FSBENCH_COMMIT").is_empty() {
 
 pub mod units;
 
+pub mod json;
+
 pub mod settings;
 
 pub mod statistics;

@@ -1,9 +1,11 @@
 //! Quantities with a unit, seeds of random streams, and shards of lists.
 
 mod shard;
+mod sort;
 mod sorted_map;
 
 pub use shard::Shard;
+pub use sort::{sort_by, sort_by_key};
 pub use sorted_map::SortedMap;
 
 use std::fmt::{self, Display, Formatter};

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The modules, lowest first: the library's, then `cli`, the program's.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "units",
+    "json",
     "settings",
     "statistics",
     "text",

@@ -9,6 +9,7 @@ use super::input::{answer_each_line, parse_move};
 use super::{Failure, ResultFormat, print_json, print_text};
 use crate::chess::{BoardChange, Chess, Move, Perspective, parse_fen};
 use crate::features::{Delta, FeatureSet, FeatureText};
+use crate::json::to_text;
 use crate::units::SortedMap;
 
 /// List the features that a move adds and removes, for both perspectives
@@ -60,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return answer_each_line(file, ResultFormat::Json, |line| {
             let (fen, mv) = line.split_once('|').ok_or_else(|| anyhow::anyhow!("expected `FEN|UCI`, found no `|`"))?;
             let position = parse_fen(fen)?;
-            Ok(serde_json::to_string(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))?)
+            Ok(to_text(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))?)
         });
     }
     let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::request)?;

@@ -8,6 +8,7 @@ use super::input::answer_each_line;
 use super::{Failure, ResultFormat, print_json, print_text};
 use crate::chess::{Chess, Perspective, parse_fen};
 use crate::features::{FeatureSet, FeatureText};
+use crate::json::to_text;
 use crate::units::SortedMap;
 
 /// List the active features of a position for both perspectives
@@ -46,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.fens {
         return answer_each_line(file, ResultFormat::Json, |line| {
-            Ok(serde_json::to_string(&encode(&set, &parse_fen(line)?, arguments.explain))?)
+            Ok(to_text(&encode(&set, &parse_fen(line)?, arguments.explain))?)
         });
     }
     let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::request)?;

@@ -13,6 +13,7 @@ use super::{Failure, ResultFormat, print_json};
 use crate::alpha_beta::PlayingNetwork;
 use crate::chess::parse_fen;
 use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
+use crate::json::to_text;
 
 /// Score positions with a network
 #[derive(Debug, clap::Args)]
@@ -44,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return answer_each_line(file, arguments.format, |line| {
             let evaluation = &score(line)?;
             match arguments.format {
-                ResultFormat::Json => Ok(serde_json::to_string(&ScoredPosition { fen: line.trim(), evaluation })?),
+                ResultFormat::Json => Ok(to_text(&ScoredPosition { fen: line.trim(), evaluation })?),
                 ResultFormat::Text => Ok(text(line, evaluation)),
             }
         });

@@ -11,6 +11,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::Failure;
+use crate::json::{to_indented, to_text};
 
 /// A failure to write to stdout.
 #[derive(Debug, Error)]
@@ -48,13 +49,13 @@ pub fn print_line(text: Arguments<'_>) -> Result<(), StdoutError> {
 
 /// Prints an indented JSON document to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    let text = to_indented(value).map_err(Failure::work)?;
     Ok(print_text(&format!("{text}\n"))?)
 }
 
 /// Prints a JSON document to stdout on one line.
 pub fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string(value)?;
+    let text = to_text(value)?;
     Ok(print_text(&format!("{text}\n"))?)
 }
 

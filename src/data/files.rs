@@ -115,12 +115,13 @@ impl From<Vec<PathBuf>> for DataFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
 
     #[test]
     fn one_file_is_written_as_its_path() {
         let check = |files: DataFiles, json: &str| {
-            assert_eq!(serde_json::to_string(&files).expect("JSON"), json);
-            assert_eq!(serde_json::from_str::<DataFiles>(json).expect("sound"), files);
+            assert_eq!(json::to_text(&files).expect("JSON"), json);
+            assert_eq!(json::from_text::<DataFiles>(json).expect("sound"), files);
         };
         check(DataFiles::from("a.fsd"), "\"a.fsd\"");
         check(vec![PathBuf::from("a"), PathBuf::from("b")].into(), "[\"a\",\"b\"]");

@@ -9,9 +9,10 @@ use serde_json::Value;
 use super::checks::labels;
 use super::spec::{ComparisonRow, Experiment, Measures, RepeatedRow};
 use crate::data::Method;
+use crate::json::ReadError;
 use crate::measure::{EqualSpeedOptions, OwnSpeeds, corrected_width};
 use crate::record::{EQUAL_SPEED, EqualSpeedRecord, NetResult, OwnFigures};
-use crate::settings::{ReadError, SettingError, TableParts};
+use crate::settings::{SettingError, TableParts};
 
 /// The width, a multiple of 32, at which each set is as fast as the reference; networks of the first seed take turns
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::output::file_lock::hostname;
 use crate::record::{RecordFileError, read_checked_json, write_checked_json};
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};
-use crate::units::Seed;
+use crate::units::{Seed, sort_by};
 
 /// The runs that an experiment uses, as long as its results folder exists, or may exist on another machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
             path,
         });
     }
-    runs.sort_by(|a, b| a.path.cmp(&b.path));
+    sort_by(&mut runs, &|a, b| a.path.cmp(&b.path));
     Ok(runs)
 }
 

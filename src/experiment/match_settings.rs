@@ -8,8 +8,9 @@ use super::checks::{NetworkChoice, labels};
 use super::own_figures::FiguresByRow;
 use super::spec::ComparisonRow;
 use crate::data::Method;
+use crate::json::ReadError;
 use crate::play::MatchOptions;
-use crate::settings::{ReadError, SettingError, TableParts, check_all};
+use crate::settings::{SettingError, TableParts, check_all};
 use crate::units::Seed;
 
 /// Elo of every chosen network against the reference set's network of its method and seed; nodes, equal_cost or both

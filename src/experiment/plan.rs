@@ -11,6 +11,7 @@ use super::steps::{
     Activity, EqualSpeed, Match, PlanStep, PlannedShard, QuantisationError, Speed, Step, Train, Updates, Validation,
 };
 use crate::data::content_hash;
+use crate::json::to_value;
 use crate::measure::OwnSpeeds;
 use crate::pipeline::BuildOptions;
 use crate::record::{MatchKind, OwnFigures, PlannedRow, RowAtEqualSpeed, RunKey, Study};
@@ -316,13 +317,13 @@ fn datasets(experiment: &Experiment) -> Vec<BuildOptions> {
 
 /// The settings that a row overrides, its samples, its second method and its start, as results record them.
 fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
-    let written = serde_json::to_value(row.overrides.as_ref()).ok()?;
+    let written = to_value(&row.overrides).ok()?;
     let mut overrides = written.as_object().cloned().unwrap_or_default();
     if !row.dataset.is_empty() {
-        overrides.insert(PlannedRow::DATASET.into(), serde_json::to_value(&row.dataset).ok()?);
+        overrides.insert(PlannedRow::DATASET.into(), to_value(&row.dataset).ok()?);
     }
     if let Some(second) = row.second {
-        overrides.insert("second".into(), serde_json::to_value(second).ok()?);
+        overrides.insert("second".into(), to_value(&second).ok()?);
     }
     if let Some(start) = &row.start {
         overrides.insert("start".into(), start.written().get_ref().clone().into());
@@ -348,7 +349,7 @@ pub(super) fn study(experiment: &Experiment, plan: &Plan) -> Study {
             .as_ref()
             .map(|repeated| RowAtEqualSpeed { repeats: repeated.label.clone(), l1: row.settings.l1 }),
     };
-    let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();
+    let mut train = to_value(&experiment.train).unwrap_or_default();
     train.as_object_mut().into_iter().for_each(|settings| settings.retain(|_, value| !value.is_null()));
     Study {
         name: experiment.name.clone(),

@@ -11,8 +11,9 @@ use super::spec::{ComparisonRow, Dataset, DatasetKeys, RowSecond, RowStart};
 use super::sweep::{Sweep, SweepPoint};
 use super::toml_file::{TomlFile, spanned, wrong};
 use crate::data::Method;
+use crate::json::{from_value, to_value};
 use crate::record::OwnFigures;
-use crate::settings::{Document, SettingError, read};
+use crate::settings::{Document, SettingError};
 use crate::train::{TrainError, TrainSettings};
 
 /// Rows of the comparison, sets × seeds by one method; any number of these tables
@@ -287,11 +288,12 @@ fn with_overrides(
     overrides: &Map<String, Value>,
     methods: &[Method],
 ) -> Result<TrainSettings, SettingError> {
-    let mut merged = serde_json::to_value(shared).map_err(|error| SettingError::new("", error.to_string()))?;
+    let mut merged = to_value(shared).map_err(|error| SettingError::new("", error.to_string()))?;
     if let Value::Object(merged) = &mut merged {
         merge(merged, overrides);
     }
-    let settings: TrainSettings = read(&merged, "").map_err(|error| SettingError::new(error.path, error.message))?;
+    let settings: TrainSettings =
+        from_value(&merged, "").map_err(|error| SettingError::new(error.path, error.message))?;
     // Keys in a configuration have dots, as in `recipe.warm_up`.
     let is_overridden = |key: &str| overrides.contains_key(key.split('.').next().unwrap_or(key));
     settings.validate(methods, &is_overridden).map(|()| settings).map_err(setting_error)

@@ -17,11 +17,12 @@ use super::match_settings::MatchMeasure;
 use super::own_figures::OwnFeatures;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
+use crate::json::{ReadError, from_value, to_value};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::record::{OwnFigures, Published};
-use crate::settings::{ReadError, SettingError, TableParts, field_names, read, unknown_field};
+use crate::settings::{SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
@@ -211,11 +212,11 @@ impl DatasetKeys {
 
     /// The method's build options with these; `path` names the table in errors.
     fn build_options(&self, method: Method, path: &str) -> Result<BuildOptions, ReadError> {
-        let mut options = serde_json::to_value(BuildOptions::new(method)).unwrap_or_default();
+        let mut options = to_value(&BuildOptions::new(method)).unwrap_or_default();
         if let Value::Object(options) = &mut options {
             options.extend(self.0.clone());
         }
-        read(&options, path)
+        from_value(&options, path)
     }
 
     /// Checks the keys and their values, for a method.

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::{from_value, to_value};
 use crate::record::{RecordFileError, Timestamp, read_checked_json, write_checked_json};
 
 /// Hash of everything that determines a result.
@@ -63,7 +64,9 @@ impl ResultStore {
 
     /// The stored result; `None` if it is missing, unreadable or damaged.
     pub(super) fn get<T: DeserializeOwned>(&self, kind: &str, key: &ResultKey) -> Option<StoredResult<T>> {
-        read_checked_json(&self.path(kind, key)).ok()
+        let stored: StoredResult<Value> = read_checked_json(&self.path(kind, key)).ok()?;
+        let StoredResult { seconds, recorded, made, made_of, record } = stored;
+        Some(StoredResult { seconds, recorded, made, made_of, record: from_value(&record, "").ok()? })
     }
 
     pub(super) fn put<T: Serialize>(
@@ -72,7 +75,19 @@ impl ResultStore {
         key: &ResultKey,
         stored: &StoredResult<T>,
     ) -> Result<(), RecordFileError> {
-        write_checked_json(&self.path(kind, key), stored)
+        let path = self.path(kind, key);
+        let record = to_value(&stored.record);
+        let record = record.map_err(|source| RecordFileError::Serialise { path: path.clone(), source })?;
+        // Of one type for all kinds, so that it is compiled once.
+        let StoredResult { seconds, recorded, made, made_of, .. } = stored;
+        let file = StoredResult {
+            seconds: *seconds,
+            recorded: recorded.clone(),
+            made: made.clone(),
+            made_of: made_of.clone(),
+            record,
+        };
+        write_checked_json(&path, &file)
     }
 
     /// Removes a result; a missing one is no error.

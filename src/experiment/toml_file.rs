@@ -20,8 +20,9 @@ use super::scale::apply_scale;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
 use super::sweep::{MOST_RUNS, Sweep};
 use crate::data::{EvalOptions, EvalUnit, EvalView, ScoreUnit};
+use crate::json::{ReadError, from_value};
 use crate::record::{Published, Results};
-use crate::settings::{Document, ReadError, SettingError, read};
+use crate::settings::{Document, SettingError};
 use crate::train::TrainSettings;
 use crate::units::Seed;
 
@@ -193,7 +194,7 @@ impl Experiment {
 
 /// The checked settings, without the file's path and text.
 fn checked(document: &Document) -> Result<Experiment, Mistake> {
-    let parsed: TomlFile = read(document.root(), "").map_err(|error| unreadable(document, error))?;
+    let parsed: TomlFile = from_value(document.root(), "").map_err(|error| unreadable(document, error))?;
     let in_file = |error| wrong(document, "", error);
     let from_unit = match &parsed.from_unit {
         None => None,
@@ -269,7 +270,7 @@ fn read_measures(
     let mut measures = Measures::default();
     if let Some(table) = &tables.updates {
         let path = "measure.updates";
-        let measure: SetMeasure = read(table, path).map_err(|error| unreadable(document, error))?;
+        let measure: SetMeasure = from_value(table, path).map_err(|error| unreadable(document, error))?;
         check_games(measure.games)
             .and_then(|()| check_sets(measure.sets.as_deref(), rows))
             .map_err(|error| wrong(document, path, error))?;

@@ -8,6 +8,7 @@ use super::ExportError;
 use crate::chess::{BoardChange, Chess, Move, Perspective, fen_of, uci_move};
 use crate::data::games;
 use crate::features::{Delta, FeatureSet};
+use crate::json;
 use crate::pipeline::sample_games;
 use crate::units::Seed;
 use rand::RngExt;
@@ -116,7 +117,7 @@ fn write_line(set: &FeatureSet, evaluator: Option<&GoldenEvaluator<'_>>, line: &
             }),
             delta: mv.map(|mv| delta(set, &position, *mv)),
         };
-        *out += &serde_json::to_string(&golden).expect("numbers and text are JSON");
+        *out += &json::to_text(&golden).expect("numbers and text are JSON");
         out.push('\n');
     }
 }

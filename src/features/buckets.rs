@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use shakmaty::Square;
-use toml::Spanned;
 
 use crate::chess::Mirror;
+use crate::settings::Document;
 use crate::units::SortedMap;
 
 use super::error::{FeatureError, SourceText};
@@ -37,17 +37,20 @@ pub enum BucketTable {
 /// # Errors
 /// When a table has another length, a number below −1 or above 2^24, or leaves every square outside.
 pub fn read(
-    tables: &SortedMap<String, Spanned<BucketTable>>,
+    tables: &SortedMap<String, BucketTable>,
     mirror: Mirror,
     source: &SourceText,
+    document: &Document,
 ) -> Result<SortedMap<String, Arc<Bucket>>, FeatureError> {
-    let read = |(name, table): (&String, &Spanned<BucketTable>)| {
-        let bucket = squares(table.as_ref(), mirror).and_then(|numbers| bucket(name, &numbers));
-        let bucket =
-            bucket.map_err(|problem| source.error(format!("bucket table `{name}` {problem}"), table.span(), None))?;
-        Ok((name.clone(), Arc::new(bucket)))
-    };
-    tables.iter().map(read).collect()
+    let mut buckets = SortedMap::new();
+    for (name, table) in tables {
+        let bucket = squares(table, mirror).and_then(|numbers| bucket(name, &numbers)).map_err(|problem| {
+            let span = document.span_of_value(&format!("buckets.{name}"));
+            source.error(format!("bucket table `{name}` {problem}"), span, None)
+        })?;
+        buckets.insert(name.clone(), Arc::new(bucket));
+    }
+    Ok(buckets)
 }
 
 /// A number for every square, a1, b1, … h8.

@@ -5,6 +5,7 @@ use crate::chess::{Board, Perspective, Square};
 use super::reference;
 use super::set::{Block, FeatureSet};
 use super::spec::{AxisSpec, BlockSpec, ENEMY_KING, FactorKind, FactorSpec, OWN_KING, PairSpec, ProductSpec, Property};
+use crate::units::sort_by;
 
 /// An active feature and one binding that yields it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +126,7 @@ pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<Explai
     };
     let mut features: Vec<ExplainedFeature> =
         reference::elements_by_binding(block, board, pov).into_iter().filter_map(explained).collect();
-    features.sort_by(|a, b| (a.index, &a.squares).cmp(&(b.index, &b.squares)));
+    sort_by(&mut features, &|a, b| (a.index, &a.squares).cmp(&(b.index, &b.squares)));
     features
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::analysis;
+use super::definition;
 use super::error::{ExpressionText, FeatureError, SourceText};
 use super::library::DefinitionFile;
 use super::set::FeatureSet;
@@ -12,9 +13,6 @@ use super::syntax::Span;
 
 /// Most features a definition may have before selection: the renumbering is a table.
 const MAX_BEFORE: u32 = 1 << 24;
-
-/// The name of the complete set inside the definition of a selection.
-const COMPLETE: &str = "whole";
 
 /// The selected indices in their new order, each with its span in the text.
 pub struct Selection {
@@ -136,18 +134,9 @@ impl FeatureSet {
     /// When the list is empty, holds an index twice or an index that does not exist, or the set is too large to select
     /// from.
     pub fn select(&self, indices: &[u32]) -> Result<FeatureSet, FeatureError> {
-        let entry = |key: &str, value: &str| (key.to_owned(), toml::Value::String(value.to_owned()));
-        let complete: toml::Table = toml::from_str(self.definition())
-            .map_err(|error| SourceText::new(self.name(), self.definition()).error(error.message(), 0..0, None))?;
-        let mut table = toml::Table::from_iter([
-            entry("name", self.name()),
-            entry("features", COMPLETE),
-            entry("selected", &ranges(indices.iter().copied())),
-        ]);
-        table.extend(self.about().map(|about| entry("about", about)));
-        let definitions = toml::Table::from_iter([(COMPLETE.to_owned(), toml::Value::Table(complete))]);
-        table.insert("definitions".into(), toml::Value::Table(definitions));
-        FeatureSet::from_definition(&table.to_string())
+        let indices = ranges(indices.iter().copied());
+        let text = definition::of_selection(self.name(), self.about(), self.definition(), indices)?;
+        FeatureSet::from_definition(&text)
     }
 
     /// The features that are not proved dead, ascending: no other row can ever matter.

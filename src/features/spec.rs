@@ -14,6 +14,7 @@ use crate::chess::Orientation;
 
 use super::error::ExpressionText;
 use super::source::Source;
+use crate::units::sort_by;
 
 pub use super::source::VariableKind;
 
@@ -139,7 +140,7 @@ impl BlockSpec {
         self.product.buckets(&mut buckets);
         self.condition.iter().for_each(|condition| condition.buckets(&mut buckets));
         self.guards.iter().for_each(|guard| guard.buckets(&mut buckets));
-        buckets.sort_by(|a, b| a.name.cmp(&b.name));
+        sort_by(&mut buckets, &|a, b| a.name.cmp(&b.name));
         buckets.dedup();
         buckets
     }

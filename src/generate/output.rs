@@ -8,6 +8,7 @@ use crate::data::formats::{
     Format, Omissions, SampleWriter, UnitConversion, format_by_name, has_compressed_name, rescale_scores,
 };
 use crate::data::{DataError, Method, Provenance, RecordError, ScoreUnit};
+use crate::json;
 use crate::output::OutputFile;
 use crate::pipeline::generation::Generation;
 use crate::pipeline::uci::EngineFault;
@@ -145,7 +146,7 @@ fn finish_samples(
     let score_unit = format.default_unit();
     let failed =
         |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
-    let source = blake3::hash(&serde_json::to_vec(facts.generation).map_err(failed)?);
+    let source = blake3::hash(&json::to_bytes(facts.generation).map_err(failed)?);
     let (data, written) = writer.seal(Provenance {
         purpose: method.into(),
         score_unit,

@@ -12,6 +12,7 @@ use super::speed_race::Race;
 use crate::net::NetFile;
 use crate::record::{EqualSpeedRecord, WidthSpeed};
 use crate::settings::SettingError;
+use crate::units::sort_by;
 
 /// Options of [`equal_speed`], and keys of `[equal_speed]` in an experiment.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -197,7 +198,7 @@ impl WidthSearch {
             // With one side only: the two closest widths, or an assumption.
             _ => {
                 let mut closest: Vec<&WidthSpeed> = tried.iter().collect();
-                closest.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+                sort_by(&mut closest, &|a, b| distance(a).total_cmp(&distance(b)));
                 match closest[..] {
                     [a, b, ..] if a.l1 != b.l1 => meets_one(a, b),
                     _ => {

@@ -10,7 +10,7 @@ use crate::chess::{Board, Color, Perspective, Square};
 use crate::features::{AxisValue, Block, FeatureSet, Place};
 use crate::net::{NetFile, QuantNet, forward_integer};
 use crate::record::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
-use crate::units::SortedMap;
+use crate::units::{SortedMap, sort_by, sort_by_key};
 
 /// Most panels of a neuron; further ones are too many to look at.
 pub const MOST_PANELS: usize = 36;
@@ -24,7 +24,7 @@ pub type AxisChoice = (String, String);
 #[must_use]
 pub fn most_influential(net: &QuantNet, count: usize) -> Vec<usize> {
     let mut neurons: Vec<(usize, f64)> = influences(net).into_iter().enumerate().collect();
-    neurons.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort_by(&mut neurons, &|a, b| b.1.total_cmp(&a.1));
     neurons.into_iter().take(count).map(|(neuron, _)| neuron).collect()
 }
 
@@ -51,7 +51,7 @@ pub fn neuron_weights(
         let left_out = panels.len().saturating_sub(MOST_PANELS);
         if left_out > 0 {
             let size = |panel: &WeightPanel| panel.weights.iter().flatten().map(|weight| weight * weight).sum::<f64>();
-            panels.sort_by(|a, b| size(b).total_cmp(&size(a)));
+            sort_by(&mut panels, &|a, b| size(b).total_cmp(&size(a)));
             panels.truncate(MOST_PANELS);
         }
         let bias = f64::from(file.net.ft_biases[*neuron]) / scale;
@@ -171,7 +171,7 @@ impl Sides {
         let is_long =
             |own: &&&AxisValue| matches!(own.place, Place::Other(_)) && sizes[own.axis.as_str()] as usize >= LEAST_SIDE;
         let mut long: Vec<&&AxisValue> = order.iter().filter(is_long).collect();
-        long.sort_by_key(|own| std::cmp::Reverse(sizes[own.axis.as_str()]));
+        sort_by_key(&mut long, &|own| std::cmp::Reverse(sizes[own.axis.as_str()]));
         let mut long = long.into_iter().map(|own| own.axis.clone());
         x = x.or_else(|| long.next());
         y = y.or_else(|| long.next());
@@ -228,8 +228,8 @@ pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Res
         let contribution = score - Active::of(&set, &without).score(net, turn);
         pieces.push(PieceContribution { piece: piece.char(), square: square.to_string(), contribution });
     }
-    features.sort_by(|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
-    pieces.sort_by(|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
+    sort_by(&mut features, &|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
+    sort_by(&mut pieces, &|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
     Ok(PositionRecord { fen: fen.to_owned(), score, features, pieces })
 }
 

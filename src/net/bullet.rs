@@ -274,9 +274,13 @@ fn bytes(net: &QuantNet) -> Result<Vec<u8>, BulletError> {
         i16::try_from(bias).map_err(|_| BulletError::Bias { bucket, bias })
     });
     let biases = biases.collect::<Result<Vec<i16>, _>>()?;
-    let outputs = net.stacks.iter().flat_map(|stack| &stack[0].weights);
-    let all = net.ft_weights.iter().chain(&net.ft_biases).chain(outputs).chain(&biases);
-    let mut bytes: Vec<u8> = all.flat_map(|number| number.to_le_bytes()).collect();
+    let mut parts = vec![&net.ft_weights, &net.ft_biases];
+    parts.extend(net.stacks.iter().map(|stack| &stack[0].weights));
+    parts.push(&biases);
+    let mut bytes: Vec<u8> = Vec::new();
+    for number in parts.into_iter().flatten() {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
     let missing = bytes.len().next_multiple_of(LINE) - bytes.len();
     bytes.extend(PADDING.iter().cycle().take(missing));
     Ok(bytes)

@@ -15,8 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::file::Origin;
 use super::other_kind::other_kind;
 use super::{NetError, Scheme, Shape};
+use crate::json;
 use crate::output::OutputFile;
 use crate::output::checked::{envelope, open_envelope};
+use crate::units::sort_by_key;
 
 const KEY: &str = "fsbench";
 pub(super) const VERSION: u32 = 1;
@@ -84,7 +86,10 @@ pub(super) fn vector<T: Copy, const N: usize>(
     bytes: fn(T) -> [u8; N],
     dtype: Dtype,
 ) -> (String, TensorBytes) {
-    let data = values.iter().flat_map(|value| bytes(*value)).collect();
+    let mut data = Vec::with_capacity(values.len() * N);
+    for value in values {
+        data.extend_from_slice(&bytes(*value));
+    }
     (name.into(), TensorBytes { dtype, shape: vec![values.len()], data })
 }
 
@@ -100,7 +105,7 @@ pub(super) fn matrix<T: Copy, const N: usize>(
 }
 
 pub(super) fn write(path: &Path, header: &NetHeader, tensors: &[(String, TensorBytes)]) -> Result<(), NetError> {
-    let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
+    let json = json::to_text(header).map_err(|reason| NetError::Header { path: path.into(), reason: reason.into() })?;
     let sum = checksum(&json, tensors.iter().map(|(name, tensor)| (&name[..], tensor)));
     let metadata = HashMap::from([(KEY.to_owned(), envelope(&json, sum))]);
     let container = |reason| NetError::Container { path: path.into(), reason };
@@ -114,7 +119,7 @@ pub(super) fn write(path: &Path, header: &NetHeader, tensors: &[(String, TensorB
 /// BLAKE3 of a header's JSON, and of the tensors by name.
 fn checksum<'a, V: View + 'a>(json: &str, tensors: impl Iterator<Item = (&'a str, V)>) -> blake3::Hash {
     let mut tensors: Vec<(&str, V)> = tensors.collect();
-    tensors.sort_by_key(|(name, _)| *name);
+    sort_by_key(&mut tensors, &|(name, _)| *name);
     let mut hasher = blake3::Hasher::new();
     hasher.update(json.as_bytes());
     for (name, tensor) in &tensors {
@@ -141,7 +146,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
         file.by_ref().take(header).read_to_end(&mut bytes).map_err(failed)?;
         let json = bytes.get(LENGTH as usize..).unwrap_or_default();
         // The caller, who gets the header alone, names the fault.
-        let Ok(metadata) = serde_json::from_slice::<Metadata>(json) else { return Ok(bytes) };
+        let Ok(metadata) = json::from_bytes::<Metadata>(json) else { return Ok(bytes) };
         if (metadata.data_len() as u64).saturating_add(LENGTH + header) != about.len() {
             let reason = SafeTensorError::MetadataIncompleteBuffer;
             return Err(NetError::Container { path: path.into(), reason });
@@ -169,7 +174,7 @@ impl<'a> Container<'a> {
         let damaged = || NetError::Damaged { path: path.into() };
         let (json, stored) = open_envelope(entry).map_err(|_| damaged())?;
         let header: NetHeader =
-            serde_json::from_str(json).map_err(|reason| NetError::Header { path: path.into(), reason })?;
+            json::from_text(json).map_err(|reason| NetError::Header { path: path.into(), reason })?;
         if header.version != VERSION {
             return Err(NetError::Version { path: path.into(), found: header.version, known: VERSION });
         }

@@ -10,17 +10,16 @@ impl QuantNet {
         let ft = scheme.feature_transformer_scale();
         let psqt = scheme.psqt_scale();
         let buckets = shape.row_len() - shape.l1;
-        let rows = self.ft_weights.chunks_exact(shape.l1).enumerate();
-        let ft_weights = rows.flat_map(|(feature, row)| {
+        let mut ft_weights = Vec::new();
+        for (feature, row) in self.ft_weights.chunks_exact(shape.l1).enumerate() {
             let values = self.psqt_weights.get(feature * buckets..(feature + 1) * buckets).unwrap_or_default();
-            row.iter()
-                .map(move |weight| scaled(*weight, ft))
-                .chain(values.iter().map(move |value| scaled(*value, psqt)))
-        });
+            ft_weights.extend(row.iter().map(|weight| scaled(*weight, ft)));
+            ft_weights.extend(values.iter().map(|value| scaled(*value, psqt)));
+        }
         let last = shape.hidden.len();
         let layer = |(index, layer)| dequantised(layer, (index < last).then_some(index), scheme);
         FloatNet {
-            ft_weights: ft_weights.collect(),
+            ft_weights,
             ft_biases: self.ft_biases.iter().map(|bias| scaled(*bias, ft)).collect(),
             stacks: self.stacks.iter().map(|stack| stack.iter().enumerate().map(layer).collect()).collect(),
             shape: shape.clone(),

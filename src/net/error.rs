@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::bullet::BulletError;
 use super::nnue::NnueError;
 use crate::features::{FeatureError, Identity};
+use crate::json::JsonError;
 use crate::output::OutputError;
 
 #[derive(Debug, Error)]
@@ -23,7 +24,7 @@ pub enum NetError {
     #[error("{path} has no `{key}` in its metadata: it is not a {kind} written by fsbench")]
     Foreign { path: PathBuf, key: &'static str, kind: &'static str },
     #[error("{path}: the metadata entry is invalid: {reason}")]
-    Header { path: PathBuf, reason: serde_json::Error },
+    Header { path: PathBuf, reason: JsonError },
     #[error("{path} has format version {found}; this fsbench reads version {known}")]
     Version { path: PathBuf, found: u32, known: u32 },
     #[error("{path} is damaged: its contents do not match its checksum; copy it again from where it is whole")]

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::container::{Container, FileKind, NetHeader, TensorBytes, VERSION, matrix, read, vector, write};
 use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
+use crate::json;
 
 /// The feature set of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,7 +129,7 @@ impl NetFile {
         let (header, tensors) = self.parts(None);
         let mut hasher = blake3::Hasher::new();
         // Plain structures serialise.
-        hasher.update(&serde_json::to_vec(&(header.shape, header.scheme, &self.origin.identity)).unwrap_or_default());
+        hasher.update(&json::to_bytes(&(header.shape, header.scheme, &self.origin.identity)).unwrap_or_default());
         for tensor in &tensors {
             hasher.update(tensor.0.as_bytes()).update(&(&tensor.1).data());
         }

@@ -65,14 +65,22 @@ impl FloatNet {
     /// The network's tensors, in the order of [`Shape::tensors`].
     #[must_use]
     pub fn tensors(&self) -> Vec<&[f32]> {
-        let layers = self.stacks.iter().flatten().flat_map(|layer| [&layer.weights[..], &layer.biases]);
-        [&self.ft_weights[..], &self.ft_biases].into_iter().chain(layers).collect()
+        let mut tensors = vec![&self.ft_weights[..], &self.ft_biases];
+        for layer in self.stacks.iter().flatten() {
+            tensors.push(&layer.weights);
+            tensors.push(&layer.biases);
+        }
+        tensors
     }
 
     /// As [`FloatNet::tensors`].
     pub fn tensors_mut(&mut self) -> Vec<&mut Vec<f32>> {
-        let layers = self.stacks.iter_mut().flatten().flat_map(|layer| [&mut layer.weights, &mut layer.biases]);
-        [&mut self.ft_weights, &mut self.ft_biases].into_iter().chain(layers).collect()
+        let mut tensors = vec![&mut self.ft_weights, &mut self.ft_biases];
+        for layer in self.stacks.iter_mut().flatten() {
+            tensors.push(&mut layer.weights);
+            tensors.push(&mut layer.biases);
+        }
+        tensors
     }
 
     /// A network of that shape; `fill` returns the values of each tensor for its name and dimensions.
@@ -105,8 +113,10 @@ impl FloatNet {
     #[must_use]
     pub fn with_features(self, features: &[u32]) -> FloatNet {
         let width = self.shape.row_len();
-        let row = |feature: &u32| &self.ft_weights[*feature as usize * width..][..width];
-        let ft_weights = features.iter().flat_map(row).copied().collect();
+        let mut ft_weights = Vec::with_capacity(features.len() * width);
+        for feature in features {
+            ft_weights.extend_from_slice(&self.ft_weights[*feature as usize * width..][..width]);
+        }
         let narrow = features.iter().take_while(|feature| **feature < self.shape.narrow).count() as u32;
         let shape = Shape { features: features.len() as u32, narrow, ..self.shape.clone() };
         FloatNet { shape, ft_weights, ..self }

@@ -43,9 +43,15 @@ impl QuantNet {
     fn with_units(&self, order: &[usize]) -> QuantNet {
         let units = self.units();
         let parts = if self.shape.activation == Activation::Pairwise { 2 } else { 1 };
-        let neurons: Vec<usize> =
-            (0..parts).flat_map(|part| order.iter().map(move |unit| part * units + unit)).collect();
-        let inputs: Vec<usize> = (0..2).flat_map(|side| order.iter().map(move |unit| side * units + unit)).collect();
+        let repeated = |parts: usize| {
+            let mut all = Vec::new();
+            for part in 0..parts {
+                all.extend(order.iter().map(|unit| part * units + unit));
+            }
+            all
+        };
+        let neurons = repeated(parts);
+        let inputs = repeated(2);
         let mut net = self.clone();
         net.ft_weights = select_columns(&self.ft_weights, self.shape.l1, &neurons);
         net.ft_biases = select_columns(&self.ft_biases, self.shape.l1, &neurons);
@@ -59,5 +65,9 @@ impl QuantNet {
 
 /// Takes columns of rows of `width` numbers.
 fn select_columns(rows: &[i16], width: usize, columns: &[usize]) -> Vec<i16> {
-    rows.chunks_exact(width).flat_map(|row| columns.iter().map(|column| row[*column])).collect()
+    let mut selected = Vec::new();
+    for row in rows.chunks_exact(width) {
+        selected.extend(columns.iter().map(|column| row[*column]));
+    }
+    selected
 }

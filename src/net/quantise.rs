@@ -27,8 +27,12 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
     let ft = Rounding { scheme, scale: scheme.feature_transformer_scale(), largest: f64::from(i16::MAX) };
     let narrow = Rounding { largest: f64::from(i8::MAX), ..ft };
     let psqt = Rounding { scheme, scale: scheme.psqt_scale(), largest: f64::from(i32::MAX / MAX_ACTIVE) };
-    let columns = |from: usize, to: usize| -> Vec<f32> {
-        net.ft_weights.chunks_exact(row).flat_map(|row| &row[from..to]).copied().collect()
+    let columns = |from: usize, to: usize| {
+        let mut values: Vec<f32> = Vec::new();
+        for row in net.ft_weights.chunks_exact(row) {
+            values.extend_from_slice(&row[from..to]);
+        }
+        values
     };
     let at = |n: usize| format!("ft: the weight of neuron {}, feature {}", n % l1, n / l1);
     let buckets = net.shape.buckets.count;

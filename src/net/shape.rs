@@ -169,15 +169,16 @@ impl Shape {
     /// Names and dimensions of a float network's tensors: the feature transformer's, then each bucket's layers'.
     #[must_use]
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
-        let ft =
-            [("ft.weight".into(), vec![self.features as usize, self.row_len()]), ("ft.bias".into(), vec![self.l1])];
-        let layers = (0..self.buckets.count).flat_map(|bucket| {
-            self.layer_sizes().into_iter().enumerate().flat_map(move |(index, (inputs, outputs))| {
+        let mut tensors =
+            vec![("ft.weight".into(), vec![self.features as usize, self.row_len()]), ("ft.bias".into(), vec![self.l1])];
+        for bucket in 0..self.buckets.count {
+            for (index, (inputs, outputs)) in self.layer_sizes().into_iter().enumerate() {
                 let name = self.layer_name(bucket, index);
-                [(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])]
-            })
-        });
-        ft.into_iter().chain(layers).collect()
+                tensors.push((format!("{name}.weight"), vec![outputs, inputs]));
+                tensors.push((format!("{name}.bias"), vec![outputs]));
+            }
+        }
+        tensors
     }
 
     /// A dense layer's name in files: `layers.N`, or `stacks.BUCKET.layers.N` if there are several buckets.
@@ -332,6 +333,7 @@ impl fmt::Display for Shape {
 mod tests {
     use super::super::tests::shape;
     use super::*;
+    use crate::json;
 
     /// Stockfish 15.1's.
     fn full() -> Shape {
@@ -411,10 +413,10 @@ mod tests {
     #[test]
     fn header_format_is_stable() {
         let json = r#"{"features":7,"l1":3,"hidden":[2],"activation":"crelu"}"#;
-        let read: Shape = serde_json::from_str(json).expect("a shape");
+        let read: Shape = json::from_text(json).expect("a shape");
         assert_eq!(read, shape(7, 3, &[2]));
-        assert_eq!(serde_json::to_string(&read).expect("written"), json);
-        let text = serde_json::to_string(&full()).expect("written");
-        assert_eq!(serde_json::from_str::<Shape>(&text).expect("a shape"), full());
+        assert_eq!(json::to_text(&read).expect("written"), json);
+        let text = json::to_text(&full()).expect("written");
+        assert_eq!(json::from_text::<Shape>(&text).expect("a shape"), full());
     }
 }

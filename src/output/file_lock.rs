@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::json;
 use crate::text::utc;
 
 /// The process that holds a lock, as the lock's file names it.
@@ -45,7 +46,7 @@ impl LockHolder {
     }
 
     fn read(path: &Path) -> Option<LockHolder> {
-        serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+        json::from_text(&fs::read_to_string(path).ok()?).ok()
     }
 }
 
@@ -113,7 +114,7 @@ impl FileLock {
                 Err(error) => return Err(failed(error)),
             }
             if let Some(holder) = &holder {
-                let text = serde_json::to_vec(holder).expect("texts and numbers are always JSON");
+                let text = json::to_bytes(holder).expect("texts and numbers are always JSON");
                 file.set_len(0).and_then(|()| file.write_all(&text)).map_err(failed)?;
             }
             break Ok(FileLock { path: path.into(), file, holder });
@@ -184,7 +185,7 @@ mod tests {
         let path = folder.path().join(FileLock::IN_FOLDER);
         fs::write(&path, br#"{"pid":1,"host":"a machine with a long name","since":"yesterday"}"#).expect("written");
         let lock = FileLock::of_folder(folder.path()).expect("free");
-        let holder: LockHolder = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("whole");
+        let holder: LockHolder = json::from_bytes(&fs::read(&path).expect("a file")).expect("whole");
         assert_eq!(holder.pid, std::process::id());
         drop(lock);
         assert!(!path.exists());

@@ -7,6 +7,7 @@ use super::build::{BuildError, BuildJob, BuildOptions, build, input_unit};
 use super::inputs::WeightedInput;
 use crate::data::formats::{Format, UnitOrigin, detect, score_unit};
 use crate::data::{DataError, FSD_VERSION, Fsd, FsdHeader, InputPath, Method, Needs, Purpose, ScoreUnit, hash_file};
+use crate::json;
 
 /// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`.
 ///
@@ -179,7 +180,7 @@ fn cached_name(inputs: &[WeightedInput], options: &BuildOptions) -> Result<Strin
 
 /// The options as JSON, which unlike Rust's debug text stays the same from one compiler to the next.
 fn written(options: &BuildOptions) -> String {
-    serde_json::to_string(options).expect("numbers, strings and maps with number keys are always JSON")
+    json::to_text(options).expect("numbers, strings and maps with number keys are always JSON")
 }
 
 #[cfg(test)]
@@ -190,7 +191,7 @@ mod tests {
     fn options_are_written_so_that_they_can_be_read() {
         for method in [Method::Eval, Method::Pqr] {
             let options = BuildOptions { min_moves_quantile: Some(0.1), ..BuildOptions::new(method) };
-            assert_eq!(serde_json::from_str::<BuildOptions>(&written(&options)).expect("JSON"), options);
+            assert_eq!(json::from_text::<BuildOptions>(&written(&options)).expect("JSON"), options);
         }
     }
 }

@@ -13,6 +13,7 @@ use super::label::Labelling;
 use super::uci::EngineFault;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
 use crate::data::{DataError, Fsd, PgnNotes, Purpose, ScoreUnit, SkippedGames};
+use crate::json;
 use crate::output::checked::{content_of, in_envelope};
 use crate::output::{OutputFile, SealedFile};
 use crate::text::grouped;
@@ -152,7 +153,7 @@ impl Manifest {
         let text = std::fs::read_to_string(&path).map_err(DataError::read(&path))?;
         let invalid = |reason: String| DataError::Manifest { path: path.clone(), reason };
         let json = content_of(text.trim_end()).map_err(|damaged| invalid(damaged.to_string()))?;
-        let manifest: Manifest = serde_json::from_str(json).map_err(|error| invalid(error.to_string()))?;
+        let manifest: Manifest = json::from_text(json).map_err(|error| invalid(error.to_string()))?;
         if manifest.samples_hash == hash {
             Ok(manifest)
         } else {
@@ -166,7 +167,7 @@ impl Manifest {
     /// Writes the manifest beside `fsd`; it appears under its name when the caller persists it.
     pub(crate) fn seal(&self, fsd: &Path) -> Result<SealedFile, DataError> {
         let path = manifest_path(fsd);
-        let text = serde_json::to_string_pretty(self)
+        let text = json::to_indented(self)
             .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;
         let mut file = OutputFile::create(&path)?;
         file.put((in_envelope(&text) + "\n").as_bytes())?;

@@ -8,6 +8,7 @@ use shakmaty::{Chess, Move, Position};
 
 use crate::chess::{legal_move, start_fen, uci_move};
 use crate::data::{Eval, GameResult, PgnWriter};
+use crate::json;
 use crate::pipeline::uci::{EngineFault, UciError};
 use crate::units::Centipawn;
 
@@ -110,7 +111,7 @@ pub struct GameSummary {
 
 impl GameSummary {
     pub(super) fn parse(line: &str) -> Result<GameSummary, String> {
-        serde_json::from_str(line).map_err(|error| error.to_string())
+        json::from_text(line).map_err(|error| error.to_string())
     }
 }
 
@@ -124,7 +125,7 @@ impl PlayedGame {
     /// Never: its fields all have a JSON form.
     pub fn to_journal(&self) -> serde_json::Result<String> {
         let words: Vec<String> = self.moves.iter().map(word).collect();
-        serde_json::to_string(&JournalLine {
+        json::to_text(&JournalLine {
             game: self.number,
             white: self.white,
             black: self.black,
@@ -142,7 +143,7 @@ impl PlayedGame {
     /// When the line is not such JSON, or a word is no legal move of its position.
     pub fn from_journal(line: &str) -> Result<PlayedGame, String> {
         let JournalLine { game, white, black, start, result, termination, forfeit, moves } =
-            serde_json::from_str(line).map_err(|error| error.to_string())?;
+            json::from_text(line).map_err(|error| error.to_string())?;
         let mut position = start.clone();
         let mut played = Vec::new();
         for word in moves.split_ascii_whitespace() {

@@ -15,12 +15,12 @@ use super::feature_set::PyFeatureSet;
 use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataFiles, ScoreUnit};
+use crate::json::from_value;
 use crate::pipeline::{Manifest, sample_games};
 use crate::service::{
     LocalStream, MAX_SLOTS, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile,
     ServiceError, Shard, prepare,
 };
-use crate::settings::read;
 
 /// Slots beyond the threads: the number that a consumer can hold before batches are copied for it.
 const SPARE_SLOTS: usize = 4;
@@ -303,7 +303,7 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
         read::<Request>(&json!({ &name: &value }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
         document.insert(name, value);
     }
-    let mut request: Request = read(&document.into(), "").map_err(error::request)?;
+    let mut request: Request = from_value(&document.into(), "").map_err(error::request)?;
     request.slots.get_or_insert(MAX_SLOTS.min(request.threads.saturating_add(SPARE_SLOTS)));
     Ok(Request { set: set.into(), data, ..request })
 }

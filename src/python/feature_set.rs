@@ -16,6 +16,7 @@ use super::interruptible::interruptible;
 use crate::chess::{BoardChange, Chess, PackedBoard, Perspective, legal_move, parse_fen};
 use crate::features::analysis::Budget;
 use crate::features::{self, EncodeScratch, RowBuffer, SetSummary};
+use crate::json;
 
 /// A feature set: the name of a shipped one, the path of a TOML file, or an expression.
 ///
@@ -175,7 +176,7 @@ impl PyFeatureSet {
         let text = interruptible(py, move || {
             let budget = if thorough { Budget::THOROUGH } else { Budget::brief() };
             let (summary, _) = SetSummary::within(&set, budget, |_, _| {})?;
-            Ok::<String, features::FeatureError>(serde_json::to_string(&summary).unwrap_or_default())
+            Ok::<String, features::FeatureError>(json::to_text(&summary).unwrap_or_default())
         })??;
         py.import("json")?.call_method1("loads", (text,))
     }

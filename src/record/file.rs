@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 
+use crate::json::{JsonError, ReadError, from_text, from_value, to_indented};
 use crate::output::checked::{content_of, in_envelope};
 use crate::output::{self, OutputError, OutputFile};
 
@@ -16,8 +18,8 @@ pub enum RecordFileError {
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{}: line {}, column {}: not a valid record: {source}", path.display(), source.line(), source.column())]
-    Parse { path: PathBuf, source: serde_json::Error },
+    #[error("{}: not a valid record: {source}", path.display())]
+    Parse { path: PathBuf, source: JsonError },
     #[error(
         "{}: its checksum does not match: it is damaged or was edited; remove the file to make it again",
         .0.display()
@@ -50,7 +52,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordFileError
 /// # Errors
 /// As [`write_atomically`], or when the value has no JSON form.
 pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
-    write_atomically(path, (indented(path, value)? + "\n").as_bytes())
+    let json = serialised(path, to_indented(value))?;
+    write_atomically(path, (json + "\n").as_bytes())
 }
 
 /// As [`write_json`], in an envelope with a checksum ([`in_envelope`]): for files that fsbench alone reads.
@@ -58,7 +61,8 @@ pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), R
 /// # Errors
 /// As [`write_json`].
 pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordFileError> {
-    write_atomically(path, checked(path, value)?.as_bytes())
+    let text = checked(path, to_indented(value))?;
+    write_atomically(path, text.as_bytes())
 }
 
 /// Writes a value as [`write_checked_json`] does, into a folder that exists, unless there is a file of this path: then
@@ -67,34 +71,36 @@ pub fn write_checked_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Resu
 /// # Errors
 /// As [`write_json`] and [`read_checked_json`].
 pub fn keep_first_json<T: Serialize + DeserializeOwned>(path: &Path, value: T) -> Result<T, RecordFileError> {
-    let text = checked(path, &value)?;
+    let text = checked(path, to_indented(&value))?;
+    if write_first(path, &text)? { Ok(value) } else { read_checked_json(path) }
+}
+
+/// Writes a text unless there is a file of this path; returns whether it did.
+fn write_first(path: &Path, text: &str) -> Result<bool, RecordFileError> {
     let keep = || {
         let mut file = OutputFile::create(path)?;
         file.put(text.as_bytes())?;
         file.seal()?.persist_first()
     };
-    match keep() {
-        Ok(true) => Ok(value),
-        Ok(false) => read_checked_json(path),
-        Err(OutputError { cause, .. }) => Err(RecordFileError::Write { path: path.to_path_buf(), source: cause }),
-    }
+    keep().map_err(|OutputError { cause, .. }| RecordFileError::Write { path: path.to_path_buf(), source: cause })
 }
 
-fn checked<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordFileError> {
-    Ok(in_envelope(&indented(path, value)?) + "\n")
+fn checked(path: &Path, json: serde_json::Result<String>) -> Result<String, RecordFileError> {
+    Ok(in_envelope(&serialised(path, json)?) + "\n")
 }
 
-fn indented<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordFileError> {
-    serde_json::to_string_pretty(value)
-        .map_err(|source| RecordFileError::Serialise { path: path.to_path_buf(), source })
+fn serialised(path: &Path, json: serde_json::Result<String>) -> Result<String, RecordFileError> {
+    json.map_err(|source| RecordFileError::Serialise { path: path.to_path_buf(), source })
 }
 
 /// Reads a value from a JSON file.
 ///
 /// # Errors
-/// When the file cannot be read, or is not the JSON of a `T`; then the error names line and column.
+/// When the file cannot be read, or is not the JSON of a `T`; then the error names the line and column, or the value's
+/// path.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError> {
-    parse(path, &read_text(path)?)
+    let value = parse(path, &read_text(path)?)?;
+    from_value(&value, "").map_err(|error| not_this_record(path, error))
 }
 
 /// Reads a value that [`write_checked_json`] wrote.
@@ -102,6 +108,11 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError>
 /// # Errors
 /// As [`read_json`], and when the file is damaged.
 pub fn read_checked_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError> {
+    let value = read_checked(path)?;
+    from_value(&value, "").map_err(|error| not_this_record(path, error))
+}
+
+fn read_checked(path: &Path) -> Result<Value, RecordFileError> {
     let text = read_text(path)?;
     let content = content_of(text.trim_end()).map_err(|_| RecordFileError::Damaged(path.to_path_buf()))?;
     parse(path, content)
@@ -111,8 +122,12 @@ fn read_text(path: &Path) -> Result<String, RecordFileError> {
     std::fs::read_to_string(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })
 }
 
-fn parse<T: DeserializeOwned>(path: &Path, json: &str) -> Result<T, RecordFileError> {
-    serde_json::from_str(json).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
+fn parse(path: &Path, json: &str) -> Result<Value, RecordFileError> {
+    from_text(json).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })
+}
+
+fn not_this_record(path: &Path, error: ReadError) -> RecordFileError {
+    RecordFileError::Parse { path: path.to_path_buf(), source: error.into() }
 }
 
 #[cfg(test)]

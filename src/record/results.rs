@@ -10,7 +10,7 @@ use super::{
     ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, MatchResult, Method, OwnFigures, RecordFileError,
     RunKey, RunRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
 };
-use crate::units::{Seed, SortedMap};
+use crate::units::{Seed, SortedMap, sort_by};
 
 /// The planned experiment: enough to say which part of it is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -263,7 +263,7 @@ impl Results {
                 folders.push((environment.recorded, folder));
             }
         }
-        folders.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        sort_by(&mut folders, &|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         match folders.into_iter().next() {
             Some((_, folder)) => Ok(folder),
             None => Err(ResultsError::NoResultsIn(root.to_path_buf())),

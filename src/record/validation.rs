@@ -197,6 +197,7 @@ const GAME: &str = "game";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
 
     fn losses(has_preferred: bool) -> ValidationLosses {
         let sums = |game: u32| LossSums {
@@ -222,8 +223,8 @@ mod tests {
             assert_eq!((record.games, record.accuracy.is_some()), (100, has_preferred));
             let samples: u32 = losses.games.iter().map(|game| game.samples).sum();
             assert_eq!(record.samples, u64::from(samples));
-            let json = serde_json::to_string(&record).expect("JSON");
-            let read: ValidationRecord = serde_json::from_str(&json).expect("a record");
+            let json = json::to_text(&record).expect("JSON");
+            let read: ValidationRecord = json::from_text(&json).expect("a record");
             assert_eq!(read.clone().with_losses_of(&path).expect("the same losses"), record);
             let mut other = losses;
             other.games[3].loss += 0.5;

@@ -231,17 +231,22 @@ fn sample_counts(rows: &[LossSums]) -> Vec<f64> {
 
 fn pairs(sets: &[ValidatedSet<'_>], standard: &ValidationRecord, measures: &[ComparedMeasure]) -> Vec<PairComparison> {
     let firsts = if sets.len() > Comparisons::ALL_PAIRS { 1 } else { sets.len() };
-    let numbers: Vec<(usize, usize)> =
-        (0..firsts).flat_map(|against| (against + 1..sets.len()).map(move |set| (set, against))).collect();
+    let mut numbers: Vec<(usize, usize)> = Vec::new();
+    for against in 0..firsts {
+        for set in against + 1..sets.len() {
+            numbers.push((set, against));
+        }
+    }
     let samples = sample_counts(&standard.losses.games);
     let mut found = Vec::new();
     for measure in measures {
         let sums: Vec<SeedSums> = sets.iter().map(|set| set.sums(*measure, |losses| Some(&losses.games))).collect();
         let Some(paired) = PairedSets::new(&samples, &sums, measure.scale()) else { continue };
-        let differences = numbers
-            .iter()
-            .filter_map(|(set, against)| Some((*measure, *set, *against, paired.difference(*set, *against)?)));
-        found.extend(differences.collect::<Vec<_>>());
+        for &(set, against) in &numbers {
+            if let Some(difference) = paired.difference(set, against) {
+                found.push((*measure, set, against, difference));
+            }
+        }
     }
     let level = Level::together(found.len(), measures.len());
     let comparison = |(measure, set, against, found): &(ComparedMeasure, usize, usize, PairedDifference)| {

@@ -125,9 +125,14 @@ impl<R> FrameBuilder<'_, R> {
 }
 
 fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
-    let methods: Vec<&'static str> =
-        summary.methods.iter().flat_map(|m| m.rows.iter().map(|_| method_name(m.method))).collect();
-    let rows: Vec<&SummaryRow> = summary.methods.iter().flat_map(|method| &method.rows).collect();
+    let mut methods: Vec<&'static str> = Vec::new();
+    let mut rows: Vec<&SummaryRow> = Vec::new();
+    for method in &summary.methods {
+        for row in &method.rows {
+            methods.push(method_name(method.method));
+            rows.push(row);
+        }
+    }
     let has_figures = rows.iter().any(|row| !row.own.is_empty());
     let mut columns = FrameBuilder { rows, columns: vec![Series::new("method".into(), methods).into()] };
     columns.text("set", &|row| row.set.clone());
@@ -192,11 +197,10 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
 
 fn pairs_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
     type PairRow<'a> = (Method, &'a PairComparison);
-    let rows: Vec<PairRow<'_>> = summary
-        .methods
-        .iter()
-        .flat_map(|method| method.comparisons.pairs.iter().map(move |pair| (method.method, pair)))
-        .collect();
+    let mut rows: Vec<PairRow<'_>> = Vec::new();
+    for method in &summary.methods {
+        rows.extend(method.comparisons.pairs.iter().map(|pair| (method.method, pair)));
+    }
     let mut columns: FrameBuilder<'_, PairRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
     columns.text("method", &|(method, _)| method_name(*method).to_owned());
     columns.text("set", &|(_, pair)| pair.set.clone());
@@ -210,11 +214,10 @@ fn pairs_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
 
 fn parts_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
     type PartRow<'a> = (Method, &'a PartComparison);
-    let rows: Vec<PartRow<'_>> = summary
-        .methods
-        .iter()
-        .flat_map(|method| method.comparisons.parts.iter().map(move |part| (method.method, part)))
-        .collect();
+    let mut rows: Vec<PartRow<'_>> = Vec::new();
+    for method in &summary.methods {
+        rows.extend(method.comparisons.parts.iter().map(|part| (method.method, part)));
+    }
     let mut columns: FrameBuilder<'_, PartRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
     columns.text("method", &|(method, _)| method_name(*method).to_owned());
     columns.text("by", &|(_, part)| part.by.clone());
@@ -246,8 +249,10 @@ fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
 
 fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
     type EpochRow<'a> = (&'a RunRecord, &'a EpochRecord);
-    let rows: Vec<EpochRow<'_>> =
-        results.runs.iter().flat_map(|run| run.epochs.iter().map(move |epoch| (run, epoch))).collect();
+    let mut rows: Vec<EpochRow<'_>> = Vec::new();
+    for run in &results.runs {
+        rows.extend(run.epochs.iter().map(|epoch| (run, epoch)));
+    }
     let mut columns: FrameBuilder<'_, EpochRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
     columns.text("method", &|(run, _)| method_name(run.key.method).to_owned());
     columns.text("set", &|(run, _)| run.key.set.clone());

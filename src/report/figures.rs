@@ -123,17 +123,19 @@ impl Figure {
     pub fn all(summary: &Summary) -> Vec<Figure> {
         let mut figures = Vec::new();
         for (index, method) in summary.methods.iter().enumerate() {
-            let decisive = [decisive_strength(method), trade_off(method)].into_iter().flatten();
-            let others = [
-                loss(method),
-                strength(method),
-                loss_and_strength(method),
-                learning_curves(method),
-                time(method),
-                neuron_activity(method),
+            let of_method = [
+                (decisive_strength(method), true),
+                (trade_off(method), true),
+                (loss(method), false),
+                (strength(method), false),
+                (loss_and_strength(method), false),
+                (learning_curves(method), false),
+                (time(method), false),
+                (neuron_activity(method), false),
             ];
-            figures.extend(decisive.map(|figure| Figure { comparison: Some(index), is_decisive: true, ..figure }));
-            figures.extend(others.into_iter().flatten().map(|figure| Figure { comparison: Some(index), ..figure }));
+            for (figure, is_decisive) in of_method {
+                figures.extend(figure.map(|figure| Figure { comparison: Some(index), is_decisive, ..figure }));
+            }
         }
         figures.extend([Method::Eval, Method::Pqr].into_iter().filter_map(|method| pareto::figure(summary, method)));
         figures.extend(rows_per_move(summary));
@@ -212,10 +214,15 @@ fn decisive_strength(summary: &MethodSummary) -> Option<Figure> {
 /// Elo of every set, at equal nodes and at equal cost, if both were played.
 fn strength(summary: &MethodSummary) -> Option<Figure> {
     let reference = summary.match_reference.as_ref()?;
-    let dot = |row: &SummaryRow, kind: MatchKind| Some((format!("{}, {}", row.name, kind.name()), elo(row, kind)?));
     let of_kind = |kind: MatchKind| summary.rows.iter().any(|row| elo(row, kind).is_some());
-    let dots: Vec<_> =
-        summary.rows.iter().flat_map(|row| MatchKind::ALL.map(|kind| dot(row, kind))).flatten().collect();
+    let mut dots = Vec::new();
+    for row in &summary.rows {
+        for kind in MatchKind::ALL {
+            if let Some(elo) = elo(row, kind) {
+                dots.push((format!("{}, {}", row.name, kind.name()), elo));
+            }
+        }
+    }
     let axis = format!("Elo against {reference} (with 95% interval; higher is better)");
     let is_both = MatchKind::ALL.into_iter().all(of_kind);
     is_both.then(|| method_figure("elo", "Playing strength", summary, Chart::Dots { axis, dots }))

@@ -5,6 +5,7 @@ use super::summary::{MethodSummary, Summary, SummaryRow};
 use super::tables::method_name;
 use crate::record::Method;
 use crate::statistics::Estimate;
+use crate::units::sort_by;
 
 /// A network's speed and loss.
 #[derive(Copy, Clone)]
@@ -28,14 +29,17 @@ fn dominates(point: Point, other: Point) -> bool {
 /// Marks the rows on their method's front, over all swept settings.
 pub(super) fn mark_fronts(methods: &mut [MethodSummary]) {
     for method in [Method::Eval, Method::Pqr] {
-        let of_method = |summary: &&mut MethodSummary| summary.method == method;
-        let rows = methods.iter().filter(|summary| summary.method == method).flat_map(|summary| &summary.rows);
-        let points: Vec<Point> = rows.filter_map(point).collect();
+        let mut points: Vec<Point> = Vec::new();
+        for summary in methods.iter().filter(|summary| summary.method == method) {
+            points.extend(summary.rows.iter().filter_map(point));
+        }
         if points.len() < 2 {
             continue;
         }
-        for row in methods.iter_mut().filter(of_method).flat_map(|summary| &mut summary.rows) {
-            row.on_front = point(row).map(|own| !points.iter().any(|other| dominates(*other, own)));
+        for summary in methods.iter_mut().filter(|summary| summary.method == method) {
+            for row in &mut summary.rows {
+                row.on_front = point(row).map(|own| !points.iter().any(|other| dominates(*other, own)));
+            }
         }
     }
 }
@@ -44,7 +48,10 @@ pub(super) fn mark_fronts(methods: &mut [MethodSummary]) {
 /// sweep.
 pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
     let groups: Vec<&MethodSummary> = summary.methods.iter().filter(|summary| summary.method == method).collect();
-    let rows: Vec<&SummaryRow> = groups.iter().flat_map(|summary| &summary.rows).collect();
+    let mut rows: Vec<&SummaryRow> = Vec::new();
+    for summary in &groups {
+        rows.extend(&summary.rows);
+    }
     if groups.len() < 2 || rows.iter().all(|row| row.on_front.is_none()) {
         return None;
     }
@@ -61,7 +68,7 @@ pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
     }
     let on_front = rows.iter().filter(|row| row.on_front == Some(true)).filter_map(|row| point(row));
     let mut front: Vec<(f64, Estimate)> = on_front.map(|point| (point.speed, point.loss)).collect();
-    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(&mut front, &|a, b| a.0.total_cmp(&b.0));
     series.push(Series { name: "Pareto front".into(), style: SeriesStyle::Line, points: front });
     let x_axis = "evaluations per second".into();
     let y_axis = "validation loss (with 95% interval over seeds)".into();

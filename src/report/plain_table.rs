@@ -13,6 +13,7 @@ use super::summary::MethodSummary;
 use crate::record::SpeedRatio;
 use crate::statistics::Estimate;
 use crate::text::grouped;
+use crate::units::sort_by_key;
 
 /// A table of texts. The first column names the rows.
 #[derive(Clone, Debug)]
@@ -32,13 +33,16 @@ impl PlainTable {
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
             let matrix = matrix(comparisons, measure);
             let pairs = PlainTable { is_detail: matrix.is_some(), ..pairs(comparisons, measure) };
-            tables.extend(matrix.into_iter().chain([pairs, parts(comparisons, measure)]));
+            tables.extend(matrix);
+            tables.push(pairs);
+            tables.push(parts(comparisons, measure));
         }
-        tables.extend(
-            method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]),
-        );
+        if let Some(published) = &method.published {
+            tables.push(published_losses(published));
+            tables.push(published_elo(published));
+        }
         tables.retain(|table| !table.rows.is_empty());
-        tables.sort_by_key(|table| table.is_detail);
+        sort_by_key(&mut tables, &|table| table.is_detail);
         tables
     }
 

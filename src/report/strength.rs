@@ -6,9 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::summary::{MethodSummary, SummaryRow};
-use crate::record::{
-    CostRatio, MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results,
-};
+use crate::record::{CostRatio, MatchConditions, MatchKind, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
 use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, random_effects_mean, together};
 use crate::text::grouped;
@@ -121,14 +119,19 @@ fn elo(matches: &[&MatchResult]) -> Option<Estimate> {
 
 /// Nodes per second of a row's networks, on either side of a match.
 fn nps(results: &Results, planned: &PlannedRow) -> Option<f64> {
-    let of_method = results.matches.iter().filter(|result| result.key.method == planned.method);
-    let sides = of_method.flat_map(|MatchResult { key, reference, record }| {
-        [(&key.set, &record.player), (reference, &record.reference_player)]
-    });
-    let own: Vec<&MatchPlayer> = sides.filter(|(set, _)| **set == planned.set).map(|(_, side)| side).collect();
-    let (nodes, seconds) =
-        own.iter().fold((0, 0.0), |(nodes, seconds), side| (nodes + side.nodes, seconds + side.seconds));
-    (!own.is_empty()).then(|| nodes as f64 / f64::max(seconds, 1e-9))
+    let mut has_played = false;
+    let mut nodes = 0;
+    let mut seconds = 0.0;
+    for MatchResult { key, reference, record } in &results.matches {
+        for (set, side) in [(&key.set, &record.player), (reference, &record.reference_player)] {
+            if key.method == planned.method && *set == planned.set {
+                has_played = true;
+                nodes += side.nodes;
+                seconds += side.seconds;
+            }
+        }
+    }
+    if has_played { Some(nodes as f64 / f64::max(seconds, 1e-9)) } else { None }
 }
 
 /// The conditions of all matches and what their intervals hold, in a few sentences; `None` without matches.

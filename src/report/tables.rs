@@ -149,7 +149,10 @@ impl ColumnBuilder<'_> {
 
     /// Speed and name of each set's fastest strategy.
     fn add_fastest_strategy(&mut self) {
-        let mut seeds: Vec<u64> = self.rows.iter().flat_map(|row| &row.speed_seeds).map(|seed| seed.0).collect();
+        let mut seeds: Vec<u64> = Vec::new();
+        for row in self.rows {
+            seeds.extend(row.speed_seeds.iter().map(|seed| seed.0));
+        }
         seeds.sort_unstable();
         seeds.dedup();
         let seeds = seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");

@@ -348,7 +348,7 @@ fn folders_without_results_are_named() {
     test_records::results().save(path).expect("saved");
     std::fs::write(path.join("runs.json"), "[{]").expect("written");
     let broken = Results::load(path).expect_err("broken").to_string();
-    assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
+    assert!(broken.contains("runs.json: not a valid record: key must be a string at line 1 column 3"), "{broken}");
 }
 
 /// The committed reports are what `fsbench report results/NAME` makes of the committed records. PNG and Parquet files

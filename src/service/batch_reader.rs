@@ -9,6 +9,7 @@ use super::shared_memory::Mapping;
 use super::{Description, Dtype, END, FAILED, Layout, MAX_SLOTS, ServiceError, SlotHeader};
 use crate::cpu::run_beside;
 use crate::data::Method;
+use crate::json;
 
 /// From this number of positions on, two threads copy the two sides at the same time.
 const LARGE: u32 = 4096;
@@ -95,7 +96,7 @@ impl<R: Read> BatchReader<R> {
             Ok(_) => return Ok(None),
             Err(error) => return Err(ServiceError::Protocol(format!("its first line cannot be read: {error}"))),
         }
-        let description: Description = serde_json::from_str(&line)
+        let description: Description = json::from_text(&line)
             .map_err(|error| ServiceError::Protocol(format!("its first line is not a description: {error}")))?;
         validate(&description)?;
         let memory = Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes)?;

@@ -18,6 +18,7 @@ use super::{Request, ServiceError};
 use crate::cpu::prefetch;
 use crate::data::formats::binpack::{RecordSink, Segments};
 use crate::data::{CompactRecord, Method, Record, Split, SplitRule};
+use crate::units::sort_by_key;
 
 const WINDOW_SAMPLES: u64 = 1 << 18;
 /// Cached windows besides those that workers hold.
@@ -256,7 +257,7 @@ impl BinpackBatches {
         };
         let window = Arc::new(BinpackWindow::new(key, segments, memory, self.method));
         windows.push(Arc::clone(&window));
-        windows.sort_by_key(|window| window.key);
+        sort_by_key(&mut windows, &|window| window.key);
         if windows.len() > CACHED_WINDOWS
             && let Ok(dropped) = Arc::try_unwrap(windows.remove(0))
         {

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::batch_order::BatchOrder;
 use super::{Layout, MAX_SLOTS, ServiceError, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split};
+use crate::json;
 use crate::pipeline::build::Filter;
-use crate::settings::read;
 use crate::units::Seed;
 
 /// How samples are read from files that are not `.fsd`.
@@ -276,7 +275,7 @@ impl Request {
     /// # Errors
     /// When a path is not UTF-8.
     pub fn arguments(&self) -> Result<[String; 3], ServiceError> {
-        let document = serde_json::to_string(self).map_err(|error| ServiceError::Request(error.to_string()))?;
+        let document = json::to_text(self).map_err(|error| ServiceError::Request(error.to_string()))?;
         Ok(["samples-service".into(), "--request".into(), document])
     }
 
@@ -285,7 +284,6 @@ impl Request {
     /// # Errors
     /// When the text is no such document, as a sentence.
     pub fn parse(document: &str) -> Result<Request, String> {
-        let document: Value = serde_json::from_str(document).map_err(|error| error.to_string())?;
-        read(&document, "").map_err(|error| error.to_string())
+        json::from_text(document).map_err(|error| error.to_string())
     }
 }

@@ -15,6 +15,7 @@ use super::control::{NextSlot, StreamControl, StreamEnd};
 use super::shared_memory::{SharedMemory, Slots, reader_is_gone};
 use super::shm_name::ShmName;
 use super::{END, FAILED, PreparedStream, ServiceError};
+use crate::json;
 
 /// How long a stream without batches keeps its memory so that the consumer can map it.
 const MAP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -102,8 +103,7 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
     let (memory, mut name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
     control.open(request.slots(), request.start_batch, stream.source.batch_order().batches(), request.shard);
     let path = name.as_ref().map_or_else(|| memory.path(), |name| name.path().display().to_string());
-    let mut line =
-        serde_json::to_string(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
+    let mut line = json::to_text(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
     with_workers(stream, memory.slots(), control, || {
         if let Err(error) = announce(&line, control, output, &mut name) {

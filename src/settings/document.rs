@@ -1,5 +1,7 @@
 //! A TOML file as one value, and where its keys and values are written.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
@@ -14,14 +16,20 @@ pub struct Document {
     places: SortedMap<String, KeySpan>,
 }
 
-/// Bytes of the text at which a key and its value begin; for an element of an array, both are the element's.
-#[derive(Copy, Clone)]
+/// The bytes of the text that a key and its value take; for an element of an array, both are the element's.
+#[derive(Clone)]
 struct KeySpan {
-    key: usize,
-    value: usize,
+    key: Range<usize>,
+    value: Range<usize>,
 }
 
 impl Document {
+    /// # Errors
+    /// If the text is no TOML.
+    pub fn parse(text: &str) -> Result<Document, Error> {
+        Document::new(DeTable::parse(text)?)
+    }
+
     /// # Errors
     /// If a number is too large.
     pub fn new(root: Spanned<DeTable<'_>>) -> Result<Document, Error> {
@@ -45,21 +53,40 @@ impl Document {
     /// The byte at which a key is written; the byte of the nearest table around it if the file does not have the key.
     #[must_use]
     pub fn byte_of_key(&self, path: &str) -> usize {
-        self.nearest(path).map_or(0, |(found, place)| if found == path { place.key } else { place.value })
+        self.span_of_key(path).start
     }
 
     /// The byte at which a key's value begins, as [`Document::byte_of_key`].
     #[must_use]
     pub fn byte_of_value(&self, path: &str) -> usize {
-        self.nearest(path).map_or(0, |(_, place)| place.value)
+        self.span_of_value(path).start
+    }
+
+    /// The bytes of a key, or of the nearest table around it.
+    #[must_use]
+    pub fn span_of_key(&self, path: &str) -> Range<usize> {
+        match self.nearest(path) {
+            Some((found, place)) if found == path => place.key.clone(),
+            Some((_, place)) => place.value.clone(),
+            None => 0..0,
+        }
+    }
+
+    /// The bytes of a key's value, or of the nearest table around it.
+    #[must_use]
+    pub fn span_of_value(&self, path: &str) -> Range<usize> {
+        match self.nearest(path) {
+            Some((_, place)) => place.value.clone(),
+            None => 0..0,
+        }
     }
 
     /// The longest beginning of a path that the file has.
-    fn nearest<'a>(&self, path: &'a str) -> Option<(&'a str, KeySpan)> {
+    fn nearest<'a>(&self, path: &'a str) -> Option<(&'a str, &KeySpan)> {
         let mut path = path;
         loop {
             if let Some(place) = self.places.get(path) {
-                return Some((path, *place));
+                return Some((path, place));
             }
             path = path.rsplit_once('.')?.0;
         }
@@ -70,21 +97,21 @@ fn add_table(places: &mut SortedMap<String, KeySpan>, path: &str, table: &DeTabl
     for (key, value) in table {
         let name = key.get_ref();
         let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-        add(places, path, key.span().start, value);
+        add(places, path, key.span(), value);
     }
 }
 
-fn add(places: &mut SortedMap<String, KeySpan>, path: String, key: usize, value: &Spanned<DeValue<'_>>) {
+fn add(places: &mut SortedMap<String, KeySpan>, path: String, key: Range<usize>, value: &Spanned<DeValue<'_>>) {
     match value.get_ref() {
         DeValue::Table(table) => add_table(places, &path, table),
         DeValue::Array(elements) => {
             for (index, element) in elements.iter().enumerate() {
-                add(places, format!("{path}.{index}"), element.span().start, element);
+                add(places, format!("{path}.{index}"), element.span(), element);
             }
         }
         _ => {}
     }
-    places.insert(path, KeySpan { key, value: value.span().start });
+    places.insert(path, KeySpan { key, value: value.span() });
 }
 
 #[cfg(test)]
@@ -94,12 +121,14 @@ mod tests {
     #[test]
     fn keys_and_values_are_found() {
         let text = "name = 'x'\n[train]\nl1 = 8\n[[runs]]\nsets = ['a', 'b']\ntrain = { decay = 2 }\n";
-        let document = Document::new(DeTable::parse(text).expect("TOML")).expect("a document");
+        let document = Document::parse(text).expect("a document");
         let at = |byte: usize| text[byte..].chars().next();
         assert_eq!([at(document.byte_of_key("name")), at(document.byte_of_value("name"))], [Some('n'), Some('\'')]);
         assert_eq!(&text[document.byte_of_key("train.l1")..][..6], "l1 = 8");
         assert_eq!(&text[document.byte_of_key("runs.0.sets.1")..][..3], "'b'");
         assert_eq!(&text[document.byte_of_key("runs.0.train.decay")..][..5], "decay");
+        assert_eq!(&text[document.span_of_key("runs.0.train.decay")], "decay");
+        assert_eq!(&text[document.span_of_value("runs.0.sets")], "['a', 'b']");
         // A key that is missing, or a part of a value.
         assert_eq!(&text[document.byte_of_key("train.epochs")..][..7], "[train]");
         assert_eq!(&text[document.byte_of_value("runs.0.train.decay.x")..][..1], "2");

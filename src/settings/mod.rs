@@ -1,12 +1,12 @@
 //! Settings that are written once: a struct's fields are the options of a command (clap), the keys of a table in a TOML
-//! file and what a record keeps (serde). A TOML file becomes one [`Document`]; [`read`] and [`TableParts`] deserialise
-//! from it, with errors that name the key, and the document knows where the key is written.
+//! file and what a record keeps (serde). A TOML file becomes one [`Document`]; [`crate::json::from_value`] and
+//! [`TableParts`] deserialise from it, with errors that name the key, and the document knows where the key is written.
 
 mod document;
-mod located;
+mod table_parts;
 
 pub use document::Document;
-pub use located::{ReadError, TableParts, field_names, read, unknown_field};
+pub use table_parts::{TableParts, field_names, unknown_field};
 
 use thiserror::Error;
 

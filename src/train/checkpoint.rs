@@ -12,6 +12,7 @@ use super::trainer::{Sums, TrainingState};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
+use crate::json;
 use crate::net::{self, FloatNet, Origin};
 use crate::service::{Description, ReadOptions};
 
@@ -114,8 +115,9 @@ pub struct ValidationState {
 /// # Errors
 /// When the file cannot be written.
 pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunProgress) -> Result<(), TrainError> {
-    let moments = [("adam.m", &state.first_moments), ("adam.v", &state.second_moments)];
-    let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
+    let mut extra = Vec::new();
+    extra.extend(tensors("adam.m", &state.first_moments));
+    extra.extend(tensors("adam.v", &state.second_moments));
     let row = state.net.shape.row_len();
     if let Some(factored) = &state.factored {
         let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
@@ -126,8 +128,8 @@ pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunP
         let rows = &lookahead.virtual_rows;
         extra.push((SLOW_FACTOR.into(), vec![rows.len() / row, row], rows));
     }
-    let training = serde_json::to_value(progress)
-        .map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
+    let training =
+        json::to_value(progress).map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &state.net, &extra)?)
 }
 
@@ -180,7 +182,7 @@ pub fn load(
         )));
     }
     let progress: RunProgress =
-        serde_json::from_value(checkpoint.training).map_err(|error| damaged(format!("its state: {error}")))?;
+        json::from_value(&checkpoint.training, "").map_err(|error| damaged(format!("its state: {error}")))?;
     check_same_run(&progress.config, config, data).map_err(mismatch)?;
     if progress.factors != factors.map(Factors::hash) {
         let why =

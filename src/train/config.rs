@@ -411,26 +411,27 @@ fn is_zero_seed(seed: &Seed) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
     use serde_json::{Value, json};
 
     #[test]
     fn configurations_are_written_flat_and_read_back() {
         let config = TrainConfig::new("piece", "games.fsd", Method::Eval, TrainSettings::default());
-        let written = serde_json::to_value(&config).expect("JSON");
+        let written = json::to_value(&config).expect("JSON");
         let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         keys.sort_unstable();
         let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 \
             learning_rate method pqr_loss read recipe scheme seed set threads validation";
         assert_eq!(keys.join(" "), expected);
         assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
-        assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);
+        assert_eq!(json::from_value::<TrainConfig>(&written, "").expect("a configuration"), config);
     }
 
     /// A file and the command line may write widths as the other does.
     #[test]
     fn widths_are_read_in_both_forms() {
         let read = |hidden: Value| {
-            let settings = crate::settings::read::<TrainSettings>(&with_hidden(hidden), "");
+            let settings = json::from_value::<TrainSettings>(&with_hidden(hidden), "");
             settings.map(|settings| settings.hidden).map_err(|error| error.to_string())
         };
         for (text, expected) in [("none", vec![]), ("[]", vec![]), ("[16, 32]", vec![16, 32]), ("16,32", vec![16, 32])]

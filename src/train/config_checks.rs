@@ -7,8 +7,10 @@ use super::{
     TrainError, TrainSettings, TrainerChoice,
 };
 use crate::data::Method;
+use crate::json;
+use crate::json::from_value;
 use crate::service::Request;
-use crate::settings::{SettingError, read};
+use crate::settings::SettingError;
 
 impl TrainConfig {
     /// # Errors
@@ -120,7 +122,7 @@ impl TrainSettings {
             if let Some(value) = changed.pointer_mut(&format!("/{}", key.replace('.', "/"))) {
                 *value = default;
             }
-            let error = read(&changed, "").map(|changed: TrainSettings| changed.shape_error());
+            let error = from_value(&changed, "").map(|changed: TrainSettings| changed.shape_error());
             if error.is_ok_and(|error| error.as_deref() != Some(message)) {
                 return key;
             }
@@ -179,7 +181,7 @@ pub(super) fn positive(value: f64) -> bool {
 }
 
 pub(super) fn as_json(value: &impl serde::Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
+    json::to_value(value).unwrap_or_default()
 }
 
 /// Where two JSON documents differ: the key (`recipe.warm_up`) and both values, null in a document without the key.

@@ -21,9 +21,13 @@ pub fn encode(metrics: &[EpochMetrics], now: f64) -> Vec<u8> {
         time += epoch.seconds;
         let mut event = double_field(1, time);
         event.extend(varint_field(2, epoch.step));
-        let scalars = scalars(epoch).into_iter().map(|(tag, value)| scalar(tag, value));
-        let summary: Vec<u8> =
-            scalars.chain(epoch.weights.iter().map(histogram)).flat_map(|value| bytes_field(1, &value)).collect();
+        let mut summary = Vec::new();
+        for (tag, value) in scalars(epoch) {
+            summary.extend(bytes_field(1, &scalar(tag, value)));
+        }
+        for weights in &epoch.weights {
+            summary.extend(bytes_field(1, &histogram(weights)));
+        }
         event.extend(bytes_field(5, &summary));
         write_record(&event, &mut out);
     }
@@ -56,13 +60,18 @@ fn histogram(weights: &WeightHistogram) -> Vec<u8> {
     let WeightHistogram { name, min, max, sum, sum_of_squares, counts } = weights;
     let count = counts.iter().sum::<u64>() as f64;
     let width = (max - min) / counts.len().max(1) as f64;
-    let packed = |values: &mut dyn Iterator<Item = f64>| values.flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
-    let limits = packed(&mut (1..=counts.len()).map(|bin| min + width * bin as f64));
-    let counts = packed(&mut counts.iter().map(|count| *count as f64));
-    let numbers = [*min, *max, count, *sum, *sum_of_squares].into_iter().zip(1..);
-    let mut content: Vec<u8> = numbers.flat_map(|(value, field)| double_field(field, value)).collect();
+    let mut content = Vec::new();
+    for (value, field) in [*min, *max, count, *sum, *sum_of_squares].into_iter().zip(1..) {
+        content.extend(double_field(field, value));
+    }
+    let mut limits = Vec::new();
+    let mut packed_counts = Vec::new();
+    for (bin, count) in counts.iter().enumerate() {
+        limits.extend((min + width * (bin + 1) as f64).to_le_bytes());
+        packed_counts.extend((*count as f64).to_le_bytes());
+    }
     content.extend(bytes_field(6, &limits));
-    content.extend(bytes_field(7, &counts));
+    content.extend(bytes_field(7, &packed_counts));
     [bytes_field(1, format!("weights/{name}").as_bytes()), bytes_field(5, &content)].concat()
 }
 

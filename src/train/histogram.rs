@@ -11,21 +11,24 @@ const BINS: usize = 30;
 pub fn weight_histograms(net: &FloatNet) -> Vec<WeightHistogram> {
     let l1 = net.shape.l1;
     let row = net.shape.row_len();
-    let columns = |from: usize, to: usize| net.ft_weights.chunks_exact(row).flat_map(move |row| &row[from..to]);
-    let mut all = vec![histogram("ft.weight", || columns(0, l1)), histogram("ft.bias", || net.ft_biases.iter())];
+    let columns = |from: usize, to: usize| -> Vec<&[f32]> {
+        net.ft_weights.chunks_exact(row).map(|row| &row[from..to]).collect()
+    };
+    let mut all = vec![histogram("ft.weight", &columns(0, l1)), histogram("ft.bias", &[&net.ft_biases])];
     if net.shape.psqt {
-        all.push(histogram("psqt.weight", || columns(l1, row)));
+        all.push(histogram("psqt.weight", &columns(l1, row)));
     }
     for index in 0..=net.shape.hidden.len() {
-        let layers = || net.stacks.iter().map(move |stack| &stack[index]);
-        all.push(histogram(&format!("layers.{index}.weight"), || layers().flat_map(|layer| &layer.weights)));
-        all.push(histogram(&format!("layers.{index}.bias"), || layers().flat_map(|layer| &layer.biases)));
+        let weights: Vec<&[f32]> = net.stacks.iter().map(|stack| &stack[index].weights[..]).collect();
+        let biases: Vec<&[f32]> = net.stacks.iter().map(|stack| &stack[index].biases[..]).collect();
+        all.push(histogram(&format!("layers.{index}.weight"), &weights));
+        all.push(histogram(&format!("layers.{index}.bias"), &biases));
     }
     all
 }
 
-fn histogram<'a, I: Iterator<Item = &'a f32>>(name: &str, values: impl Fn() -> I) -> WeightHistogram {
-    let numbers = || values().map(|value| f64::from(*value));
+fn histogram(name: &str, parts: &[&[f32]]) -> WeightHistogram {
+    let numbers = || parts.iter().copied().flatten().map(|value| f64::from(*value));
     let mut min = f64::INFINITY;
     let mut max = f64::NEG_INFINITY;
     let mut sum = 0.0;

@@ -30,18 +30,19 @@ impl LanesKernel for MatrixProduct<'_> {
         let mut column = 0;
         while column < self.columns {
             let left = self.columns - column;
-            if V::GROUPS >= 32 && left >= 4 * LANES {
+            // A constant: the tiles of the other case are not compiled.
+            if const { V::GROUPS >= 32 } && left >= 4 * LANES {
                 self.rows_of::<V, 6, 2, 4>(proof, rows, column);
                 column += 4 * LANES;
             } else if left >= 2 * LANES {
-                if V::GROUPS >= 32 {
+                if const { V::GROUPS >= 32 } {
                     self.rows_of::<V, 12, 4, 2>(proof, rows, column);
                 } else {
                     self.rows_of::<V, 2, 1, 2>(proof, rows, column);
                 }
                 column += 2 * LANES;
             } else {
-                if V::GROUPS >= 32 {
+                if const { V::GROUPS >= 32 } {
                     self.rows_of::<V, 12, 4, 1>(proof, rows, column);
                 } else {
                     self.rows_of::<V, 4, 2, 1>(proof, rows, column);
@@ -134,7 +135,7 @@ impl LanesKernel for AddProducts<'_> {
     fn run<V: Lanes>(mut self, proof: V::Proof) {
         let mut column = 0;
         while column < self.columns {
-            if V::GROUPS >= 32 && self.columns - column >= 4 * LANES {
+            if const { V::GROUPS >= 32 } && self.columns - column >= 4 * LANES {
                 self.outputs_of::<V, 4, 4>(proof, column);
                 column += 4 * LANES;
             } else {

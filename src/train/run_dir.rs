@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{EpochMetrics, TrainError};
+use crate::json;
 use crate::output;
 use crate::output::checked::{content_of, in_envelope};
 use crate::output::file_lock::FileLock;
@@ -165,7 +166,7 @@ impl RunDir {
     /// # Errors
     /// When it cannot be written.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), TrainError> {
-        let json = serde_json::to_string_pretty(value).map_err(|error| self.damaged(name, error.to_string()))?;
+        let json = json::to_indented(value).map_err(|error| self.damaged(name, error.to_string()))?;
         self.write(name, (in_envelope(&json) + "\n").as_bytes())
     }
 
@@ -192,7 +193,7 @@ impl RunDir {
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TrainError> {
         let Some(text) = self.read(name)? else { return Ok(None) };
         let json = content_of(text.trim_end()).map_err(|damaged| self.damaged(name, damaged.to_string()))?;
-        serde_json::from_str(json).map(Some).map_err(|error| self.damaged(name, error.to_string()))
+        json::from_text(json).map(Some).map_err(|error| self.damaged(name, error.to_string()))
     }
 
     /// Appends an epoch to the metrics: a line with a JSON document in its envelope.
@@ -201,7 +202,7 @@ impl RunDir {
     /// When it cannot be written.
     pub fn append_metrics(&self, metrics: &EpochMetrics) -> Result<(), TrainError> {
         let failed = || TrainError::io("cannot write", self.path(METRICS));
-        let line = serde_json::to_string(metrics).map_err(|error| self.damaged(METRICS, error.to_string()))?;
+        let line = json::to_text(metrics).map_err(|error| self.damaged(METRICS, error.to_string()))?;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(METRICS)).map_err(failed())?;
         file.write_all((in_envelope(&line) + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
     }
@@ -216,7 +217,7 @@ impl RunDir {
         for (number, stored) in text.lines().take(epochs as usize).enumerate() {
             let at_line = |why: String| self.damaged(METRICS, format!("line {}: {why}", number + 1));
             let line = content_of(stored).map_err(|damaged| at_line(damaged.to_string()))?;
-            let epoch: EpochMetrics = serde_json::from_str(line).map_err(|error| at_line(error.to_string()))?;
+            let epoch: EpochMetrics = json::from_text(line).map_err(|error| at_line(error.to_string()))?;
             metrics.push(epoch);
         }
         if metrics.len() != epochs as usize {

@@ -113,12 +113,19 @@ pub fn add_rows<V: Lanes, I: RowIndex>(
     // As many columns at a time as the registers hold: rows come from beyond the L1 cache, and entire rows load faster
     // than parts of them.
     while column + LANES <= width {
-        column += match (V::GROUPS >= 32, (width - column) / LANES) {
-            (true, 17) => add_groups::<V, I, 17>(proof, start, out, rows, selected, column),
-            (true, 16..) => add_groups::<V, I, 16>(proof, start, out, rows, selected, column),
-            (true, 8..) => add_groups::<V, I, 8>(proof, start, out, rows, selected, column),
-            (_, 4..) => add_groups::<V, I, 4>(proof, start, out, rows, selected, column),
-            _ => add_groups::<V, I, 1>(proof, start, out, rows, selected, column),
+        let groups = (width - column) / LANES;
+        // A constant: what needs more registers than there are is not compiled.
+        column += if const { V::GROUPS >= 32 } && groups >= 8 {
+            match groups {
+                17 => add_groups::<V, I, 17>(proof, start, out, rows, selected, column),
+                16.. => add_groups::<V, I, 16>(proof, start, out, rows, selected, column),
+                _ => add_groups::<V, I, 8>(proof, start, out, rows, selected, column),
+            }
+        } else {
+            match groups {
+                4.. => add_groups::<V, I, 4>(proof, start, out, rows, selected, column),
+                _ => add_groups::<V, I, 1>(proof, start, out, rows, selected, column),
+            }
         };
     }
     for column in column..width {

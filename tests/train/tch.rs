@@ -66,7 +66,7 @@ impl Installed {
 
 /// A script that says which version it is and reads its run, then goes on with `rest`.
 fn ready(version: &str, rest: &str) -> String {
-    format!("echo '{{\"event\":\"ready\",\"version\":\"{version}\"}}'\nread -r run\n{rest}")
+    format!("echo '{{\"ready\":{{\"version\":\"{version}\"}}}}'\nread -r run\n{rest}")
 }
 
 #[test]
@@ -99,13 +99,13 @@ fn a_killed_program_is_named() {
 /// What the program says of its failure is what `fsbench` says and exits with.
 #[test]
 fn failures_are_passed_on() {
-    let check = |kind: &str, status: i32, message: &str| {
-        let event = format!("echo '{{\"event\":\"failed\",\"cause\":{{\"kind\":{kind}}},\"message\":\"no luck\"}}'");
+    let check = |cause: &str, status: i32, message: &str| {
+        let event = format!("echo '{{\"failed\":{{\"cause\":{cause},\"message\":\"no luck\"}}}}'");
         Installed::new(Some(&ready(fsbench::VERSION, &event))).fails(status, &[message]);
     };
     check("\"request\"", 2, "error: no luck");
     check("\"work\"", 1, "error: no luck");
-    check("\"interrupted\",\"step\":7", 1, "interrupted at step 7");
+    check("{\"interrupted\":{\"step\":7}}", 1, "interrupted at step 7");
 }
 
 /// Trainings at the same time have a GPU each; one on the CPU has none.
@@ -113,7 +113,7 @@ fn failures_are_passed_on() {
 fn each_training_sees_one_gpu() {
     // Says which GPU it sees, and stays until the other has said so, too.
     let script = "echo \"$CUDA_VISIBLE_DEVICES\" > seen-$$\nwhile [ $(ls seen-* | wc -l) -lt 2 ]; do sleep 0.05; done\n\
-        echo '{\"event\":\"failed\",\"cause\":{\"kind\":\"work\"},\"message\":\"seen\"}'";
+        echo '{\"failed\":{\"cause\":\"work\",\"message\":\"seen\"}}'";
     let installed = Installed::new(Some(&ready(fsbench::VERSION, script)));
     let arguments = ["train", "piece", "--device", "cuda", "--data", "games.pgn", "--out"];
     let start = |out: &str| {
@@ -140,7 +140,7 @@ fn each_training_sees_one_gpu() {
 #[test]
 fn auto_takes_a_gpu_for_large_steps() {
     let refuses = "echo \"$run\" > asked; echo \"$CUDA_VISIBLE_DEVICES\" > seen\n\
-        echo '{\"event\":\"failed\",\"cause\":{\"kind\":\"no-gpu\"},\"message\":\"too old\"}'";
+        echo '{\"failed\":{\"cause\":\"no-gpu\",\"message\":\"too old\"}}'";
     let with_program = Installed::new(Some(&ready(fsbench::VERSION, refuses)));
     let mut runs = 0;
     let mut check = |installed: &Installed, gpus: &str, options: &[&str], expected: &str| {

@@ -31,7 +31,7 @@ pub fn first_layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: First
         DenseWeights::Grouped { groups: weights, tiles } => {
             let nnz = Nnz::find::<V>(proof, masks, nnz);
             // The threshold is measured.
-            if V::BYTES == WIDEST && 5 * nnz.count() > 4 * layer.groups {
+            if const { V::BYTES == WIDEST } && 5 * nnz.count() > 4 * layer.groups {
                 let input = &bytes[..layer.inputs];
                 return TiledProduct { tiles, biases: &layer.biases, input, backwards }.run::<V>(proof, sums);
             }

@@ -82,11 +82,14 @@ impl<A: AccumulatorRows, B: AccumulatorRows> VectorKernel for LinePass<'_, A, B>
 
     #[inline(always)]
     fn run<V: Vector>(mut self, proof: V::Proof) {
-        match (self.second.is_some(), V::REGISTERS >= 32) {
-            (false, true) => self.tiles::<V, 8, false>(proof),
-            (false, false) => self.tiles::<V, 4, false>(proof),
-            (true, true) => self.tiles::<V, 4, true>(proof),
-            (true, false) => self.tiles::<V, 2, true>(proof),
+        let is_split = self.second.is_some();
+        // A constant: the tiles of the other case are not compiled.
+        if const { V::REGISTERS >= 32 } {
+            if is_split { self.tiles::<V, 4, true>(proof) } else { self.tiles::<V, 8, false>(proof) }
+        } else if is_split {
+            self.tiles::<V, 2, true>(proof);
+        } else {
+            self.tiles::<V, 4, false>(proof);
         }
     }
 }

@@ -14,6 +14,7 @@ use thiserror::Error;
 use super::{ExportFile, GoldenEval, Language};
 use crate::chess::{Chess, Perspective};
 use crate::features::FeatureSet;
+use crate::json;
 use crate::net::{NetError, NetFile, QuantNet, WeightType, forward_integer};
 use weights::SectionLayout;
 
@@ -74,7 +75,7 @@ impl<'a> ExportedNetwork<'a> {
         check(net)?;
         let layout = SectionLayout::of(net);
         let parts = (&file.origin.identity, &net.shape, &net.scheme, layout.narrow);
-        let architecture = first_u64(blake3::hash(&serde_json::to_vec(&parts).expect("plain structures serialise")));
+        let architecture = first_u64(blake3::hash(&json::to_bytes(&parts).expect("plain structures serialise")));
         Ok(ExportedNetwork { file, layout, architecture })
     }
 

@@ -170,6 +170,8 @@ fn place(mut section: MatrixSection, at: &mut usize) -> MatrixSection {
 
 /// Appends a section with the zeros after it.
 fn append<T: Copy, const BYTES: usize>(out: &mut Vec<u8>, values: &[T], bytes: impl Fn(T) -> [u8; BYTES]) {
-    out.extend(values.iter().flat_map(|value| bytes(*value)));
+    for value in values {
+        out.extend_from_slice(&bytes(*value));
+    }
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
 }

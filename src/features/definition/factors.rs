@@ -1,13 +1,13 @@
 //! The key `factor`: factors of the blocks written in a file.
 
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
 
-use super::keys::locate_in;
+use super::keys::locate;
 use crate::features::error::{ExpressionText, FeatureError, SourceText};
 use crate::features::resolve::{self, BlockSettings};
 use crate::features::spec::BlockFactor;
 use crate::features::syntax::{self, ProductBlock};
+use crate::settings::Document;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -36,15 +36,15 @@ impl FactorText {
     }
 }
 
-pub(super) fn read_factors(source: &SourceText, factors: Option<&Spanned<FactorKey>>) -> Vec<FactorText> {
-    let Some(factors) = factors else { return Vec::new() };
-    let expressions = match factors.as_ref() {
-        FactorKey::ForAll(expression) => std::slice::from_ref(expression),
-        FactorKey::PerBlock(expressions) => expressions,
+pub(super) fn read_factors(source: &SourceText, document: &Document, factors: Option<&FactorKey>) -> Vec<FactorText> {
+    let expressions = match factors {
+        Some(FactorKey::ForAll(expression)) => std::slice::from_ref(expression),
+        Some(FactorKey::PerBlock(expressions)) => expressions,
+        None => &[],
     };
     let text = |expression: &String| FactorText {
         expression: expression.clone(),
-        text: locate_in(source, factors.span(), expression, "factor"),
+        text: locate(source, document, expression, "factor"),
     };
     expressions.iter().map(text).collect()
 }

@@ -1,7 +1,7 @@
 //! The keys of a definition file, where they stand, and the blocks to which they apply.
 
 use serde::Deserialize;
-use toml::Spanned;
+use serde::de::DeserializeOwned;
 
 use super::factors::FactorKey;
 use super::{Loaded, StandaloneDefinition};
@@ -12,6 +12,8 @@ use crate::features::library::Siblings;
 use crate::features::selection::Selection;
 use crate::features::spec::Multiplicity;
 use crate::features::syntax::{self, BlockExpr, Span};
+use crate::json::{ReadError, from_value};
+use crate::settings::Document;
 use crate::units::SortedMap;
 
 /// The keys of a definition file.
@@ -20,18 +22,18 @@ use crate::units::SortedMap;
 pub(super) struct DefinitionKeys {
     pub(super) name: Option<String>,
     pub(super) about: Option<String>,
-    pub(super) features: Spanned<String>,
-    pub(super) black: Option<Spanned<BlackOrientation>>,
-    pub(super) mirror: Option<Spanned<Mirror>>,
-    pub(super) multiplicity: Option<Spanned<Multiplicity>>,
+    pub(super) features: String,
+    pub(super) black: Option<BlackOrientation>,
+    pub(super) mirror: Option<Mirror>,
+    pub(super) multiplicity: Option<Multiplicity>,
     #[serde(default)]
-    pub(super) buckets: SortedMap<String, Spanned<BucketTable>>,
+    pub(super) buckets: SortedMap<String, BucketTable>,
     /// One for all blocks written in the file, or a list with one per block; "" = no factor.
-    pub(super) factor: Option<Spanned<FactorKey>>,
+    pub(super) factor: Option<FactorKey>,
     /// Name of a file of indices.
-    pub(super) select: Option<Spanned<String>>,
+    pub(super) select: Option<String>,
     /// The indices as ranges; fsbench writes this key.
-    pub(super) selected: Option<Spanned<String>>,
+    pub(super) selected: Option<String>,
     /// The definitions that `features` names, so that the text needs no other file; fsbench writes this key.
     #[serde(default)]
     pub(super) definitions: SortedMap<String, StandaloneDefinition>,
@@ -43,16 +45,23 @@ pub(super) struct BlockKey {
     span: Span,
 }
 
-impl DefinitionKeys {
-    pub(super) fn block_keys(&self) -> Vec<BlockKey> {
-        let spans = [
-            ("black", self.black.as_ref().map(Spanned::span)),
-            ("mirror", self.mirror.as_ref().map(Spanned::span)),
-            ("multiplicity", self.multiplicity.as_ref().map(Spanned::span)),
-            ("factor", self.factor.as_ref().map(Spanned::span)),
-        ];
-        spans.into_iter().filter_map(|(name, span)| Some(BlockKey { name, span: span? })).collect()
+/// Reads the keys of a definition file.
+pub(super) fn read<T: DeserializeOwned>(source: &SourceText, document: &Document) -> Result<T, FeatureError> {
+    from_value(document.root(), "").map_err(|ReadError { path, is_key, message, .. }| {
+        let span = if is_key { document.span_of_key(&path) } else { document.span_of_value(&path) };
+        source.error(message, span, None)
+    })
+}
+
+/// The block keys that a file has.
+pub(super) fn block_keys(document: &Document) -> Vec<BlockKey> {
+    let mut keys = Vec::new();
+    for name in ["black", "mirror", "multiplicity", "factor"] {
+        if document.contains(name) {
+            keys.push(BlockKey { name, span: document.span_of_value(name) });
+        }
     }
+    keys
 }
 
 /// Rejects block keys in a file that writes no block; where a file also names definitions, adds a remark that their
@@ -105,17 +114,14 @@ pub(super) fn leading_comment(text: &str) -> Option<String> {
     Some(lines.join(" ")).filter(|comment| !comment.is_empty())
 }
 
-pub(super) fn toml_error(source: &SourceText, error: &toml::de::Error) -> FeatureError {
-    let span = error.span().unwrap_or(0..0);
-    source.error(error.message(), span, None)
+/// Parses a definition file.
+pub(super) fn parse(source: &SourceText) -> Result<Document, FeatureError> {
+    Document::parse(&source.text).map_err(|error| source.error(error.message(), error.span().unwrap_or(0..0), None))
 }
 
 /// The place of a key's text in its file. A string with escapes has none: errors then show the text alone.
-pub(super) fn locate(source: &SourceText, value: &Spanned<String>, key: &str) -> ExpressionText {
-    locate_in(source, value.span(), value.as_ref(), key)
-}
-
-pub(super) fn locate_in(source: &SourceText, literal: Span, content: &str, key: &str) -> ExpressionText {
+pub(super) fn locate(source: &SourceText, document: &Document, content: &str, key: &str) -> ExpressionText {
+    let literal = document.span_of_value(key);
     match source.text.get(literal.clone()).and_then(|literal| literal.find(content)) {
         Some(at) => ExpressionText { source: source.clone(), offset: literal.start + at },
         None => {
@@ -127,23 +133,25 @@ pub(super) fn locate_in(source: &SourceText, literal: Span, content: &str, key: 
 
 pub(super) fn read_selection(
     source: &SourceText,
+    document: &Document,
     keys: &DefinitionKeys,
     siblings: Siblings<'_>,
 ) -> Result<Option<Selection>, FeatureError> {
     match (&keys.select, &keys.selected) {
-        (Some(_), Some(selected)) => {
-            Err(source.error("`select` and `selected` cannot be combined", selected.span(), None))
+        (Some(_), Some(_)) => {
+            let span = document.span_of_value("selected");
+            Err(source.error("`select` and `selected` cannot be combined", span, None))
         }
-        (Some(file), None) => match siblings.file(file.as_ref()) {
+        (Some(file), None) => match siblings.file(file) {
             Some(file) => Selection::read(&file).map(Some),
             None => {
-                let message = format!("there is no file {}", siblings.path(file.as_ref()).display());
+                let message = format!("there is no file {}", siblings.path(file).display());
                 let help =
                     "`select` names a file beside this one with one index per line; `fsbench select` writes such files";
-                Err(source.error(message, file.span(), Some(help.into())))
+                Err(source.error(message, document.span_of_value("select"), Some(help.into())))
             }
         },
-        (None, Some(ranges)) => Selection::parse(ranges.as_ref(), locate(source, ranges, "selected")).map(Some),
+        (None, Some(ranges)) => Selection::parse(ranges, locate(source, document, ranges, "selected")).map(Some),
         (None, None) => Ok(None),
     }
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
 
 use crate::chess::{BlackOrientation, Mirror, Orientation};
 use crate::units::SortedMap;
@@ -20,7 +19,7 @@ use super::selection::Selection;
 use super::spec::{BlockSpec, Bucket, Multiplicity};
 use super::syntax::{self, BlockExpr, Span, SyntaxError};
 use factors::{FactorKey, FactorText, factors_of_blocks, read_factors};
-use keys::{DefinitionKeys, check_block_keys, leading_comment, locate, read_selection, toml_error};
+use keys::{DefinitionKeys, block_keys, check_block_keys, leading_comment, locate, read_selection};
 
 /// Deepest nesting of named definitions.
 const MAX_NESTING: usize = 32;
@@ -53,6 +52,21 @@ struct StandaloneDefinition {
 }
 
 impl StandaloneDefinition {
+    fn of_expression(features: &str) -> StandaloneDefinition {
+        StandaloneDefinition {
+            name: None,
+            about: None,
+            features: features.to_owned(),
+            black: BlackOrientation::default(),
+            mirror: Mirror::default(),
+            multiplicity: Multiplicity::default(),
+            buckets: SortedMap::new(),
+            factor: None,
+            selected: None,
+            definitions: SortedMap::new(),
+        }
+    }
+
     fn to_toml(&self) -> String {
         toml::to_string(self).expect("strings, numbers and tables are always TOML")
     }
@@ -134,6 +148,24 @@ pub fn parse(text: &str) -> Result<Definition, FeatureError> {
     Loader::default().text(&source, Siblings::Nothing, "definition", Author::Program).map(Loaded::into_definition)
 }
 
+/// The text of a definition whose features are a selection of those of `whole`, the text of a self-contained definition.
+///
+/// # Errors
+/// When `whole` is no definition.
+pub fn of_selection(name: &str, about: Option<&str>, whole: &str, selected: String) -> Result<String, FeatureError> {
+    const WHOLE: &str = "whole";
+    let source = SourceText::new(name, whole);
+    let whole: StandaloneDefinition = keys::read(&source, &keys::parse(&source)?)?;
+    let definition = StandaloneDefinition {
+        name: Some(name.to_owned()),
+        about: about.map(str::to_owned),
+        selected: Some(selected),
+        definitions: SortedMap::from([(WHOLE.to_owned(), whole)]),
+        ..StandaloneDefinition::of_expression(WHOLE)
+    };
+    Ok(definition.to_toml())
+}
+
 /// A resolved definition with its self-contained form.
 struct Loaded {
     name: String,
@@ -181,18 +213,7 @@ impl Loader {
 
     fn expression(&mut self, text: &str, siblings: Siblings<'_>) -> Result<Loaded, FeatureError> {
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let standalone = StandaloneDefinition {
-            name: Some(name.clone()),
-            about: None,
-            features: text.to_owned(),
-            black: BlackOrientation::default(),
-            mirror: Mirror::default(),
-            multiplicity: Multiplicity::default(),
-            buckets: SortedMap::new(),
-            factor: None,
-            selected: None,
-            definitions: SortedMap::new(),
-        };
+        let standalone = StandaloneDefinition { name: Some(name.clone()), ..StandaloneDefinition::of_expression(text) };
         let expression = ExpressionText { source: SourceText::new("expression", text), offset: 0 };
         let scope = NameScope { embedded: None, siblings };
         self.blocks(name, standalone, &SortedMap::new(), &expression, &[], scope)
@@ -205,23 +226,23 @@ impl Loader {
         default_name: &str,
         author: Author,
     ) -> Result<Loaded, FeatureError> {
-        let keys: DefinitionKeys = toml::from_str(&source.text).map_err(|error| toml_error(source, &error))?;
-        let mirror = keys.mirror.as_ref().map(|mirror| *mirror.as_ref()).unwrap_or_default();
-        let buckets = buckets::read(&keys.buckets, mirror, source)?;
-        let block_keys = keys.block_keys();
+        let document = keys::parse(source)?;
+        let keys: DefinitionKeys = keys::read(source, &document)?;
+        let mirror = keys.mirror.unwrap_or_default();
+        let buckets = buckets::read(&keys.buckets, mirror, source, &document)?;
         let name = keys.name.clone().unwrap_or_else(|| default_name.to_owned());
-        let expression = locate(source, &keys.features, "features");
-        let factors = read_factors(source, keys.factor.as_ref());
-        let selection = read_selection(source, &keys, siblings)?;
+        let expression = locate(source, &document, &keys.features, "features");
+        let factors = read_factors(source, &document, keys.factor.as_ref());
+        let selection = read_selection(source, &document, &keys, siblings)?;
         let standalone = StandaloneDefinition {
             name: keys.name,
             about: keys.about,
-            features: keys.features.into_inner(),
-            black: keys.black.map(Spanned::into_inner).unwrap_or_default(),
+            features: keys.features,
+            black: keys.black.unwrap_or_default(),
             mirror,
-            multiplicity: keys.multiplicity.map(Spanned::into_inner).unwrap_or_default(),
+            multiplicity: keys.multiplicity.unwrap_or_default(),
             buckets: buckets.iter().map(|(name, bucket)| (name.clone(), bucket.table.to_vec())).collect(),
-            factor: keys.factor.map(Spanned::into_inner),
+            factor: keys.factor,
             selected: selection.as_ref().map(Selection::ranges),
             definitions: SortedMap::new(),
         };
@@ -229,7 +250,7 @@ impl Loader {
         let mut loaded = self.blocks(name, standalone, &buckets, &expression, &factors, scope)?;
         loaded.comment = leading_comment(&source.text);
         if author == Author::Person && keys.definitions.is_empty() {
-            check_block_keys(source, &block_keys, &mut loaded)?;
+            check_block_keys(source, &block_keys(&document), &mut loaded)?;
         }
         if let Some(selection) = selection {
             loaded.size = selection.apply(&mut loaded.blocks, u64::from(loaded.size))?;

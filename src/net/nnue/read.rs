@@ -210,9 +210,13 @@ fn choose(candidates: &[Architecture], padded: &[Vec<QuantDense>]) -> Architectu
 
 /// Removes the padding of the layers' inputs.
 fn unpadded(stack: Vec<QuantDense>, shape: &Shape) -> Vec<QuantDense> {
-    let unpad = |(layer, (inputs, _)): (QuantDense, (usize, usize))| {
-        let weights = layer.weights.chunks_exact(layer.inputs).flat_map(|row| &row[..inputs]).copied().collect();
-        QuantDense { inputs, weights, ..layer }
-    };
-    stack.into_iter().zip(shape.layer_sizes()).map(unpad).collect()
+    let mut layers = Vec::new();
+    for (layer, (inputs, _)) in stack.into_iter().zip(shape.layer_sizes()) {
+        let mut weights = Vec::new();
+        for row in layer.weights.chunks_exact(layer.inputs) {
+            weights.extend_from_slice(&row[..inputs]);
+        }
+        layers.push(QuantDense { inputs, weights, ..layer });
+    }
+    layers
 }

@@ -15,8 +15,12 @@ pub fn bytes(nnue: &Nnue) -> Vec<u8> {
     let widened = |numbers: &[i16]| numbers.iter().copied().map(i32::from).collect::<Vec<_>>();
     match architecture.encoding() {
         Encoding::Plain => {
-            out.extend(net.ft_biases.iter().chain(&net.ft_weights).flat_map(|number| number.to_le_bytes()));
-            out.extend(net.psqt_weights.iter().flat_map(|number| number.to_le_bytes()));
+            for number in net.ft_biases.iter().chain(&net.ft_weights) {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            for number in &net.psqt_weights {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
         }
         Encoding::Compressed => {
             compress(&widened(&net.ft_biases), &mut out);
@@ -53,7 +57,9 @@ pub fn bytes(nnue: &Nnue) -> Vec<u8> {
 }
 
 fn dense(layer: &QuantDense, out: &mut Vec<u8>) {
-    out.extend(layer.biases.iter().flat_map(|bias| bias.to_le_bytes()));
+    for bias in &layer.biases {
+        out.extend_from_slice(&bias.to_le_bytes());
+    }
     let padding = layer.inputs.next_multiple_of(PADDING) - layer.inputs;
     for row in layer.weights.chunks_exact(layer.inputs) {
         out.extend(row.iter().map(|weight| *weight as u8));

@@ -273,12 +273,13 @@ impl Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
 
     #[test]
     fn header_format_is_stable() {
         let check = |scheme: Scheme, expected: &str| {
-            assert_eq!(serde_json::to_string(&scheme).expect("written"), expected);
-            assert_eq!(serde_json::from_str::<Scheme>(expected).expect("read"), scheme);
+            assert_eq!(json::to_text(&scheme).expect("written"), expected);
+            assert_eq!(json::from_text::<Scheme>(expected).expect("read"), scheme);
             assert_eq!(Scheme::named(&scheme.name), Some(scheme));
         };
         let stockfish = r#"{"name":"stockfish","one":127,"hidden":64,"nnue2score":600,"divisor":16,"pawn_value":100}"#;

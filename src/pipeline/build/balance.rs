@@ -4,7 +4,7 @@ use super::drop_reason::{BuildCounts, DropReason};
 use super::options::{Balance, BalanceBy};
 use super::temp_samples::TempSamples;
 use crate::data::{DataError, Record};
-use crate::units::{Seed, SortedMap};
+use crate::units::{Seed, SortedMap, sort_by};
 
 /// Thins the samples to the distribution `balance`, to at most `limit` samples, or both.
 ///
@@ -82,7 +82,7 @@ fn scale_for_total(values: &[WeightedValue], total: f64) -> f64 {
     // Above its scale of exhaustion, count / weight, a value contributes its count and no more.
     let mut by_exhaustion: Vec<(f64, &WeightedValue)> =
         values.iter().map(|value| (value.count / value.weight, value)).collect();
-    by_exhaustion.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(&mut by_exhaustion, &|a, b| a.0.total_cmp(&b.0));
     let mut exhausted = 0.0;
     let mut open_weight = by_exhaustion.iter().map(|(_, value)| value.weight).sum::<f64>();
     for (exhaustion, value) in by_exhaustion {

@@ -14,10 +14,11 @@ use super::source::{SampleSource, read_ahead};
 use super::{BuildError, BuildOptions, BuildPhase, BuildProgress, LabelJob, common_unit, input_unit};
 use crate::data::formats::detect;
 use crate::data::{DataError, InputPath};
+use crate::json;
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::journal::differences;
 use crate::pipeline::manifest::{Manifest, SourceFile};
-use crate::units::Shard;
+use crate::units::{Shard, sort_by_key};
 
 /// A shard to build. Every shard of a build gets the same inputs and options.
 #[derive(Clone, Debug)]
@@ -140,7 +141,7 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
     let mut shards = job.shards.iter().map(|path| ShardReader::open(path)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = shards.first() else { return Err(ShardError::None) };
     let comparable = |header: &ShardHeader| {
-        let mut header = serde_json::to_value(header).unwrap_or_default();
+        let mut header = json::to_value(header).unwrap_or_default();
         header["shard"] = header["shard"]["of"].take();
         header
     };
@@ -159,7 +160,7 @@ fn open_all(job: &MergeJob<'_>) -> Result<Vec<ShardReader>, ShardError> {
         (false, Some(_)) => return Err(ShardError::HasScores { path }),
         _ => {}
     }
-    shards.sort_by_key(|shard| shard.header.shard.index);
+    sort_by_key(&mut shards, &|shard| shard.header.shard.index);
     if let Some(pair) = shards.windows(2).find(|pair| pair[0].header.shard == pair[1].header.shard) {
         let path = pair[1].path().into();
         let other = pair[0].path().into();

@@ -19,6 +19,7 @@ use super::options::BuildOptions;
 use super::shard_error::ShardError;
 use crate::data::formats::{FileUnit, Format, SHARD_MAGIC};
 use crate::data::{DataError, Record, ScoreUnit};
+use crate::json;
 use crate::output::{OutputFile, SealedFile};
 use crate::pipeline::manifest::SourceFile;
 use crate::units::Shard;
@@ -123,7 +124,7 @@ impl ShardWriter {
 }
 
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("numbers, strings and maps with string or number keys are always JSON")
+    json::to_text(value).expect("numbers, strings and maps with string or number keys are always JSON")
 }
 
 fn frame_head(kind: u32, length: u64) -> [u8; 12] {
@@ -251,9 +252,7 @@ impl Frames {
     }
 
     fn json<T: DeserializeOwned>(&self) -> Result<T, ShardError> {
-        // From text, as everywhere, so that a type's reader is compiled once.
-        let text = std::str::from_utf8(&self.payload).map_err(|error| self.damaged(&error.to_string()))?;
-        serde_json::from_str(text).map_err(|error| self.damaged(&error.to_string()))
+        json::from_bytes(&self.payload).map_err(|error| self.damaged(&error.to_string()))
     }
 
     fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), ShardError> {

@@ -93,7 +93,11 @@ pub(super) fn draw_bars<DB: DrawingBackend>(
     groups: &[(String, Vec<Estimate>)],
 ) -> Drawn<DB> {
     let names: Vec<&str> = groups.iter().map(|(name, _)| name.as_str()).collect();
-    let largest = groups.iter().flat_map(|(_, bars)| bars.iter().map(|bar| bar.bounds().1)).fold(0.0, f64::max);
+    let mut all: Vec<Estimate> = Vec::new();
+    for (_, bars) in groups {
+        all.extend_from_slice(bars);
+    }
+    let largest = all.iter().map(|bar| bar.bounds().1).fold(0.0, f64::max);
     let range = (0.0, if largest > 0.0 { largest * 1.08 } else { 1.0 });
     let has_legend = bar_names.len() > 1;
     let top = if has_legend { TOP_MARGIN + LEGEND } else { TOP_MARGIN };
@@ -105,7 +109,7 @@ pub(super) fn draw_bars<DB: DrawingBackend>(
     let group = f64::from(bar_names.len() as u32 * BAR + GROUP_GAP);
     let bar = f64::from(BAR) / group;
     let gap = f64::from(GROUP_GAP) / group / 2.0;
-    let decimals = numbers::decimals(&groups.iter().flat_map(|(_, bars)| bars).copied().collect::<Vec<_>>());
+    let decimals = numbers::decimals(&all);
     for (index, (name, estimates)) in groups.iter().enumerate() {
         for (bar_index, estimate) in estimates.iter().enumerate() {
             let top = groups.len() as f64 - index as f64 - gap - bar_index as f64 * bar;

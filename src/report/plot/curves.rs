@@ -11,6 +11,7 @@ use super::xy::LABEL_HEIGHT;
 use crate::report::numbers;
 use crate::report::summary::Curve;
 use crate::statistics::Estimate;
+use crate::units::sort_by_key;
 
 pub(super) const HEIGHT: u32 = 480;
 const X_LABELS: i32 = 52;
@@ -73,7 +74,7 @@ pub(super) fn draw_curves<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, axis: &st
 /// Moves heights apart until they differ by at least `distance`, within `bottom`.
 fn spread(heights: Vec<i32>, distance: i32, bottom: i32) -> Vec<i32> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
-    order.sort_by_key(|&index| heights[index]);
+    sort_by_key(&mut order, &|&index| heights[index]);
     let mut spread = heights;
     for pair in 1..order.len() {
         let above = order[pair - 1];

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Cause, Event, TrainingRequest};
 use crate::VERSION;
+use crate::json;
 use crate::train::trainer::MakeTrainer;
 use crate::train::{
     DeviceChoice, EpochMetrics, RunObserver, RunOverview, StepMetrics, TrainConfig, TrainError, TrainOutcome,
@@ -49,7 +50,7 @@ pub fn answer(
 fn read_request(input: &mut dyn BufRead) -> Result<TrainingRequest, TrainError> {
     let mut line = String::new();
     let read = input.read_line(&mut line).map_err(|error| error.to_string());
-    let parsed = read.and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()));
+    let parsed = read.and_then(|_| json::from_text(&line).map_err(|error| error.to_string()));
     parsed.map_err(|why| TrainError::Config(format!("standard input holds no run: {why}")))
 }
 
@@ -102,7 +103,7 @@ struct EventWriter<'a> {
 
 impl EventWriter<'_> {
     fn write(&mut self, event: &Event) {
-        let json = serde_json::to_string(event).map_err(io::Error::other);
+        let json = json::to_text(event).map_err(io::Error::other);
         let written = json.and_then(|json| {
             writeln!(self.output, "{json}")?;
             self.output.flush()

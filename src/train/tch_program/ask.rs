@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::gpus::{self, ClaimedGpu};
 use super::{Cause, Event, TchError, TrainingRequest, find};
 use crate::VERSION;
+use crate::json;
 use crate::train::{DeviceChoice, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// How long an event is waited for before the observer is asked whether to go on.
@@ -121,7 +122,7 @@ impl TchProcess {
     }
 
     fn request(&mut self, request: &TrainingRequest) -> Result<(), TrainError> {
-        let json = serde_json::to_string(request).map_err(|error| self.foreign(error.to_string()))?;
+        let json = json::to_text(request).map_err(|error| self.foreign(error.to_string()))?;
         match self.child.stdin.as_mut().map(|input| input.write_all((json + "\n").as_bytes())) {
             Some(Ok(())) => Ok(()),
             _ => Err(self.died()),
@@ -143,7 +144,7 @@ impl TchProcess {
     }
 
     fn event(&self, line: &str) -> Result<Event, TchError> {
-        serde_json::from_str(line).map_err(|error| self.foreign(format!("{error} in `{line}`")))
+        json::from_text(line).map_err(|error| self.foreign(format!("{error} in `{line}`")))
     }
 
     fn foreign(&self, why: String) -> TchError {

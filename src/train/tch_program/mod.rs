@@ -44,7 +44,7 @@ pub struct TrainingRequest {
 
 /// An event of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// The first event.
     Ready {
@@ -71,7 +71,7 @@ pub enum Event {
 
 /// Why a run ended without an outcome.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The request was wrong.
     Request,

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use super::scan::Scan;
 use super::{Segment, UsableSamples};
 use crate::data::DataError;
+use crate::json;
 use crate::output::OutputFile;
 
 const MAGIC: &[u8; 8] = b"FSBPIECE";
@@ -72,7 +73,7 @@ pub fn load(folder: &Path, key: &Key, length: u64) -> Option<Scan> {
     let proper =
         head.starts_with(MAGIC) && head[8..40] == *key.0.as_bytes() && crc32fast::hash(body).to_le_bytes() == *sum;
     let (segments, skipped) = rest.split_at_checked((word(head, 40) as usize).checked_mul(SEGMENT_BYTES)?)?;
-    let skipped = serde_json::from_slice(skipped).ok()?;
+    let skipped = json::from_bytes(skipped).ok()?;
     let segments: Vec<Segment> = segments.chunks_exact(SEGMENT_BYTES).map(segment).collect();
     let ends = |segment: &Segment| segment.offset.checked_add(u64::from(segment.bytes));
     let in_order = segments.windows(2).all(|pair| ends(&pair[0]).is_some_and(|end| end <= pair[1].offset));
@@ -96,7 +97,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 /// When the folder cannot be written to.
 pub fn store(folder: &Path, key: &Key, scan: &Scan) -> Result<(), DataError> {
     let Scan { segments, skipped } = scan;
-    let skipped = serde_json::to_vec(skipped).map_err(|error| DataError::write(folder)(error.into()))?;
+    let skipped = json::to_bytes(skipped).map_err(|error| DataError::write(folder)(error.into()))?;
     fs::create_dir_all(folder).map_err(DataError::write(folder))?;
     let mut bytes = Vec::with_capacity(HEAD_BYTES + SEGMENT_BYTES * segments.len() + 4);
     bytes.extend(MAGIC);
