@@ -14,7 +14,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective, PieceBoard};
 use fsbench::data::games;
-use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer, available_names};
+use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer, RowList, available_names};
 use limits::{Limit, bench_wall};
 use shakmaty::Position;
 
@@ -91,7 +91,7 @@ fn played_moves() -> Vec<PlayedMove> {
 
 /// Copying the boards and all active features.
 fn index_limit(set: &FeatureSet, boards: &[PackedBoard]) -> Limit {
-    let mut active = ByPerspective::<Vec<u32>>::default();
+    let mut active = ByPerspective::<RowList>::default();
     let indices: usize = boards
         .iter()
         .map(|board| {
@@ -109,7 +109,7 @@ fn encode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
-        let mut active = ByPerspective::<Vec<u32>>::default();
+        let mut active = ByPerspective::<RowList>::default();
         let limit = index_limit(&set, &boards);
         bench_wall(&mut group, name, boards.len(), &limit, || {
             for board in &boards {

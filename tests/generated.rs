@@ -12,7 +12,7 @@ use fsbench::chess::{
     BlackOrientation, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard,
 };
 use fsbench::data::games;
-use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer};
+use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer, RowList};
 use fsbench::units::Seed;
 use generator::{Generated, Limits};
 use rand::RngExt;
@@ -62,7 +62,7 @@ struct LineChecker<'a> {
     /// What the encoder keeps of the last position.
     state: DeltaState,
     active: Vec<u32>,
-    packed: ByPerspective<Vec<u32>>,
+    packed: ByPerspective<RowList>,
     tally: Tally,
 }
 
@@ -159,13 +159,13 @@ impl<'a> LineChecker<'a> {
             for (blocks, listed) in &parts {
                 assert_eq!(listed[pov].refresh, blocks.iter().copied().any(changed), "{}", context());
             }
-            let both = |of: fn(&Delta) -> &Vec<u32>| {
-                let mut all: Vec<u32> = parts.iter().flat_map(|(_, listed)| of(&listed[pov])).copied().collect();
+            let both = |of: fn(&Delta) -> &RowList| {
+                let mut all: Vec<u32> = parts.iter().flat_map(|(_, listed)| of(&listed[pov]).iter()).copied().collect();
                 all.sort_unstable();
                 all
             };
-            assert_eq!(both(|part| &part.added), self.delta.added, "{}", context());
-            assert_eq!(both(|part| &part.removed), self.delta.removed, "{}", context());
+            assert_eq!(self.delta.added, both(|part| &part.added), "{}", context());
+            assert_eq!(self.delta.removed, both(|part| &part.removed), "{}", context());
             assert_eq!(self.delta, self.deltas[pov]);
             assert_eq!(self.delta.refresh, set.encoder().refreshes(&placed[0], &placed[1], pov));
             self.tally.refreshes += u64::from(self.delta.refresh);

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, PieceBoard};
 use fsbench::data::games;
-use fsbench::features::{Delta, DeltaState, FeatureSet};
+use fsbench::features::{Delta, DeltaState, FeatureSet, RowList};
 use hand::{Changes, HandEncoder, Lists, Played, Visitor};
 use shakmaty::Position;
 
@@ -204,7 +204,7 @@ impl Bench {
 
     fn encodings<E: HandEncoder>(&self, encoder: &E, set: &FeatureSet) -> Times {
         let mut active = Box::new(Lists::new());
-        let mut lists = ByPerspective::<Vec<u32>>::default();
+        let mut lists = ByPerspective::<RowList>::default();
         let mut times = Times::new(&self.lines);
         for _ in 0..self.rounds {
             for (line, times) in self.lines.iter().zip(&mut times.0) {

@@ -89,7 +89,7 @@ fn delta(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> DeltaDo
     let of_perspective = |pov| {
         let mut delta = Delta::default();
         set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
-        PerspectiveDelta { added: delta.added, removed: delta.removed, refresh: delta.refresh }
+        PerspectiveDelta { added: delta.added.into(), removed: delta.removed.into(), refresh: delta.refresh }
     };
     let white = of_perspective(Perspective::White);
     let black = of_perspective(Perspective::Black);

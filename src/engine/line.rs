@@ -11,7 +11,7 @@ use super::simd::VectorKernel;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
-use crate::features::{Delta, DeltaState, FeatureSet};
+use crate::features::{Delta, DeltaState, FeatureSet, RowList};
 use crate::net::{Activation, RawScore, WeightType};
 
 /// A position of a line.
@@ -183,7 +183,7 @@ struct Batched<'a> {
     active_counts: ByPerspective<usize>,
     parts: [ByPerspective<Delta>; 2],
     deltas: ByPerspective<Delta>,
-    active: Vec<u32>,
+    active: RowList,
     sides: Vec<usize>,
     activations: AlignedVec<u8>,
     masks: AlignedVec<u16>,
@@ -210,7 +210,7 @@ impl<'a> Batched<'a> {
             active_counts: ByPerspective::default(),
             parts: Default::default(),
             deltas: ByPerspective::default(),
-            active: Vec::with_capacity(set.max_active()),
+            active: RowList::default(),
             sides: Vec::with_capacity(BATCH_POSITIONS),
             activations: AlignedVec::zeroed(BATCH_POSITIONS * model.input_bytes()),
             masks: AlignedVec::zeroed(BATCH_POSITIONS * model.input_masks()),

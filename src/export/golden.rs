@@ -128,7 +128,7 @@ fn delta(set: &FeatureSet, position: &Chess, mv: Move) -> GoldenDelta {
     let [white, black] = Perspective::ALL.map(|pov| {
         let mut delta = Delta::default();
         set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
-        GoldenSide { added: delta.added, removed: delta.removed, refresh: delta.refresh }
+        GoldenSide { added: delta.added.into(), removed: delta.removed.into(), refresh: delta.refresh }
     });
     GoldenDelta { white, black }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
 
-use super::code::{Executable, Inputs, Obstacle};
+use super::code::{Executable, Inputs, Obstacle, Outputs, RowList};
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512Encoder;
 use super::compiled::{PieceList, RowBuffer};
@@ -49,10 +49,17 @@ pub struct Encoder {
     others_active: OnceLock<ActiveRows>,
     changed: OnceLock<ChangedRows>,
     differing: OnceLock<ChangedRows>,
-    /// By perspective: the rows of all blocks before and after a king's move, where one program gives both.
-    king_moves: OnceLock<[Option<Executable>; 2]>,
+    /// By perspective: the rows of all blocks that a king's move removes and adds, where one program gives both.
+    king_moves: OnceLock<[Option<KingMoveRows>; 2]>,
     /// Encoders of some of the blocks.
     parts: Mutex<HashMap<Box<[usize]>, Arc<Encoder>>>,
+}
+
+/// Finds the rows of one perspective that a king's move removes and adds.
+#[derive(Debug)]
+struct KingMoveRows {
+    program: Executable,
+    may_cancel: bool,
 }
 
 /// The change of one perspective's active features between two boards. Indices ascend, unless a method says otherwise.
@@ -69,15 +76,15 @@ pub struct Encoder {
 /// let after = change.applied_to(start.board());
 /// let mut delta = Delta::default();
 /// set.encoder().diff(start.board(), &change, &after, Perspective::White, &mut delta);
-/// assert_eq!(delta, Delta { added: vec![21], removed: vec![6], refresh: false });
+/// assert_eq!(delta, Delta { added: vec![21].into(), removed: vec![6].into(), refresh: false });
 /// # Ok::<(), fsbench::features::FeatureError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
     /// Active after and not before; under `bag` once per binding added.
-    pub added: Vec<u32>,
+    pub added: RowList,
     /// Active before and not after.
-    pub removed: Vec<u32>,
+    pub removed: RowList,
     /// Whether some block's context changed.
     pub refresh: bool,
 }
@@ -100,12 +107,12 @@ impl Delta {
 /// Buffers that [`Encoder::append_batch`] reuses from call to call.
 #[derive(Clone, Debug, Default)]
 pub struct EncodeScratch {
-    active: ByPerspective<Vec<u32>>,
+    active: ByPerspective<RowList>,
     pieces: PieceList,
 }
 
 thread_local! {
-    static OTHER_ROWS: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+    static OTHER_ROWS: Cell<RowList> = Cell::default();
     static OTHER_CHANGES: Cell<ByPerspective<Delta>> = Cell::default();
 }
 
@@ -137,6 +144,7 @@ fn kings_stay(before: &PieceBoard, after: &PieceBoard) -> bool {
 }
 
 /// The squares of the own king and of the other one, from White's and Black's.
+#[inline(always)]
 fn seen_by([white, black]: [u32; 2], pov: Perspective) -> [u32; 2] {
     match pov {
         Perspective::White => [white, black],
@@ -228,19 +236,17 @@ impl Encoder {
     /// Clears `out` and writes the active features of a board to it as `pov` sees them. A board without both kings has
     /// no active features.
     pub fn encode(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        self.encode_board(&PieceBoard::of(board), pov, out);
+        let mut rows = RowList::from(std::mem::take(out));
+        self.encode_board(&PieceBoard::of(board), pov, &mut rows);
+        *out = rows.into();
     }
 
     /// [`Encoder::encode`] of a [`PieceBoard`].
-    pub fn encode_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
-        out.clear();
-        self.append_board(board, pov, out);
-    }
-
-    fn append_board(&self, board: &PieceBoard, pov: Perspective, out: &mut Vec<u32>) {
+    pub fn encode_board(&self, board: &PieceBoard, pov: Perspective, out: &mut RowList) {
         // The other perspective's rows, found at the same time, go to a list that is used again.
         let mut other = OTHER_ROWS.take();
         other.clear();
+        out.clear();
         let lists = match pov {
             Perspective::White => [&mut *out, &mut other],
             Perspective::Black => [&mut other, &mut *out],
@@ -260,7 +266,7 @@ impl Encoder {
     }
 
     /// [`Encoder::encode`] for both perspectives of a packed board.
-    pub fn encode_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
+    pub fn encode_packed(&self, board: &PackedBoard, out: &mut ByPerspective<RowList>) {
         out.white.clear();
         out.black.clear();
         self.active().append(&PieceBoard::unpacked(board), [&mut out.white, &mut out.black]);
@@ -317,24 +323,20 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        !kings_stay(before, after) && self.changed_contexts(KingMove::between(before, after), pov) > 0
+        !kings_stay(before, after) && self.changed_blocks(KingMove::between(before, after), pov).next().is_some()
     }
 
-    /// How many blocks' contexts a king's move changes.
-    fn changed_contexts(&self, kings: KingMove, pov: Perspective) -> usize {
-        match (kings.before, kings.after) {
-            (Some(before), Some(after)) => {
-                self.dependent().iter().filter(|block| self.changes(**block, [before, after], pov)).count()
-            }
-            (None, None) => 0,
-            _ => self.own.len(),
-        }
-    }
-
-    /// Whether a block's context differs between two pairs of king squares.
-    fn changes(&self, block: usize, kings: [[u32; 2]; 2], pov: Perspective) -> bool {
-        let [before, after] = kings.map(|kings| self.blocks[block].compiled.context(seen_by(kings, pov), pov));
-        before != after
+    /// The blocks whose contexts a king's move changes.
+    fn changed_blocks(&self, kings: KingMove, pov: Perspective) -> impl Iterator<Item = usize> {
+        let among = match (kings.before, kings.after) {
+            (Some(_), Some(_)) => self.dependent(),
+            (None, None) => &[],
+            _ => &self.own,
+        };
+        among.iter().copied().filter(move |block| {
+            let context = |kings| self.blocks[*block].compiled.context(seen_by(kings, pov), pov);
+            kings.before.map(context) != kings.after.map(context)
+        })
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
@@ -400,67 +402,86 @@ impl Encoder {
         out: &mut ByPerspective<Delta>,
     ) {
         let kings = KingMove::between(before, after);
-        let changes = Perspective::ALL.map(|pov| self.changed_contexts(kings, pov));
+        if self.dependent().is_empty() && kings.before.is_some() && kings.after.is_some() {
+            return self.changed().find(before, change, after, states, out);
+        }
+        let changes = Perspective::ALL.map(|pov| self.changed_blocks(kings, pov).count());
         // What is found for the blocks whose contexts change does not count.
         if changes.iter().any(|changes| *changes == 0 || *changes < self.own.len()) {
             self.changed().find(before, change, after, states, out);
         }
+        if changes == [0; 2] {
+            return;
+        }
+        let mut taken = OTHER_CHANGES.take();
+        let ByPerspective { white: spare, black: other } = &mut taken;
         for (pov, changes) in Perspective::ALL.into_iter().zip(changes) {
+            let delta = &mut out[pov];
             if changes == 0 {
                 continue;
             }
-            let delta = &mut out[pov];
             if changes == self.own.len() {
-                delta.clear();
                 if is_exact {
-                    self.append_all([before, after], kings, pov, out);
+                    self.diff_all([before, after], kings, pov, [delta, other]);
+                } else {
+                    delta.clear();
                 }
-            } else if let (Some(old), Some(new)) = (kings.before, kings.after) {
-                let changed: Vec<usize> =
-                    self.dependent().iter().copied().filter(|block| self.changes(*block, [old, new], pov)).collect();
+            } else {
+                let changed: Vec<usize> = self.changed_blocks(kings, pov).collect();
                 let stays = |row: &u32| !changed.iter().any(|block| self.blocks[*block].contains(*row));
-                delta.removed.retain(stays);
-                delta.added.retain(stays);
-                self.part(&changed).append_all([before, after], kings, pov, out);
+                self.part(&changed).diff_all([before, after], kings, pov, [spare, other]);
+                for (rows, others) in [(&mut delta.removed, &spare.removed), (&mut delta.added, &spare.added)] {
+                    let mut rows = rows.vec();
+                    rows.retain(stays);
+                    rows.extend_from_slice(others);
+                }
             }
-            out[pov].refresh = true;
+            delta.refresh = true;
         }
+        OTHER_CHANGES.set(taken);
     }
 
-    /// Appends all rows of one perspective but for those that both boards have.
-    fn append_all(
+    /// Replaces `out` by the change of one perspective whose contexts all differ. `other`: a list for the other perspective.
+    fn diff_all(
         &self,
         [before, after]: [&PieceBoard; 2],
         kings: KingMove,
         pov: Perspective,
-        out: &mut ByPerspective<Delta>,
+        [out, other]: [&mut Delta; 2],
     ) {
-        let from = [out[pov].removed.len(), out[pov].added.len()];
-        let ByPerspective { white, black } = &mut *out;
         let program = match (kings.before, kings.after) {
             (Some(_), Some(_)) => self.king_moves()[pov as usize].as_ref(),
             _ => None,
         };
-        match program {
-            Some(program) => {
+        let may_cancel = match program {
+            Some(KingMoveRows { program, may_cancel }) => {
                 let inputs =
                     Inputs { before, after, change: &BoardChange::EMPTY, state_before: &[], state_after: &mut [] };
-                let added = [&mut white.added, &mut black.added];
-                program.run(inputs, [added, [&mut white.removed, &mut black.removed]]);
+                let deltas = match pov {
+                    Perspective::White => [&mut *out, other],
+                    Perspective::Black => [other, &mut *out],
+                };
+                program.run(inputs, Outputs::Changed(deltas));
+                *may_cancel
             }
             None => {
-                self.append_board(before, pov, &mut out[pov].removed);
-                self.append_board(after, pov, &mut out[pov].added);
+                self.encode_board(before, pov, &mut out.removed);
+                self.encode_board(after, pov, &mut out.added);
+                true
             }
+        };
+        if may_cancel {
+            cancel(&mut out.removed.vec(), &mut out.added.vec());
         }
-        let delta = &mut out[pov];
-        cancel(&mut delta.removed, &mut delta.added, from);
     }
 
-    fn king_moves(&self) -> &[Option<Executable>; 2] {
+    fn king_moves(&self) -> &[Option<KingMoveRows>; 2] {
         self.king_moves.get_or_init(|| {
             let blocks: Vec<&Block> = self.own_blocks().collect();
-            [0, 1].map(|pov| lower::king_move(&blocks, pov).map(Executable::compile))
+            [0, 1].map(|pov| {
+                let (program, may_cancel) = lower::king_move(&blocks, pov)?;
+                Some(KingMoveRows { program: Executable::compile(program), may_cancel })
+            })
         })
     }
 

@@ -34,6 +34,7 @@ mod warnings;
 /// The reference of the feature-set language, in Markdown. Tests run its examples.
 pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
+pub use code::{RowList, RowVec};
 pub use compiled::RowBuffer;
 pub use definition::expression_with_files;
 pub use encoder::{Delta, EncodeScratch, Encoder};

@@ -2,7 +2,7 @@
 
 use crate::chess::{BoardChange, ByPerspective, PieceBoard};
 
-use super::code::{Executable, Inputs};
+use super::code::{Executable, Inputs, Outputs, RowList};
 use super::encoder::Delta;
 use super::lower;
 use super::set::Block;
@@ -41,6 +41,8 @@ pub struct ChangedRows {
     may_cancel: bool,
     /// The blocks without a derived change: both boards are encoded and compared.
     compared: Option<ActiveRows>,
+    /// Whether `derived` is all there is.
+    is_derived: bool,
 }
 
 impl ActiveRows {
@@ -55,14 +57,14 @@ impl ActiveRows {
 
     /// Appends the active rows of both perspectives.
     #[inline]
-    pub fn append(&self, board: &PieceBoard, [white, black]: [&mut Vec<u32>; 2]) {
+    pub fn append(&self, board: &PieceBoard, [white, black]: [&mut RowList; 2]) {
         for (program, repeats) in &self.programs {
             let from = [white.len(), black.len()];
-            program.run(Inputs::of(board), [[&mut *white, &mut *black]]);
+            program.run(Inputs::of(board), Outputs::Active([&mut *white, &mut *black]));
             if *repeats {
                 for (rows, from) in [&mut *white, &mut *black].into_iter().zip(from) {
                     rows[from..].sort_unstable();
-                    dedup_from(rows, from);
+                    dedup_from(&mut rows.vec(), from);
                 }
             }
         }
@@ -76,6 +78,7 @@ impl ChangedRows {
         let lower::DeltaProgram { program, start, compared, may_cancel } = lowered(blocks);
         let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
         ChangedRows {
+            is_derived: start.is_none() && compared.is_empty() && !may_cancel,
             derived: (!program.body.is_empty()).then(|| Executable::compile(program)),
             start: start.map(Executable::compile),
             may_cancel,
@@ -89,8 +92,28 @@ impl ChangedRows {
     }
 
     /// Replaces the changes of both perspectives.
-    #[inline]
+    #[inline(always)]
     pub fn find(
+        &self,
+        before: &PieceBoard,
+        change: &BoardChange,
+        after: &PieceBoard,
+        states: [&mut DeltaState; 2],
+        out: &mut ByPerspective<Delta>,
+    ) {
+        match &self.derived {
+            Some(derived) if self.is_derived => {
+                let ByPerspective { white, black } = out;
+                white.refresh = false;
+                black.refresh = false;
+                let inputs = Inputs { before, after, change, state_before: &[], state_after: &mut [] };
+                derived.run(inputs, Outputs::Changed([white, black]));
+            }
+            _ => self.find_all(before, change, after, states, out),
+        }
+    }
+
+    fn find_all(
         &self,
         before: &PieceBoard,
         change: &BoardChange,
@@ -98,7 +121,6 @@ impl ChangedRows {
         [state_before, state_after]: [&mut DeltaState; 2],
         ByPerspective { white, black }: &mut ByPerspective<Delta>,
     ) {
-        // Here, where it is seen that the lists are empty when the code gets them.
         white.clear();
         black.clear();
         if let Some(derived) = &self.derived {
@@ -108,20 +130,19 @@ impl ChangedRows {
                 inputs.state_before = &state_before.values;
                 inputs.state_after = &mut state_after.values;
             }
-            let added = [&mut white.added, &mut black.added];
-            let removed = [&mut white.removed, &mut black.removed];
-            derived.run(inputs, [added, removed]);
+            derived.run(inputs, Outputs::Changed([&mut *white, &mut *black]));
         }
         if self.may_cancel {
-            cancel_from(&mut white.removed, &mut white.added, [0, 0]);
-            cancel_from(&mut black.removed, &mut black.added, [0, 0]);
+            for delta in [&mut *white, &mut *black] {
+                cancel_from(&mut delta.removed.vec(), &mut delta.added.vec(), [0, 0]);
+            }
         }
         if let Some(compared) = &self.compared {
             let from = [&*white, &*black].map(|delta| [delta.removed.len(), delta.added.len()]);
             compared.append(before, [&mut white.removed, &mut black.removed]);
             compared.append(after, [&mut white.added, &mut black.added]);
             for (delta, from) in [white, black].into_iter().zip(from) {
-                cancel_from(&mut delta.removed, &mut delta.added, from);
+                cancel_from(&mut delta.removed.vec(), &mut delta.added.vec(), from);
             }
         }
     }
@@ -155,7 +176,7 @@ fn begin(start: &Executable, length: usize, before: &PieceBoard, [state_before, 
             state_before: &state_after.values,
             state_after: &mut state_before.values,
         };
-        start.run(inputs, []);
+        start.run(inputs, Outputs::None);
         state_before.is_known = true;
     }
 }

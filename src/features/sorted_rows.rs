@@ -33,23 +33,23 @@ pub fn cancel_from(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) 
 /// Rows of a list up to which [`cancel`] does not sort.
 const MOST_UNSORTED: usize = 64;
 
-/// [`cancel_from`] in any order, for which short lists are not sorted.
-pub fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
-    if left.len() - from[0] > MOST_UNSORTED {
-        return cancel_from(left, right, from);
+/// Drops what stands in both lists, occurrence by occurrence, in any order: short lists are not sorted.
+pub fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>) {
+    if left.len() > MOST_UNSORTED {
+        return cancel_from(left, right, [0, 0]);
     }
     // A bit for each of `left`, which few others share.
     let mut seen = [0u64; 32];
     let place = |row: u32| (row.wrapping_mul(0x9e37_79b1) >> 21) as usize;
-    for row in &left[from[0]..] {
+    for row in &*left {
         seen[place(*row) >> 6] |= 1 << (place(*row) & 63);
     }
-    for at in (from[1]..right.len()).rev() {
+    for at in (0..right.len()).rev() {
         let row = right[at];
         if seen[place(row) >> 6] >> (place(row) & 63) & 1 == 1
-            && let Some(other) = left[from[0]..].iter().position(|left| *left == row)
+            && let Some(other) = left.iter().position(|left| *left == row)
         {
-            left.swap_remove(from[0] + other);
+            left.swap_remove(other);
             right.swap_remove(at);
         }
     }
@@ -73,15 +73,14 @@ mod tests {
 
     #[test]
     fn equal_rows_cancel() {
-        let check = |mut left: Vec<u32>, mut right: Vec<u32>, from, expected: [&[u32]; 2]| {
-            let mut unsorted = [left.clone(), right.clone()];
+        let check = |mut left: Vec<u32>, mut right: Vec<u32>, from: [usize; 2], expected: [&[u32]; 2]| {
+            let [mut own_left, mut own_right] = [left[from[0]..].to_vec(), right[from[1]..].to_vec()];
             cancel_from(&mut left, &mut right, from);
             assert_eq!([&left[..], &right[..]], expected);
-            let [left, right] = &mut unsorted;
-            cancel(left, right, from);
-            left[from[0]..].sort_unstable();
-            right[from[1]..].sort_unstable();
-            assert_eq!([&left[..], &right[..]], expected);
+            cancel(&mut own_left, &mut own_right);
+            own_left.sort_unstable();
+            own_right.sort_unstable();
+            assert_eq!([own_left, own_right], [&left[from[0]..], &right[from[1]..]]);
         };
         check(vec![], vec![3, 1], [0, 0], [&[], &[1, 3]]);
         check(vec![4, 2, 2, 9], vec![2, 4, 5], [0, 0], [&[2, 9], &[5]]);

@@ -10,7 +10,7 @@ use super::{PreparedStream, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
 use crate::data::formats::binpack::{Triplet, TripletError};
 use crate::data::{GameResult, Method, Record};
-use crate::features::{EncodeScratch, RowBuffer};
+use crate::features::{EncodeScratch, RowBuffer, RowList};
 use crate::units::Draws;
 
 /// Samples encoded between two copies to the slot: few enough for their arrays to stay in the L1 cache.
@@ -27,7 +27,7 @@ pub(super) struct BatchEncoder<'a> {
     /// The positions of the chunk's triplets, each with its side to move.
     boards: Vec<(PackedBoard, Perspective)>,
     /// Active features of one position, for the bitset layout.
-    active: ByPerspective<Vec<u32>>,
+    active: ByPerspective<RowList>,
     scratch: EncodeScratch,
     header: SlotHeader,
     offsets: ArrayOffsets,
@@ -178,7 +178,7 @@ impl<'a> BatchEncoder<'a> {
                     for (bits, pov) in chunk.bits.iter_mut().zip([stm, stm.other()]) {
                         let start = bits.len();
                         bits.resize(start + self.stream.layout.words_per_position, 0);
-                        for &index in &self.active[pov] {
+                        for &index in &self.active[pov][..] {
                             bits[start + index as usize / 64] |= 1 << (index % 64);
                         }
                     }

@@ -16,7 +16,7 @@ use crate::engine::model::{Model, Scratch};
 use crate::engine::refresh_cache::{RefreshCache, RefreshRequest};
 use crate::engine::refresh_rule::{PartialRefresh, recomputes};
 use crate::engine::strategy::Strategy;
-use crate::features::{Delta, DeltaState, FeatureSet};
+use crate::features::{Delta, DeltaState, FeatureSet, RowList};
 use crate::net::{RawScore, WeightType};
 
 #[derive(Debug, Error)]
@@ -93,7 +93,7 @@ pub struct Evaluator<'a> {
     whole: ByPerspective<AlignedVec<i16>>,
     cache: Option<RefreshCache>,
     scratch: Scratch,
-    active: Vec<u32>,
+    active: RowList,
     deltas: ByPerspective<Delta>,
     rows: u64,
     /// Accumulators of one perspective that were brought up to date.
@@ -129,7 +129,7 @@ impl<'a> Evaluator<'a> {
             before: (PieceBoard::empty(), Default::default()),
             active_counts: ByPerspective::default(),
             scratch: model.scratch(),
-            active: Vec::with_capacity(set.max_active()),
+            active: RowList::default(),
             deltas: ByPerspective::default(),
             rows: 0,
             updates: 0,

@@ -244,15 +244,10 @@ impl Builder {
         self.push(Instruction::If { condition, body, otherwise: Vec::new() });
     }
 
-    #[cfg(test)]
-    pub fn if_else(
-        &mut self,
-        condition: Register,
-        body: impl FnOnce(&mut Builder),
-        otherwise: impl FnOnce(&mut Builder),
-    ) {
-        let body = self.body(body);
-        let otherwise = self.body(otherwise);
+    /// `write` is told which of the two bodies it writes: whether the condition fails.
+    pub fn if_else(&mut self, condition: Register, write: &mut dyn FnMut(&mut Builder, bool)) {
+        let body = self.body(|builder| write(builder, false));
+        let otherwise = self.body(|builder| write(builder, true));
         self.push(Instruction::If { condition, body, otherwise });
     }
 

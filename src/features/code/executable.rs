@@ -5,7 +5,9 @@ use std::cell::Cell;
 use super::form::Program;
 use super::interpreter::Interpreter;
 use super::machine::MachineCode;
+use super::row_list::RowList;
 use crate::chess::{BoardChange, PieceBoard};
+use crate::features::encoder::Delta;
 
 /// What a program reads and writes besides its lists.
 #[derive(Debug)]
@@ -23,6 +25,28 @@ impl<'a> Inputs<'a> {
     #[must_use]
     pub fn of(board: &'a PieceBoard) -> Inputs<'a> {
         Inputs { before: board, after: board, change: &BoardChange::EMPTY, state_before: &[], state_after: &mut [] }
+    }
+}
+
+/// The lists of a program, by perspective.
+#[derive(Debug)]
+pub enum Outputs<'a> {
+    /// Of a program that writes state only.
+    None,
+    /// An encoder's, which appends to them.
+    Active([&'a mut RowList; 2]),
+    /// A delta's, which replaces their rows.
+    Changed([&'a mut Delta; 2]),
+}
+
+impl Outputs<'_> {
+    #[inline(always)]
+    const fn kinds(&self) -> u8 {
+        match self {
+            Outputs::None => 0,
+            Outputs::Active(_) => 1,
+            Outputs::Changed(_) => 2,
+        }
     }
 }
 
@@ -92,38 +116,48 @@ impl Executable {
         &self.program
     }
 
-    /// Appends to the lists, which are given by kind and perspective, what the program emits.
+    /// Lists what the program emits. `refresh` of a delta stays as it is.
     ///
     /// # Panics
     /// If there are more or fewer kinds of lists than the program's, or less state.
     #[inline(always)]
-    pub fn run<const KINDS: usize>(&self, mut inputs: Inputs<'_>, mut lists: [[&mut Vec<u32>; 2]; KINDS]) {
-        let program = &self.program;
-        let state = program.state as usize;
-        assert!(KINDS == usize::from(program.lists), "lists of another program");
-        assert!(inputs.state_before.len() >= state && inputs.state_after.len() >= state, "state of another program");
-        if let Ok(code) = &self.machine_code {
-            let ran = if program.scratch == 0 {
-                code.run(program, &mut inputs, &mut [], &mut lists)
-            } else {
-                // Taken away for the run: no closure borrows inputs and lists, which so stay in registers.
-                let mut memory = MEMORY.take();
-                let ran = code.run(program, &mut inputs, memory.scratch(program.scratch as usize), &mut lists);
-                MEMORY.set(memory);
-                ran
-            };
-            if ran {
-                return;
+    pub fn run(&self, inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+        let Executable { program, machine_code } = self;
+        assert!(outputs.kinds() == program.lists, "lists of another program");
+        // What is given away is given by value, so that neither inputs nor outputs have to lie in memory before.
+        match machine_code {
+            Ok(code) if program.scratch | program.state == 0 => {
+                if !code.run_bare(&inputs, &mut outputs) {
+                    self.interpret(inputs, outputs);
+                }
             }
+            Ok(code) => self.run_with_memory(code, inputs, outputs),
+            Err(_) => self.interpret(inputs, outputs),
         }
-        // By value, so that neither has to lie in memory before.
-        self.interpret(inputs, lists);
+    }
+
+    /// Runs machine code of a program with scratch or state.
+    fn run_with_memory(&self, code: &MachineCode, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+        let state = self.program.state as usize;
+        assert!(inputs.state_before.len() >= state && inputs.state_after.len() >= state, "state of another program");
+        let mut memory = MEMORY.take();
+        let ran = code.run(&mut inputs, memory.scratch(self.program.scratch as usize), &mut outputs);
+        MEMORY.set(memory);
+        if !ran {
+            self.interpret(inputs, outputs);
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn interpret<const KINDS: usize>(&self, mut inputs: Inputs<'_>, mut lists: [[&mut Vec<u32>; 2]; KINDS]) {
+    fn interpret(&self, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
         let program = &self.program;
+        if let Outputs::Changed(deltas) = &mut outputs {
+            for delta in deltas {
+                delta.added.clear();
+                delta.removed.clear();
+            }
+        }
         // Taken away for the run: scratch that a panic leaves behind is not used again.
         let mut memory = MEMORY.take();
         let most = usize::from(program.registers);
@@ -132,8 +166,8 @@ impl Executable {
         }
         let mut registers = std::mem::take(&mut memory.registers);
         let scratch = memory.scratch(program.scratch as usize);
-        let lists = &mut lists;
-        Interpreter { program, inputs: &mut inputs, scratch, registers: &mut registers, lists }.run();
+        let outputs = &mut outputs;
+        Interpreter { program, inputs: &mut inputs, scratch, registers: &mut registers, outputs }.run();
         debug_assert!(scratch.iter().all(|byte| *byte == 0), "a program left its scratch memory in use");
         memory.registers = registers;
         MEMORY.set(memory);

@@ -228,6 +228,34 @@ impl Program {
         count(&self.body)
     }
 
+    /// Most rows that a list can get whatever the board: `None` where loops emit rows.
+    #[must_use]
+    pub fn rows_on_any_board(&self) -> Option<u32> {
+        fn count(body: &Body, rows: &mut [u32]) -> Option<()> {
+            for instruction in body {
+                match instruction {
+                    Instruction::Emit { list, .. } => rows[usize::from(*list)] += 1,
+                    Instruction::If { body, otherwise, .. } => {
+                        count(body, rows)?;
+                        count(otherwise, rows)?;
+                    }
+                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => {
+                        let before = rows.to_vec();
+                        count(body, rows)?;
+                        if rows != before {
+                            return None;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Some(())
+        }
+        let mut rows = vec![0; usize::from(self.lists)];
+        count(&self.body, &mut rows)?;
+        Some(rows.into_iter().max().unwrap_or(0))
+    }
+
     /// The memories that are read or written.
     #[cfg(test)]
     #[must_use]

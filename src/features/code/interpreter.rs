@@ -1,6 +1,6 @@
 //! Runs programs as they stand. It checks every index: the oracle for machine code, and what runs where there is none.
 
-use super::executable::Inputs;
+use super::executable::{Inputs, Outputs};
 use super::form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary,
 };
@@ -14,8 +14,7 @@ pub(super) struct Interpreter<'a, 'b, 'c> {
     pub(super) scratch: &'a mut [u8],
     /// [`Program::registers`] values, which need not be zero.
     pub(super) registers: &'a mut [u64],
-    /// By kind and perspective.
-    pub(super) lists: &'a mut [[&'c mut Vec<u32>; 2]],
+    pub(super) outputs: &'a mut Outputs<'c>,
 }
 
 impl Interpreter<'_, '_, '_> {
@@ -73,7 +72,13 @@ impl Interpreter<'_, '_, '_> {
         for (perspective, row) in rows.iter().enumerate() {
             if let Some(row) = row {
                 let row = self.read(*row) as u32;
-                self.lists[usize::from(list)][perspective].push(row);
+                let list = match self.outputs {
+                    Outputs::Active(lists) => &mut *lists[perspective],
+                    Outputs::Changed(deltas) if list == Program::ADDED => &mut deltas[perspective].added,
+                    Outputs::Changed(deltas) => &mut deltas[perspective].removed,
+                    Outputs::None => unreachable!("a program without lists emits nothing"),
+                };
+                list.vec().push(row);
             }
         }
     }

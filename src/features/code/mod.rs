@@ -14,15 +14,17 @@ mod machine;
 mod machine;
 #[cfg(feature = "jit")]
 mod magics;
+mod row_list;
 // The C and Rust of programs. The export has an analysis of its own still.
 #[cfg(test)]
 mod source;
 
 pub use builder::Builder;
-pub use executable::{Executable, Inputs, Obstacle};
+pub use executable::{Executable, Inputs, Obstacle, Outputs};
 pub use form::{Binary, BoardTime, Memory, Operand, Program, Register, Slider, Unary};
 #[cfg(test)]
 pub use form::{BoardField, Instruction};
+pub use row_list::{RowList, RowVec};
 #[cfg(test)]
 pub use source::{Function, Lists, Parameter, SourceLanguage};
 

@@ -1,6 +1,6 @@
 //! Stands in for machine code in builds without it.
 
-use super::executable::{Inputs, Obstacle};
+use super::executable::{Inputs, Obstacle, Outputs};
 use super::form::Program;
 
 #[derive(Debug)]
@@ -11,13 +11,11 @@ impl MachineCode {
         Err(Obstacle::Build)
     }
 
-    pub(super) fn run<const KINDS: usize>(
-        &self,
-        _: &Program,
-        _: &mut Inputs<'_>,
-        _: &mut [u8],
-        _: &mut [[&mut Vec<u32>; 2]; KINDS],
-    ) -> bool {
+    pub(super) fn run_bare(&self, _: &Inputs<'_>, _: &mut Outputs<'_>) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn run(&self, _: &mut Inputs<'_>, _: &mut [u8], _: &mut Outputs<'_>) -> bool {
         match *self {}
     }
 }

@@ -106,6 +106,7 @@ impl ContextTable {
     }
 
     /// The context of two king squares on the perspective's board (turned for Black, not mirrored).
+    #[inline]
     pub fn id(&self, own: u32, enemy: u32) -> u32 {
         match (self.ids.is_empty(), self.enemy) {
             (true, _) => 0,

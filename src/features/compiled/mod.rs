@@ -98,11 +98,13 @@ impl CompiledBlock {
         &self.spec
     }
 
+    #[inline]
     pub fn contexts(&self) -> &ContextTable {
         self.contexts.get_or_init(|| ContextTable::of(&self.spec, self))
     }
 
     /// The context for squares of own and enemy king, not oriented.
+    #[inline]
     pub fn context(&self, [own, enemy]: [u32; 2], pov: Perspective) -> u32 {
         let mask = Orientation { mirror: Mirror::None, ..self.orientation }.mask(Square::new(own), pov);
         self.contexts().id(own ^ mask, enemy ^ mask)

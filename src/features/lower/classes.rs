@@ -34,7 +34,8 @@ enum Members {
     Role(Memory),
     Color(Memory),
     All(Memory),
-    /// At most the piece on the state's own square: by state, the codes that share its entry.
+    /// At most the piece on the state's own square: by state, the codes that do not share its entry. None for states
+    /// without an entry.
     OwnSquare(Memory),
     /// Pieces of so many codes each; codes and masks by state.
     Listed {
@@ -102,6 +103,11 @@ impl Classes {
         Classes { tables, allowed }
     }
 
+    /// Whether pieces share an entry on one square only, so that no two pieces of a board do.
+    pub fn are_of_squares(&self) -> bool {
+        self.tables.iter().all(|table| matches!(table.members, Members::OwnSquare(_)))
+    }
+
     /// Whether both perspectives see the same classes.
     pub fn are_same(&self) -> bool {
         self.tables.len() == 1 && self.allowed.is_none()
@@ -128,18 +134,20 @@ impl Classes {
         }
     }
 
+    /// Whether a piece has an entry and the piece on its square of a board does not share it: for classes of squares.
+    pub fn is_absent(&self, builder: &mut Builder, time: BoardTime, state: Register, pov: usize) -> Option<Register> {
+        let table = &self.tables[pov.min(self.tables.len() - 1)];
+        let Members::OwnSquare(codes) = table.members else { return None };
+        let index = table.index(builder, state);
+        let square = builder.and(state, 63);
+        Some(lacks(builder, time, (codes, index), square))
+    }
+
     /// The pieces of a board that share the entry of a piece, as a perspective sees them. They may lie outside of the
     /// squares `within` which they are looked for.
     pub fn members(&self, builder: &mut Builder, time: BoardTime, state: Register, pov: usize) -> Register {
         let table = &self.tables[pov.min(self.tables.len() - 1)];
-        let index = match table.half {
-            None => state,
-            Some(turn) => {
-                let half = builder.and(turn, 1);
-                let first = builder.shift_left(half, 10);
-                builder.add(first, state)
-            }
-        };
+        let index = table.index(builder, state);
         let code = builder.shift_right(state, 6);
         let (pieces, masks) = match &table.members {
             Members::Whole => return builder.by_code(time, code),
@@ -160,10 +168,8 @@ impl Classes {
             Members::All(masks) => (builder.occupied(time), masks),
             Members::OwnSquare(codes) => {
                 let square = builder.and(state, 63);
-                let there = builder.code_on(time, square);
-                let codes = builder.load(*codes, index);
-                let shares = builder.shift_right(codes, there);
-                let shares = builder.and(shares, 1);
+                let lacks = lacks(builder, time, (*codes, index), square);
+                let shares = builder.xor(lacks, 1);
                 return builder.shift_left(shares, square);
             }
             Members::Listed { count, codes, masks } => {
@@ -198,6 +204,24 @@ impl Classes {
     }
 }
 
+impl ClassTable {
+    /// A state's position in the tables.
+    fn index(&self, builder: &mut Builder, state: Register) -> Register {
+        let Some(turn) = self.half else { return state };
+        let half = builder.and(turn, 1);
+        let first = builder.shift_left(half, 10);
+        builder.add(first, state)
+    }
+}
+
+/// Whether the code on a square is one of those that a table has for an index.
+fn lacks(builder: &mut Builder, time: BoardTime, (codes, index): (Memory, Register), square: Register) -> Register {
+    let there = builder.code_on(time, square);
+    let codes = builder.load(codes, index);
+    let is_one = builder.shift_right(codes, there);
+    builder.and(is_one, 1)
+}
+
 impl Members {
     fn of(builder: &mut Builder, masks: &[CodeMasks], by_single_codes: bool) -> Members {
         let is_all = |belongs: &dyn Fn(usize, usize) -> bool| {
@@ -223,8 +247,10 @@ impl Members {
         } else if !by_single_codes && is_all(&|_, _| true) {
             Members::All(own(builder))
         } else if !by_single_codes && masks.iter().enumerate().all(|(state, masks)| is_of_square(masks, state & 63)) {
-            let codes = |masks: &CodeMasks| (0..16).fold(0, |codes, code| codes | u32::from(masks[code] != 0) << code);
-            Members::OwnSquare(builder.words(masks.iter().map(codes).collect()))
+            let codes = |masks: &CodeMasks| (0..16).fold(0, |codes, code| codes | u32::from(masks[code] == 0) << code);
+            let has_entry = |masks: &CodeMasks| masks.iter().any(|mask| *mask != 0);
+            let codes = masks.iter().map(|masks| if has_entry(masks) { codes(masks) } else { 0 });
+            Members::OwnSquare(builder.words(codes.collect()))
         } else {
             let codes = |masks: &CodeMasks| (0..16).filter(|code| masks[*code] != 0).collect::<Vec<usize>>();
             let count = masks.iter().map(|masks| codes(masks).len()).max().unwrap_or(0);

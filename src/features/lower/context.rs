@@ -55,6 +55,14 @@ impl TermBase {
         }
     }
 
+    /// One perspective's part.
+    pub(super) const fn part(&self, pov: usize) -> Operand {
+        match self.part {
+            KingPart::Constant(value) => Operand::Constant(value as u64),
+            KingPart::Registers { each, .. } => Operand::Register(each[pov]),
+        }
+    }
+
     pub(super) fn rows(&self, builder: &mut Builder) -> Rows {
         match self.part {
             KingPart::Constant(value) => Rows::Packed(builder.constant(u64::from(value) | u64::from(value) << 32)),

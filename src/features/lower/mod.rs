@@ -108,7 +108,7 @@ fn encoder(blocks: &[&Block]) -> Program {
                 others.push(context);
             }
         }
-        pieces::encode(builder, &pieces, Program::ACTIVE, BoardTime::Before, [true; 2]);
+        pieces::encode(builder, &pieces);
         next::encode(builder, &pairs);
         for context in selected {
             pairs::encode(builder, context);
@@ -130,27 +130,21 @@ fn contexts<'a>(builder: &mut Builder, blocks: &[&'a Block]) -> Vec<Context<'a>>
     contexts
 }
 
-/// For one perspective, the rows of blocks before and after a king's move, as removed and added. `None` where not all are
-/// blocks of one variable of pieces. Each board has one king a side.
+/// For one perspective, the rows of blocks that a king's move removes and adds, and whether a row may be listed as both.
+/// `None` where not all are blocks of one variable of pieces. Each board has one king a side.
 #[must_use]
-pub fn king_move(blocks: &[&Block], pov: usize) -> Option<Program> {
+pub fn king_move(blocks: &[&Block], pov: usize) -> Option<(Program, bool)> {
     let mut builder = Builder::default();
-    let mut capacity = 0;
-    for (list, time) in [(Program::REMOVED, BoardTime::Before), (Program::ADDED, BoardTime::After)] {
+    let contexts = [BoardTime::Before, BoardTime::After].map(|time| {
         let mut kings = Some(king_squares(&mut builder, time));
-        let mut contexts = Vec::new();
-        for block in blocks {
-            contexts.push(Context::new(&mut builder, block, &mut kings));
-        }
-        if blocks.iter().any(|block| block.merges) || !contexts.iter().all(pieces::derives) {
-            return None;
-        }
-        capacity = contexts.iter().map(encode::capacity).sum();
-        let mut povs = [false; 2];
-        povs[pov] = true;
-        pieces::encode(&mut builder, &contexts.iter().collect::<Vec<_>>(), list, time, povs);
+        blocks.iter().map(|block| Context::new(&mut builder, block, &mut kings)).collect::<Vec<_>>()
+    });
+    if blocks.iter().any(|block| block.merges) || !contexts[0].iter().all(pieces::derives) {
+        return None;
     }
-    Some(builder.finish(2, rows_of(capacity)))
+    let capacity = contexts[0].iter().map(encode::capacity).sum();
+    let may_cancel = pieces::king_move(&mut builder, contexts.each_ref().map(|contexts| &contexts[..]), pov);
+    Some((builder.finish(2, rows_of(capacity)), may_cancel))
 }
 
 /// A number of rows as a program's capacity; what is beyond 32 bits is more than machine code takes.

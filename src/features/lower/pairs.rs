@@ -1,6 +1,6 @@
 //! Deltas of blocks of two variables of pieces, each bound from all pieces, in which few pairs of pieces have a row, as
-//! under a selection: each piece has a list of partners. Where these are pieces of few codes, as pawns are, bitboards
-//! say which of them are there.
+//! under a selection. Where these are very few, each piece has the pairs that it belongs to as bits; else a list of
+//! partners. Where the partners are pieces of few codes, as pawns are, bitboards say which of them are there.
 
 use crate::chess::BoardChange;
 use crate::features::code::{Binary, BoardTime, Builder, Memory, Operand, Program, Register};
@@ -24,10 +24,22 @@ struct Partners {
     starts: Memory,
     states: Memory,
     rows: Memory,
+    /// All pairs, where these are few.
+    bits: Vec<PairBits>,
     /// Where the partners have few codes: for each of these the partners' squares, and where their rows begin.
     by_code: Vec<(u64, Memory, Memory)>,
     /// Where the half matters: the orientation, whose lowest bit says which.
     turn: Option<Register>,
+}
+
+/// Up to 64 of the pairs, as bits.
+struct PairBits {
+    /// By state, for one half of the board after the other: the pairs that the state belongs to.
+    of_state: Memory,
+    /// By pair, for one half after the other: both squares, both codes and the row, in 8, 8, 8, 8 and 32 bits.
+    pairs: Memory,
+    /// Of either half.
+    count: u64,
 }
 
 /// Partners that are left out.
@@ -38,6 +50,9 @@ enum Skipped {
     State(Register),
     LowerSquares,
 }
+
+/// Pairs up to which each has a bit.
+const FEW_PAIRS: usize = 256;
 
 /// Codes of partners up to which bitboards find them.
 const FEW_CODES: usize = 2;
@@ -137,6 +152,7 @@ impl Partners {
         let mut halves: Vec<PairRows> = turns.into_iter().filter_map(|turn| pairs(context, turn)).collect();
         halves.iter_mut().for_each(|pairs| pairs.sort_unstable());
         halves.dedup();
+        let bits = if halves[0].len() <= FEW_PAIRS { PairBits::of(builder, &halves) } else { Vec::new() };
         let mut partners = by_state(&halves);
         partners.iter_mut().for_each(|of_state| of_state.sort_unstable());
         // Two rows with one partner have no numbers of their own.
@@ -173,7 +189,52 @@ impl Partners {
             .map(|(code, masks, firsts)| (code, builder.bitboards(masks), builder.words(firsts)))
             .collect();
         let [starts, states, rows] = [starts, states, rows].map(|of| builder.words(of));
-        Partners { starts, states, rows, by_code, turn }
+        Partners { starts, states, rows, bits, by_code, turn }
+    }
+
+    /// The position of the half's first element among as many as `half` of each.
+    fn half(&self, builder: &mut Builder, half: u64) -> Option<Register> {
+        let turn = self.turn?;
+        let number = builder.and(turn, 1);
+        Some(builder.binary(Binary::Multiply, number, half))
+    }
+
+    /// Emits the pairs on a board to which one of some pieces belongs; without pieces, all pairs on it.
+    fn emit_bits(&self, builder: &mut Builder, (list, time): (u8, BoardTime), pov: usize, states: &[Register]) {
+        for bits in &self.bits {
+            let first = self.half(builder, bits.count);
+            let emit = |builder: &mut Builder, number: Register| {
+                let at = first.map_or(number, |first| builder.add(first, number));
+                let pair = builder.load(bits.pairs, at);
+                let there = [0, 8].map(|shift| {
+                    let square = if shift == 0 { pair } else { builder.shift_right(pair, shift) };
+                    let square = builder.and(square, 63);
+                    builder.code_on(time, square)
+                });
+                let second = builder.shift_left(there[1], 8);
+                let there = builder.or(there[0], second);
+                let expected = builder.shift_right(pair, 16);
+                let expected = builder.and(expected, 0xffff);
+                let is_there = builder.equal(there, expected);
+                let row = builder.shift_right(pair, 32);
+                builder.emit_one(list, pov, row, Some(is_there));
+            };
+            if states.is_empty() {
+                let count = builder.constant(bits.count);
+                builder.for_range(count, emit);
+                continue;
+            }
+            let first_state = self.half(builder, STATES as u64);
+            let of_states = states.iter().map(|state| {
+                let at = first_state.map_or(*state, |first| builder.add(first, *state));
+                builder.load(bits.of_state, at)
+            });
+            let of_states: Vec<Register> = of_states.collect();
+            let pairs = of_states.into_iter().reduce(|all, of_state| builder.or(all, of_state));
+            if let Some(pairs) = pairs {
+                builder.for_bits(pairs, emit);
+            }
+        }
     }
 
     /// [`Partners::emit`] by bitboards.
@@ -218,14 +279,8 @@ impl Partners {
 
     /// Emits the rows of a piece with its partners on a board, but for those to be skipped.
     fn emit(&self, builder: &mut Builder, (list, time): (u8, BoardTime), pov: usize, state: Register, but: Skipped) {
-        let index = match self.turn {
-            None => state,
-            Some(turn) => {
-                let half = builder.and(turn, 1);
-                let first = builder.shift_left(half, 10);
-                builder.add(first, state)
-            }
-        };
+        let first = self.half(builder, STATES as u64);
+        let index = first.map_or(state, |first| builder.add(first, state));
         if !self.by_code.is_empty() {
             return self.emit_by_code(builder, (list, time), pov, (state, index), but);
         }
@@ -258,10 +313,40 @@ impl Partners {
     }
 }
 
+impl PairBits {
+    fn of(builder: &mut Builder, halves: &[PairRows]) -> Vec<PairBits> {
+        let mut all = Vec::new();
+        for first in (0..halves[0].len()).step_by(64) {
+            let count = (halves[0].len() - first).min(64);
+            let mut of_state = vec![0; STATES * halves.len()];
+            let mut pairs = Vec::new();
+            for (half, rows) in halves.iter().enumerate() {
+                for (number, (one, other, row)) in rows[first..first + count].iter().enumerate() {
+                    let [one, other] = [u64::from(*one), u64::from(*other)];
+                    for state in [one, other] {
+                        of_state[half * STATES + state as usize] |= 1 << number;
+                    }
+                    let squares = one & 63 | (other & 63) << 8;
+                    pairs.push(squares | one >> 6 << 16 | other >> 6 << 24 | u64::from(*row) << 32);
+                }
+            }
+            let [of_state, pairs] = [of_state, pairs].map(|of| builder.bitboards(of));
+            all.push(PairBits { of_state, pairs, count: count as u64 });
+        }
+        all
+    }
+}
+
 /// Writes the encoder of such a block.
 pub fn encode(builder: &mut Builder, context: &Context<'_>) {
     let partners = [0, 1].map(|pov| Partners::of(builder, context, pov));
     let time = BoardTime::Before;
+    if partners.iter().all(|partners| !partners.bits.is_empty()) {
+        for (pov, partners) in partners.iter().enumerate() {
+            partners.emit_bits(builder, (Program::ACTIVE, time), pov, &[]);
+        }
+        return;
+    }
     let occupied = builder.occupied(time);
     builder.for_bits(occupied, |builder, square| {
         let code = builder.code_on(time, square);
@@ -278,6 +363,12 @@ pub fn delta(builder: &mut Builder, context: &Context<'_>) {
     let partners = [0, 1].map(|pov| Partners::of(builder, context, pov));
     for (list, time, first) in [(Program::REMOVED, BoardTime::Before, 0u64), (Program::ADDED, BoardTime::After, 2)] {
         let states = [first, first + 1].map(|at| builder.load(Memory::Change, at));
+        if partners.iter().all(|partners| !partners.bits.is_empty()) {
+            for (pov, partners) in partners.iter().enumerate() {
+                partners.emit_bits(builder, (list, time), pov, &states);
+            }
+            continue;
+        }
         for (position, state) in states.into_iter().enumerate() {
             let exists = builder.not_equal(state, u64::from(BoardChange::NO_PIECE));
             builder.if_(exists, |builder| {

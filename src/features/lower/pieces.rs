@@ -1,7 +1,8 @@
 //! Deltas of blocks of one variable of pieces: the rows of the pieces that come and go.
 
 use crate::chess::BoardChange;
-use crate::features::code::{Binary, BoardTime, Builder, Memory, Program, Register};
+use crate::features::code::{Binary, BoardTime, Builder, Memory, Operand, Program, Register};
+use crate::features::compiled::NONE;
 use crate::features::spec::{BinderSpec, ConditionSpec, Multiplicity, SourceSpec};
 
 use super::allowed::AllowedSquares;
@@ -14,6 +15,8 @@ use super::values::Values;
 /// The terms of a block of pieces, with what their deltas need.
 struct PieceBlock<'a, 'b> {
     context: &'b Context<'a>,
+    /// Perspectives that are looked at.
+    povs: [bool; 2],
     slot: usize,
     conditions: Vec<&'a ConditionSpec>,
     values: Values,
@@ -79,7 +82,7 @@ pub fn derives(context: &Context<'_>) -> bool {
 pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let mut blocks = Vec::new();
     for context in contexts {
-        blocks.push(PieceBlock::of(builder, context));
+        blocks.push(PieceBlock::of(builder, context, [true; 2]));
     }
     let terms: usize = blocks.iter().map(|block| block.terms.len()).sum();
     if terms == 0 {
@@ -88,7 +91,7 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let partners = partners(&blocks);
     // Rows that are compared with each other at the end must all be there. Those of distinct pieces cost less than a
     // branch that depends on what is captured.
-    let is_once = |term: &PieceTerm| matches!(term.sharing, Sharing::Once(_));
+    let is_once = |term: &PieceTerm| matches!(term.sharing, Sharing::Once(_)) && !term.is_alone();
     let is_each = |term: &PieceTerm| matches!(term.sharing, Sharing::Each);
     let has = |is: fn(&PieceTerm) -> bool| blocks.iter().any(|block| block.terms.iter().any(is));
     let branches = has(is_once) && !has(is_each);
@@ -121,35 +124,177 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     }
 }
 
-/// Writes the encoders of such blocks for some perspectives: no row of a board that counts once is emitted twice.
-pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>], list: u8, time: BoardTime, povs: [bool; 2]) {
+/// Writes the encoders of such blocks: no row of a board that counts once is emitted twice.
+pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let mut blocks = Vec::new();
     for context in contexts {
-        blocks.push(PieceBlock::of(builder, context));
+        blocks.push(PieceBlock::of(builder, context, [true; 2]));
     }
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
     }
+    for_pieces(builder, BoardTime::Before, &mut |builder, state| {
+        for block in &mut blocks {
+            block.bind(builder, state);
+            for term in &block.terms {
+                let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(BoardTime::Before)]);
+                rows.emit(builder, Program::ACTIVE, conditions);
+            }
+        }
+    });
+}
+
+/// Writes the changes of such blocks for one perspective when a king moves, given their contexts before and after; says
+/// whether a row may be listed as removed and as added.
+pub fn king_move(builder: &mut Builder, contexts: [&[Context<'_>]; 2], pov: usize) -> bool {
+    let povs = [pov == 0, pov == 1];
+    let [mut before, mut after] = contexts.map(|contexts| {
+        contexts.iter().map(|context| PieceBlock::of(builder, context, povs)).collect::<Vec<PieceBlock<'_, '_>>>()
+    });
+    if before.iter().all(|block| block.terms.is_empty()) {
+        return false;
+    }
+    let inverses = [(&after, BoardTime::After), (&before, BoardTime::Before)].map(|(others, time)| {
+        let mut inverses = Vec::new();
+        for block in others {
+            inverses.extend(block.terms.iter().map(|term| Inverse::of(builder, block, term, (time, pov))));
+        }
+        inverses
+    });
+    let mut write = |builder: &mut Builder, are_apart: bool| {
+        let lists = [
+            (Program::REMOVED, BoardTime::Before, &mut before, &inverses[0]),
+            (Program::ADDED, BoardTime::After, &mut after, &inverses[1]),
+        ];
+        for (list, time, blocks, inverses) in lists {
+            for_pieces(builder, time, &mut |builder, state| {
+                let mut inverses = inverses.iter();
+                for block in &mut *blocks {
+                    block.bind(builder, state);
+                    for term in &block.terms {
+                        let inverse = inverses.next().and_then(Option::as_ref).filter(|_| !are_apart);
+                        let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(time)]);
+                        let Some(row) = rows.each(builder)[pov] else { continue };
+                        let mut condition = conditions.0[pov];
+                        if let Some(inverse) = inverse {
+                            let is_absent = inverse.lacks(builder, row);
+                            condition = Some(match condition {
+                                Some(condition) => builder.and(condition, is_absent),
+                                None => is_absent,
+                            });
+                        }
+                        builder.emit_one(list, pov, row, condition);
+                    }
+                }
+            });
+        }
+    };
+    // Often, as where the kings select one of many buckets, no row can be on both boards.
+    match Inverse::may_meet(builder, &inverses) {
+        Some(may_meet) => builder.if_else(may_meet, &mut write),
+        None => write(builder, false),
+    }
+    inverses.iter().flatten().any(Option::is_none)
+}
+
+/// A loop over the states of a board's pieces.
+fn for_pieces(builder: &mut Builder, time: BoardTime, body: &mut dyn FnMut(&mut Builder, Register)) {
     let occupied = builder.occupied(time);
     builder.for_bits(occupied, |builder, square| {
         let code = builder.code_on(time, square);
         let code = builder.shift_left(code, 6);
         let state = builder.or(code, square);
-        for block in &mut blocks {
-            block.bind(builder, state);
-            for term in &block.terms {
-                let (rows, conditions) = block.row(builder, term, state, None, &[Others::Lower(time)]);
-                rows.only(builder, povs).emit(builder, list, conditions);
-            }
-        }
+        body(builder, state);
     });
+}
+
+/// Which piece of a board a perspective's row belongs to.
+struct Inverse {
+    time: BoardTime,
+    /// What is not the piece's in the row.
+    base: Operand,
+    orientation: Operand,
+    /// By the piece's entry: its oriented square, and from [`Inverse::CODES`] on a bit for each code that it may have. At
+    /// the end an entry of no piece.
+    pieces: Memory,
+    entries: u64,
+}
+
+impl Inverse {
+    /// Most entries.
+    const MOST: usize = 1 << 14;
+
+    /// Above the bits of an orientation.
+    const CODES: u32 = 16;
+
+    /// `None` where more than the piece's entry decides whether its row is there.
+    fn of(
+        builder: &mut Builder,
+        block: &PieceBlock<'_, '_>,
+        term: &PieceTerm,
+        (time, pov): (BoardTime, usize),
+    ) -> Option<Inverse> {
+        if !term.is_alone() || !block.is_free(term) {
+            return None;
+        }
+        let context = block.context;
+        let table = &context.block.terms()[term.number].tables[block.slot];
+        let entries = table.iter().filter(|entry| **entry != NONE).max().map_or(0, |entry| *entry as usize + 1);
+        if entries > Inverse::MOST {
+            return None;
+        }
+        let mut pieces = vec![0; entries + 1];
+        for (state, entry) in table.iter().enumerate().filter(|(_, entry)| **entry != NONE) {
+            let code = state >> 6 ^ pov << 3;
+            pieces[*entry as usize] |= state as u32 & 63 | 1 << (Inverse::CODES + code as u32);
+        }
+        Some(Inverse {
+            time,
+            base: context.bases[term.number].part(pov),
+            orientation: context.orientation[pov],
+            pieces: builder.words(pieces),
+            entries: entries as u64,
+        })
+    }
+
+    /// Whether the rows of both boards lie within each other's ranges; `None` if that is known or does not matter.
+    fn may_meet(builder: &mut Builder, [of_after, of_before]: &[Vec<Option<Inverse>>; 2]) -> Option<Register> {
+        let mut any = None;
+        for (after, before) in of_after.iter().zip(of_before) {
+            let (Some(after), Some(before)) = (after, before) else { return None };
+            let Operand::Register(base) = after.base else { return None };
+            let distance = builder.binary(Binary::Subtract, base, before.base);
+            let distance = builder.add(distance, after.entries);
+            let meet = builder.binary(Binary::Less, distance, 2 * after.entries);
+            any = Some(match any {
+                Some(others) => builder.or(others, meet),
+                None => meet,
+            });
+        }
+        any
+    }
+
+    /// Whether no piece of the board has a row.
+    fn lacks(&self, builder: &mut Builder, row: Register) -> Register {
+        let entry = builder.binary(Binary::Subtract, row, self.base);
+        let is_entry = builder.binary(Binary::Less, entry, self.entries);
+        let entry = builder.select(is_entry, entry, self.entries);
+        let piece = builder.load(self.pieces, entry);
+        let square = builder.xor(piece, self.orientation);
+        let square = builder.and(square, 63);
+        let there = builder.code_on(self.time, square);
+        let codes = builder.shift_right(piece, u64::from(Inverse::CODES));
+        let is_there = builder.shift_right(codes, there);
+        let is_there = builder.and(is_there, 1);
+        builder.xor(is_there, 1)
+    }
 }
 
 /// Writes the differences between any two boards. Rows of bags that count for each piece may be listed on both sides.
 pub fn difference(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let mut blocks = Vec::new();
     for context in contexts {
-        blocks.push(PieceBlock::of(builder, context));
+        blocks.push(PieceBlock::of(builder, context, [true; 2]));
     }
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
@@ -219,7 +364,7 @@ impl ChangedPiece {
 }
 
 impl<'a, 'b> PieceBlock<'a, 'b> {
-    fn of(builder: &mut Builder, context: &'b Context<'a>) -> PieceBlock<'a, 'b> {
+    fn of(builder: &mut Builder, context: &'b Context<'a>, povs: [bool; 2]) -> PieceBlock<'a, 'b> {
         let slot = context.spec.binders[0].slot;
         let conditions = context.joint_conditions();
         let mut values = Values::default();
@@ -238,23 +383,32 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
             let is_partial = !is_complete(table, context.spec.variables[slot]);
             terms.push(PieceTerm { number, sharing, is_partial });
         }
-        PieceBlock { context, slot, conditions, values, terms }
+        PieceBlock { context, povs, slot, conditions, values, terms }
     }
 
     fn bind(&mut self, builder: &mut Builder, state: Register) {
-        self.values.bind(builder, self.context, &Bound::both(self.slot, state), &self.conditions);
+        self.values.bind(builder, self.context, &self.bound(state), &self.conditions);
+    }
+
+    fn bound(&self, state: Register) -> Bound {
+        Bound { slot: self.slot, states: self.povs.map(|is_seen| is_seen.then_some(state)) }
+    }
+
+    /// Whether every piece with an entry has a row of the term, the sum of the entry and the kings' part.
+    fn is_free(&self, term: &PieceTerm) -> bool {
+        let context = self.context;
+        let is_free = context.hold == Conditions::ALWAYS && context.bases[term.number].conditions == Conditions::ALWAYS;
+        is_free && self.conditions.is_empty() && context.renumbering().is_none()
     }
 
     /// Whether every piece has a row of the term, whatever the kings.
     fn is_always_there(&self, term: &PieceTerm) -> bool {
-        let context = self.context;
-        let is_free = context.hold == Conditions::ALWAYS && context.bases[term.number].conditions == Conditions::ALWAYS;
-        is_free && !term.is_partial && self.conditions.is_empty() && context.renumbering().is_none()
+        self.is_free(term) && !term.is_partial
     }
 
     /// The row of a piece for which `conditions` must hold and nothing else.
     fn row_if(&self, builder: &mut Builder, term: &PieceTerm, state: Register, conditions: Conditions) -> Found {
-        let bound = Bound::both(self.slot, state);
+        let bound = self.bound(state);
         let (rows, _) = self.context.rows(builder, term.number, &[bound], None, Conditions::ALWAYS);
         (rows, conditions)
     }
@@ -269,27 +423,33 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         exists: Option<Register>,
         others: &[Others],
     ) -> Found {
-        let bound = Bound::both(self.slot, state);
+        let bound = self.bound(state);
         let given = match exists {
-            Some(exists) if !term.is_partial => Conditions::both(exists),
+            // Without a piece there is no entry.
+            Some(exists) if !term.is_partial && !term.is_of_squares() => Conditions::both(exists),
             _ => Conditions::ALWAYS,
         };
         let (rows, mut conditions) = self.context.rows(builder, term.number, &[bound], None, given);
-        let hold = self.values.conditions(builder, &self.conditions, [true; 2], true);
+        let hold = self.values.conditions(builder, &self.conditions, self.povs, true);
         conditions = conditions.and(builder, hold);
         if let Sharing::Once(classes) = &term.sharing {
             let mut absent = Conditions::ALWAYS;
-            for pov in 0..2 {
-                if pov == 1 && classes.are_same() {
+            for pov in (0..2).filter(|pov| self.povs[*pov]) {
+                if pov == 1 && self.povs[0] && classes.are_same() {
                     absent.0[pov] = absent.0[0];
                     continue;
                 }
                 for others in others {
                     let is_absent = match *others {
+                        Others::Any(time) if term.is_of_squares() => {
+                            let Some(is_absent) = classes.is_absent(builder, time, state, pov) else { continue };
+                            is_absent
+                        }
                         Others::Any(time) => {
                             let others = classes.members(builder, time, state, pov);
                             builder.equal(others, 0)
                         }
+                        Others::Lower(_) if term.is_alone() => continue,
                         Others::Lower(time) => {
                             let others = classes.members(builder, time, state, pov);
                             let first = builder.lowest(others);
@@ -310,9 +470,21 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
 }
 
 impl PieceTerm {
+    /// Whether pieces have one row on one square only.
+    fn is_of_squares(&self) -> bool {
+        matches!(&self.sharing, Sharing::Once(classes) if classes.are_of_squares())
+    }
+
+    /// Whether no two pieces of a board have one row.
+    fn is_alone(&self) -> bool {
+        matches!(self.sharing, Sharing::Distinct) || self.is_of_squares()
+    }
+
     /// A row that counts once, unless the piece changed before it, if there is any, has it.
     fn without_previous(&self, builder: &mut Builder, (rows, conditions): Found, previous: Option<Found>) -> Found {
-        if let (Sharing::Once(classes), Some((other, others_conditions))) = (&self.sharing, previous) {
+        if let (Sharing::Once(classes), Some((other, others_conditions)), false) =
+            (&self.sharing, previous, self.is_alone())
+        {
             let equal = rows.equal(builder, other, classes.are_same());
             let emitted = equal.and(builder, others_conditions);
             return (rows, conditions.and_not(builder, emitted));

@@ -4,11 +4,11 @@ use shakmaty::Position;
 
 use super::*;
 use crate::chess::{Board, BoardChange, Perspective, PieceBoard, random_game};
-use crate::features::FeatureSet;
-use crate::features::code::{Executable, Inputs};
+use crate::features::code::{Executable, Inputs, Outputs, RowList};
 use crate::features::compiled::generator::{self, Limits};
 use crate::features::library;
 use crate::features::reference;
+use crate::features::{Delta, FeatureSet};
 use crate::units::Seed;
 
 /// The elements of `of` that are not in `other`, both ascending; repeats count.
@@ -47,15 +47,15 @@ impl<'a> Follower<'a> {
         let mut state = vec![0; self.program.program().state as usize];
         if let Some(start) = &self.start {
             let none = vec![0; state.len()];
-            start.run::<0>(Inputs { state_before: &none, state_after: &mut state, ..Inputs::of(board) }, []);
+            let inputs = Inputs { state_before: &none, state_after: &mut state, ..Inputs::of(board) };
+            start.run(inputs, Outputs::None);
         }
         state
     }
 
     /// Compares the delta with the reference, for the blocks that it follows and whose contexts stay.
     fn check(&self, before: &Board, change: &BoardChange, after: &Board) {
-        let mut lists: [[Vec<u32>; 2]; 2] = Default::default();
-        let [added, removed] = &mut lists;
+        let mut deltas = <[Delta; 2]>::default();
         let boards = [before, after].map(PieceBoard::of);
         let state = self.state(&boards[0]);
         let mut state_after = vec![0; state.len()];
@@ -66,12 +66,10 @@ impl<'a> Follower<'a> {
             state_before: &state,
             state_after: &mut state_after,
         };
-        let [added_white, added_black] = added;
-        let [removed_white, removed_black] = removed;
-        self.program.run(inputs, [[added_white, added_black], [removed_white, removed_black]]);
+        self.program.run(inputs, Outputs::Changed(deltas.each_mut()));
         assert_eq!(state_after, self.state(&boards[1]), "{}", self.set.definition());
         for pov in Perspective::ALL {
-            let [added, removed] = [0, 1].map(|list: usize| lists[list][pov.index()].clone());
+            let Delta { added, removed, .. } = &deltas[pov.index()];
             let capacity = self.program.program().capacity as usize;
             assert!(added.len() <= capacity && removed.len() <= capacity, "capacity {capacity}");
             let mut followed = 0;
@@ -81,7 +79,7 @@ impl<'a> Follower<'a> {
                     own.sort_unstable();
                     own
                 };
-                let [mut added, mut removed] = [own(&added), own(&removed)];
+                let [mut added, mut removed] = [own(added), own(removed)];
                 followed += added.len() + removed.len();
                 if self.may_cancel {
                     [added, removed] = [beyond(&added, &removed), beyond(&removed, &added)];
@@ -226,10 +224,9 @@ fn check_encoding(set: &FeatureSet, programs: &[EncoderProgram], executables: &[
     let placed = PieceBoard::of(board);
     let mut active: [Vec<u32>; 2] = Default::default();
     for (of, executable) in programs.iter().zip(executables) {
-        let mut lists: [Vec<u32>; 2] = Default::default();
-        let [white, black] = &mut lists;
-        executable.run(Inputs::of(&placed), [[white, black]]);
-        for (all, mut rows) in active.iter_mut().zip(lists) {
+        let mut lists: [RowList; 2] = Default::default();
+        executable.run(Inputs::of(&placed), Outputs::Active(lists.each_mut()));
+        for (all, mut rows) in active.iter_mut().zip(lists.map(Vec::from)) {
             assert!(
                 rows.len() <= of.program.capacity as usize,
                 "{} {} {}",

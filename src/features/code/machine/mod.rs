@@ -2,10 +2,11 @@
 //!
 //! Code is written into fresh memory that becomes executable, and read only, when it is complete. It reads the tables
 //! where the program has them.
-#![allow(unsafe_code, reason = "calls code made at run time, and takes over the lists that it has filled")]
+#![allow(unsafe_code, reason = "calls code made at run time")]
 
 mod translation;
 
+use std::ffi::c_void;
 use std::sync::Mutex;
 
 use cranelift_codegen::ir::types::I64;
@@ -15,40 +16,40 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 
-use super::executable::{Inputs, Obstacle};
+use super::executable::{Inputs, Obstacle, Outputs};
 use super::form::Program;
 use crate::chess::{BoardChange, PieceBoard};
 use translation::Translation;
 
-/// Kinds of lists that a program may have.
-const MOST_KINDS: usize = 2;
-
 /// Pieces on a board up to which [`Program::capacity`] holds.
 const MOST_PIECES: i64 = 32;
 
-/// What a call reads and writes besides boards and their change.
+/// What a call reads and writes besides boards, their change and lists.
 #[repr(C)]
-struct Call {
+struct CallMemory {
     state_before: *const u64,
     state_after: *mut u64,
     scratch: *mut u8,
-    /// Where the first row of each list goes, by kind and perspective.
-    lists: [[*mut u32; 2]; MOST_KINDS],
 }
 
-/// Gives how many rows it appended to each list, by kind and perspective, [`length_bits`] bits each from the lowest on;
-/// [`REFUSED`], before anything was written, where a board has too many pieces.
-type Function = unsafe extern "C" fn(*const PieceBoard, *const PieceBoard, *const BoardChange, *const Call) -> u64;
+/// Both perspectives' lists come last: each a [`RowList`] of an encoder, a [`Delta`] of a delta. Gives [`REFUSED`], before
+/// anything was written, where a board has too many pieces; else 0.
+type Function = unsafe extern "C" fn(
+    *const PieceBoard,
+    *const PieceBoard,
+    *const BoardChange,
+    *const CallMemory,
+    *mut c_void,
+    *mut c_void,
+) -> u64;
 
-const REFUSED: u64 = u64::MAX;
-
-/// Bits of a list's length in what the function of a program with so many kinds of lists gives.
-const fn length_bits(kinds: usize) -> u32 {
-    if kinds <= 1 { 32 } else { 16 }
-}
+const REFUSED: u64 = 1;
 
 pub(super) struct MachineCode {
     function: Function,
+    /// Rows for which each list has room when the function is called. One that is not emitted after all may be written
+    /// behind a full list.
+    room: usize,
     bytes: usize,
     /// Owns the memory that `function` points into; taken when it is freed.
     module: Mutex<Option<JITModule>>,
@@ -59,28 +60,23 @@ impl MachineCode {
     /// about 0.7 s.
     pub(super) const MOST_INSTRUCTIONS: usize = 30_000;
 
-    /// [`Program::capacity`] beyond which it is interpreted: 4 MB of a list that is rarely filled, and what
-    /// [`length_bits`] hold besides [`REFUSED`].
-    const fn most_rows(kinds: usize) -> u32 {
-        if kinds <= 1 { 1 << 20 } else { (1 << length_bits(kinds)) - 2 }
-    }
+    /// [`Program::capacity`] beyond which it is interpreted: 4 MB of a list that is rarely filled.
+    const MOST_ROWS: u32 = 1 << 20;
 
     pub(super) fn compile(program: &Program) -> Result<MachineCode, Obstacle> {
-        let most = MachineCode::most_rows(usize::from(program.lists));
-        if program.capacity > most {
-            return Err(Obstacle::Capacity { rows: program.capacity, most });
+        let rows = program.rows_on_any_board().unwrap_or(program.capacity);
+        if rows > MachineCode::MOST_ROWS {
+            return Err(Obstacle::Capacity { rows, most: MachineCode::MOST_ROWS });
         }
         let instructions = program.instructions();
         if instructions > MachineCode::MOST_INSTRUCTIONS {
             return Err(Obstacle::Length { instructions, most: MachineCode::MOST_INSTRUCTIONS });
         }
-        if usize::from(program.lists) > MOST_KINDS {
-            return Err(Obstacle::Compiler(format!("{} kinds of lists", program.lists)));
-        }
         let mut module = new_module()?;
         let made = define(&mut module, program);
         // Made before an error is given on, so that the memory is freed in any case.
-        let mut code = MachineCode { function: unmade, bytes: 0, module: Mutex::new(Some(module)) };
+        let room = rows as usize + 1;
+        let mut code = MachineCode { function: unmade, room, bytes: 0, module: Mutex::new(Some(module)) };
         let (id, bytes) = made?;
         if let Some(module) = code.module.get_mut().ok().and_then(Option::as_mut) {
             module.finalize_definitions().map_err(|error| Obstacle::Memory(format!("{error:?}")))?;
@@ -93,48 +89,48 @@ impl MachineCode {
     }
 
     /// Runs the program that it was made of; `false`, with nothing done, if a board has more than 32 pieces. The states
-    /// have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero.
-    #[inline(always)]
-    pub(super) fn run<const KINDS: usize>(
-        &self,
-        program: &Program,
-        inputs: &mut Inputs<'_>,
-        scratch: &mut [u8],
-        lists: &mut [[&mut Vec<u32>; 2]; KINDS],
-    ) -> bool {
-        const { assert!(KINDS <= MOST_KINDS) };
-        // A row that is not emitted after all may be written behind a full list.
-        let room = program.capacity as usize + 1;
-        let mut ends = [[std::ptr::null_mut(); 2]; MOST_KINDS];
-        for (kind, ends) in lists.iter_mut().zip(&mut ends) {
-            for (list, end) in kind.iter_mut().zip(ends) {
-                list.reserve(room);
-                *end = list.spare_capacity_mut().as_mut_ptr().cast::<u32>();
-            }
-        }
-        let call = Call {
+    /// have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero, and the lists are those
+    /// of the program.
+    #[inline]
+    pub(super) fn run(&self, inputs: &mut Inputs<'_>, scratch: &mut [u8], outputs: &mut Outputs<'_>) -> bool {
+        let memory = CallMemory {
             state_before: inputs.state_before.as_ptr(),
             state_after: inputs.state_after.as_mut_ptr(),
             scratch: scratch.as_mut_ptr(),
-            lists: ends,
         };
-        // SAFETY: the boards, the change and the call live through it. The code reads and writes what the program says:
-        // programs are written by the lowering, which keeps their indices inside of tables, boards, states and scratch
-        // and emits at most `capacity` rows for boards of at most 32 pieces; others, the code refuses.
-        let lengths = unsafe { (self.function)(inputs.before, inputs.after, inputs.change, &call) };
-        if lengths == REFUSED {
-            return false;
-        }
-        let bits = const { length_bits(KINDS) };
-        // Not over all lists as one sequence, for which there would be a loop.
-        for (kind, lists) in lists.iter_mut().enumerate() {
-            for (perspective, list) in lists.iter_mut().enumerate() {
-                let rows = (lengths >> (bits * (2 * kind + perspective) as u32)) & ((1 << bits) - 1);
-                // SAFETY: the code wrote that many rows behind the list's end, in what was reserved.
-                unsafe { list.set_len(list.len() + rows as usize) };
+        self.call(inputs, &memory, outputs)
+    }
+
+    /// [`MachineCode::run`] of a program without state and scratch memory.
+    #[inline(always)]
+    pub(super) fn run_bare(&self, inputs: &Inputs<'_>, outputs: &mut Outputs<'_>) -> bool {
+        self.call(inputs, std::ptr::null(), outputs)
+    }
+
+    /// `memory` may be null for a program that uses none of it.
+    #[inline(always)]
+    fn call(&self, inputs: &Inputs<'_>, memory: *const CallMemory, outputs: &mut Outputs<'_>) -> bool {
+        let [white, black]: [*mut c_void; 2] = match outputs {
+            Outputs::None => [std::ptr::null_mut(); 2],
+            Outputs::Active([white, black]) => {
+                for list in [&mut **white, &mut **black] {
+                    list.make_room(list.len() + self.room);
+                }
+                [std::ptr::from_mut(*white).cast(), std::ptr::from_mut(*black).cast()]
             }
-        }
-        true
+            Outputs::Changed([white, black]) => {
+                for list in [&mut white.added, &mut white.removed, &mut black.added, &mut black.removed] {
+                    list.make_room(self.room);
+                }
+                [std::ptr::from_mut(*white).cast(), std::ptr::from_mut(*black).cast()]
+            }
+        };
+        // SAFETY: all arguments live through the call. The code reads and writes what the program says: programs are
+        // written by the lowering, which keeps their indices inside of tables, boards, states and scratch and emits at
+        // most `capacity` rows for boards of at most 32 pieces; where more pieces might give more rows, the code refuses
+        // others. It moves each list's end behind rows that it has written.
+        let answer = unsafe { (self.function)(inputs.before, inputs.after, inputs.change, memory, white, black) };
+        answer != REFUSED
     }
 }
 
@@ -154,7 +150,14 @@ impl Drop for MachineCode {
 }
 
 /// Stands in while there is no code: refuses every board.
-extern "C" fn unmade(_: *const PieceBoard, _: *const PieceBoard, _: *const BoardChange, _: *const Call) -> u64 {
+extern "C" fn unmade(
+    _: *const PieceBoard,
+    _: *const PieceBoard,
+    _: *const BoardChange,
+    _: *const CallMemory,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> u64 {
     REFUSED
 }
 
@@ -183,7 +186,7 @@ fn new_module() -> Result<JITModule, Obstacle> {
 fn define(module: &mut JITModule, program: &Program) -> Result<(FuncId, usize), Obstacle> {
     let mut context = module.make_context();
     let mut builder_context = FunctionBuilderContext::new();
-    for _ in 0..4 {
+    for _ in 0..6 {
         context.func.signature.params.push(AbiParam::new(I64));
     }
     context.func.signature.returns.push(AbiParam::new(I64));

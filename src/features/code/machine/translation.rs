@@ -7,12 +7,14 @@ use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
-use super::{Call, MOST_PIECES, REFUSED, length_bits};
+use super::{CallMemory, MOST_PIECES, REFUSED};
 use crate::chess::PieceBoard;
+use crate::features::Delta;
 use crate::features::code::form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary, Width,
 };
 use crate::features::code::magics::{Magic, magics};
+use crate::features::code::row_list::RowList;
 
 /// The next row's address in the lists of a kind.
 #[derive(Copy, Clone)]
@@ -29,7 +31,8 @@ pub(super) struct Translation<'a, 'b> {
     registers: Vec<Variable>,
     boards: [Value; 2],
     change: Value,
-    call: Value,
+    /// Where each perspective's lists are.
+    outputs: [Value; 2],
     state_before: Value,
     state_after: Value,
     scratch: Value,
@@ -46,22 +49,32 @@ impl<'a, 'b> Translation<'a, 'b> {
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
         builder.seal_block(entry);
-        let [before, after, change, call] = [0, 1, 2, 3].map(|number| builder.block_params(entry)[number]);
-        let mut field = |offset: usize| builder.ins().load(I64, READ_ONLY.with_can_move(), call, offset as i32);
-        let state_before = field(offset_of!(Call, state_before));
-        let state_after = field(offset_of!(Call, state_after));
-        let scratch = field(offset_of!(Call, scratch));
+        let [before, after, change, memory, white, black] =
+            [0, 1, 2, 3, 4, 5].map(|number| builder.block_params(entry)[number]);
+        let mut field = |offset: usize| builder.ins().load(I64, READ_ONLY.with_can_move(), memory, offset as i32);
+        let state_before = field(offset_of!(CallMemory, state_before));
+        let state_after = field(offset_of!(CallMemory, state_after));
+        let scratch = field(offset_of!(CallMemory, scratch));
+        let outputs = [white, black];
         let registers = (0..program.registers).map(|_| builder.declare_var(I64)).collect();
         let boards = [before, after];
         let lists = Vec::new();
-        Translation { builder, program, registers, boards, change, call, state_before, state_after, scratch, lists }
+        Translation { builder, program, registers, boards, change, outputs, state_before, state_after, scratch, lists }
     }
 
     pub(super) fn function(&mut self) {
-        self.refuse_crowded_boards();
+        if self.program.rows_on_any_board().is_none() {
+            self.refuse_crowded_boards();
+        }
+        // Where rows are appended, the end is moved later.
+        let (field, flags) = match self.program.lists {
+            1 => (RowList::END_OFFSET, WRITTEN),
+            _ => (RowList::START_OFFSET, READ_ONLY.with_can_move()),
+        };
         for (kind, paired) in self.program.paired().into_iter().enumerate() {
-            let ends = [0, 1].map(|perspective| {
-                self.builder.ins().load(I64, WRITTEN, self.call, Self::list_offset(kind, perspective))
+            let ends = self.outputs.map(|output| {
+                let offset = self.list_offset(kind) + field;
+                self.builder.ins().load(I64, flags, output, offset as i32)
             });
             let next = ends.map(|end| {
                 let next = self.builder.declare_var(I64);
@@ -72,36 +85,29 @@ impl<'a, 'b> Translation<'a, 'b> {
             self.lists.push(List { next, distance });
         }
         self.body(&self.program.body);
-        let lengths = self.lengths();
-        self.builder.ins().return_(&[lengths]);
-    }
-
-    /// How many rows each list got, in the form that the caller takes them.
-    fn lengths(&mut self) -> Value {
-        let bits = i64::from(length_bits(self.lists.len()));
-        let mut all = self.builder.ins().iconst(I64, 0);
-        for kind in (0..self.lists.len()).rev() {
-            let is_joint = self.lists[kind].distance.is_some();
-            let black = if is_joint { None } else { Some(self.length(kind, 1)) };
-            let white = self.length(kind, 0);
-            for length in [black.unwrap_or(white), white] {
-                all = self.builder.ins().ishl_imm_u(all, bits);
-                all = self.builder.ins().bor(all, length);
+        for kind in 0..self.lists.len() {
+            let List { next, distance } = self.lists[kind];
+            let white = self.builder.use_var(next[0]);
+            let black = match distance {
+                Some(distance) => self.builder.ins().iadd(white, distance),
+                None => self.builder.use_var(next[1]),
+            };
+            let offset = self.list_offset(kind) + RowList::END_OFFSET;
+            for (end, output) in [white, black].into_iter().zip(self.outputs) {
+                self.builder.ins().store(WRITTEN, end, output, offset as i32);
             }
         }
-        all
+        let done = self.builder.ins().iconst(I64, 0);
+        self.builder.ins().return_(&[done]);
     }
 
-    /// How many rows a list got. Where it began is read again, so that no register holds it all the time.
-    fn length(&mut self, kind: usize, perspective: usize) -> Value {
-        let end = self.builder.use_var(self.lists[kind].next[perspective]);
-        let start = self.builder.ins().load(I64, WRITTEN, self.call, Self::list_offset(kind, perspective));
-        let bytes = self.builder.ins().isub(end, start);
-        self.builder.ins().ushr_imm_u(bytes, i64::from(size_of::<u32>().trailing_zeros()))
-    }
-
-    fn list_offset(kind: usize, perspective: usize) -> i32 {
-        (offset_of!(Call, lists) + (kind * 2 + perspective) * size_of::<*mut u32>()) as i32
+    /// Where a perspective's list of a kind is: an encoder has one, a delta those of a [`Delta`].
+    const fn list_offset(&self, kind: usize) -> usize {
+        match (self.program.lists, kind as u8) {
+            (0 | 1, _) => 0,
+            (_, Program::ADDED) => offset_of!(Delta, added),
+            _ => offset_of!(Delta, removed),
+        }
     }
 
     fn refuse_crowded_boards(&mut self) {

@@ -9,8 +9,9 @@ use shakmaty::{Bitboard, Square};
 pub(super) use random_program::random_program;
 
 use super::interpreter::attacked;
-use super::{Builder, Executable, Inputs, Obstacle, Operand, Program, Slider};
+use super::{Builder, Executable, Inputs, Obstacle, Operand, Outputs, Program, RowList, Slider};
 use crate::chess::{BoardChange, PieceBoard, random_game};
+use crate::features::Delta;
 use crate::units::Seed;
 
 /// Boards before and after a move, and state.
@@ -52,15 +53,20 @@ pub(super) fn outcome(executable: &Executable, case: &Case) -> Outcome {
         state_before: &case.state,
         state_after: &mut state,
     };
-    // What a list has stays.
-    let mut lists = vec![[vec![77], vec![77, 77]]; usize::from(executable.program().lists)];
-    match lists.as_mut_slice() {
-        [[white, black]] => executable.run(inputs, [[white, black]]),
-        [[white, black], [other_white, other_black]] => {
-            executable.run(inputs, [[white, black], [other_white, other_black]]);
-        }
-        _ => unreachable!(),
-    }
+    // What a list of active rows has stays, what one of changes has goes.
+    let before = [vec![77], vec![77, 77]];
+    let lists = if executable.program().lists == 1 {
+        let [mut white, mut black] = before.map(RowList::from);
+        executable.run(inputs, Outputs::Active([&mut white, &mut black]));
+        assert_eq!((&white[..1], &black[..2]), (&[77][..], &[77, 77][..]));
+        vec![[white[1..].to_vec(), black[2..].to_vec()]]
+    } else {
+        let [mut white, mut black] =
+            before.map(|rows| Delta { added: rows.clone().into(), removed: rows.into(), refresh: false });
+        executable.run(inputs, Outputs::Changed([&mut white, &mut black]));
+        let lists = [[white.added, black.added], [white.removed, black.removed]];
+        lists.map(|lists| lists.map(Vec::from)).to_vec()
+    };
     Outcome { lists, state }
 }
 
@@ -110,7 +116,7 @@ fn sliders_attack_what_they_should() {
                 let occupied = if rng.random() { dense } else { dense & rng.next_u64() };
                 case.state = vec![square as u64, occupied];
                 let lists = outcome(&executable, &case).lists;
-                let found = u64::from(lists[0][0][1]) | u64::from(lists[0][1][2]) << 32;
+                let found = u64::from(lists[0][0][0]) | u64::from(lists[0][1][0]) << 32;
                 assert_eq!(Bitboard(found), attacked(slider, square, Bitboard(occupied)), "{slider:?} on {square}");
             }
         }
@@ -136,10 +142,10 @@ fn boards_of_more_than_32_pieces_are_interpreted() {
             }
         }
         let board = PieceBoard::of(&board);
-        let [mut white, mut black] = [Vec::new(), Vec::new()];
-        executable.run(Inputs::of(&board), [[&mut white, &mut black]]);
+        let [mut white, mut black] = <[RowList; 2]>::default();
+        executable.run(Inputs::of(&board), Outputs::Active([&mut white, &mut black]));
         let squares: Vec<u32> = Bitboard(board.occupied()).into_iter().map(u32::from).collect();
-        assert_eq!([white, black], [squares.clone(), squares]);
+        assert_eq!([white, black].map(Vec::from), [squares.clone(), squares]);
     }
 }
 
@@ -170,7 +176,7 @@ fn long_programs_are_interpreted() {
     let executable = Executable::compile(builder.finish(1, 1));
     assert!(matches!(executable.obstacle(), Some(Obstacle::Length { instructions: 200_003, .. })));
     let case = random_cases(1, 0).remove(0);
-    assert_eq!(outcome(&executable, &case).lists[0][0][1], u32::MAX);
+    assert_eq!(outcome(&executable, &case).lists[0][0][0], u32::MAX);
 }
 
 /// Where the system forbids memory to become executable, programs are interpreted.

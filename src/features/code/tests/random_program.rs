@@ -154,12 +154,9 @@ impl Generator<'_> {
             }
             _ => {
                 let condition = self.condition(builder);
-                let program = std::cell::RefCell::new(&mut *self);
-                builder.if_else(
-                    condition,
-                    |builder| program.borrow_mut().body(builder, length / 2),
-                    |builder| program.borrow_mut().body(builder, length - length / 2),
-                );
+                builder.if_else(condition, &mut |builder, is_other| {
+                    self.body(builder, if is_other { length - length / 2 } else { length / 2 });
+                });
             }
         }
         self.runs = runs;

@@ -127,22 +127,23 @@ impl Pass<'_, '_> {
 
     fn delta(&mut self, builder: &mut Builder) {
         let geometry = LineGeometry::of(builder, self.lines, self.turn);
-        let one = builder.constant(1);
+        let zero = builder.constant(0);
         let highest = builder.constant(1 << 63);
         let changed = builder.constant(0);
         let times = [BoardTime::Before, BoardTime::After];
         let touched = [builder.constant(0), builder.constant(0)];
         let occupied = times.map(|time| builder.occupied(time));
-        let count = builder.constant(4);
-        builder.for_range(count, |builder, number| {
+        for number in 0..4u64 {
             let state = builder.load(Memory::Change, number);
             let exists = builder.not_equal(state, u64::from(BoardChange::NO_PIECE));
-            builder.if_(exists, |builder| {
+            let touch = |builder: &mut Builder| {
                 let square = builder.and(state, 63);
-                let bit = builder.shift_left(one, square);
+                let bit = builder.shift_left(exists, square);
                 builder.change(changed, Binary::Or, bit);
                 let index = geometry.index(builder, square);
                 let below = builder.load(geometry.below, index);
+                let all = builder.binary(Binary::Subtract, zero, exists);
+                let below = builder.and(below, all);
                 for board in 0..2 {
                     let lower = builder.and(occupied[board], below);
                     let zeros = builder.unary(Unary::LeadingZeros, lower);
@@ -150,8 +151,10 @@ impl Pass<'_, '_> {
                     let first = builder.and(first, lower);
                     builder.change(touched[board], Binary::Or, first);
                 }
-            });
-        });
+            };
+            // Whether there is a captured piece cannot be predicted; a second one is added by castling only.
+            if number < 3 { builder.scope(touch) } else { builder.if_(exists, touch) }
+        }
         for (board, time) in times.into_iter().enumerate() {
             let on_changed = builder.and(changed, occupied[board]);
             builder.change(touched[board], Binary::Or, on_changed);
