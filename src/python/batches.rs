@@ -300,7 +300,7 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
         let wrong = |why: String| error::request(format!("{name} cannot be {value}{why}"));
         let value = as_json(&name, &value).map_err(wrong)?;
         // One at a time, so that the error names the option.
-        read::<Request>(&json!({ &name: &value }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
+        from_value::<Request>(&json!({ &name: &value }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
         document.insert(name, value);
     }
     let mut request: Request = from_value(&document.into(), "").map_err(error::request)?;
