@@ -57,9 +57,9 @@ def variants(results):
 
 def sizes(results):
     found = [size for size in results["sizes"] if "sorted_ms" in size]
-    ways = [f"{way}_ms" for way in ("product", "sorted", "atomics")]
+    ways = [f"{way}_ms" for way in ("product", "sorted")]
     rows = [[f"{size['features']:,} → {size['l1']}", *(milliseconds(size.get(way)) for way in ways)] for size in found]
-    return table(["set", "product", "sums by feature", "atomics"], rows)
+    return table(["set", "product", "sums by feature"], rows)
 
 
 def main():
@@ -73,8 +73,7 @@ beside this page. {first["card"]}, torch {first["torch"]}; kernels of commit {fi
 
 Milliseconds of a step and of its parts, each as CUDA graphs; every gradient is dense, since nothing is learned while
 the time is taken. half-ka-v2-hm and Stockfish's sets have their factor. The table's gradient comes from a product of
-matrices (`product`), from sums by feature (`sorted`), or from one atomic addition per active feature (`atomics`, which
-was slower and is no longer there).
+matrices (`product`) or from sums by feature (`sorted`).
 
 {steps(first)}
 

@@ -26,7 +26,7 @@ const RESIDENT: usize = 2048;
 /// Entries that one thread adds up: `part_size` of `add_sorted`.
 const PART: usize = 32;
 /// Fours of columns that blocks which run at once read: their rows of a large table, or of a batch's gradients, stay in
-/// the cache, and a step of Stockfish 19's network takes 18% less time (`results/gpu/kernels/README.md`).
+/// the cache (`results/gpu/kernels/README.md`).
 const SLICE: usize = 16;
 /// `SCANNED` in kernels.cu.
 const SCANNED: usize = 64;
