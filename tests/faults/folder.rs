@@ -101,9 +101,11 @@ pub fn is_journal(name: &str) -> bool {
     name.ends_with(".journal")
 }
 
-/// Whether this is the name of a folder's lock, which a killed process leaves and the next one takes.
+/// Whether this is the name of a folder's or a step's lock, which a killed process leaves and the next one takes.
 fn is_lock(name: &str) -> bool {
-    Path::new(name).file_name().is_some_and(|name| name == FileLock::IN_FOLDER)
+    let path = Path::new(name);
+    let is_of_step = path.parent().is_some_and(|folder| folder.ends_with("runs/locks"));
+    is_of_step || path.file_name().is_some_and(|name| name == FileLock::IN_FOLDER)
 }
 
 /// Whether this is the name of a file or folder that no command leaves behind.
