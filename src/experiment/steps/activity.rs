@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PlanStep, Step, Train};
-use crate::experiment::estimate::{MEASURE_SECONDS, Rates};
+use super::Step;
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
@@ -35,18 +34,6 @@ impl Step for Activity {
 
     fn inputs(self, runner: &Runner<'_>) -> Value {
         json!(Activity::games(runner))
-    }
-
-    fn needs(self, _plan: &Plan) -> Vec<PlanStep> {
-        vec![Train(self.0).step()]
-    }
-
-    fn run_of(self, _plan: &Plan) -> usize {
-        self.0
-    }
-
-    fn estimate(self, _plan: &Plan, _rates: &Rates) -> f64 {
-        MEASURE_SECONDS
     }
 
     fn run(

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::ExperimentError;
-use super::estimate::Rates;
+use super::estimate::{MEASURE_SECONDS, Rates};
 use super::executor::StepError;
 use super::plan::Plan;
 use super::runner::Runner;
@@ -58,8 +58,10 @@ pub trait Step: Copy + Debug + 'static {
     /// Everything that its result depends on, but for the results of the steps that it needs.
     fn inputs(self, runner: &Runner<'_>) -> Value;
 
-    /// The steps whose results it uses.
-    fn needs(self, plan: &Plan) -> Vec<PlanStep>;
+    /// The steps whose results it uses; of a measure of one run's network, that run's training.
+    fn needs(self, _plan: &Plan) -> Vec<PlanStep> {
+        vec![Train(self.index()).step()]
+    }
 
     /// Steps that must be done before, but do not change its result.
     fn after(self, _plan: &Plan) -> Vec<PlanStep> {
@@ -67,7 +69,9 @@ pub trait Step: Copy + Debug + 'static {
     }
 
     /// The run, or the first of the runs, that it is about.
-    fn run_of(self, plan: &Plan) -> usize;
+    fn run_of(self, _plan: &Plan) -> usize {
+        self.index()
+    }
 
     /// Whether other work on the machine would falsify it.
     fn runs_alone(self, _plan: &Plan) -> bool {
@@ -82,8 +86,10 @@ pub trait Step: Copy + Debug + 'static {
         machine::cores()
     }
 
-    /// About how long it will take.
-    fn estimate(self, plan: &Plan, rates: &Rates) -> f64;
+    /// About how long it will take, in seconds.
+    fn estimate(self, _plan: &Plan, _rates: &Rates) -> f64 {
+        MEASURE_SECONDS
+    }
 
     /// Does the step; `None` if the monitor stopped it.
     ///

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{MatchShard, PlanStep, Step, Train};
 use crate::experiment::ExperimentError;
-use crate::experiment::estimate::{MEASURE_SECONDS, Rates};
+use crate::experiment::estimate::Rates;
 use crate::experiment::executor::{Executor, MatchMonitor, MatchRequest, MatchSetup, StepError};
 use crate::experiment::plan::{Plan, PlannedMatch};
 use crate::experiment::runner::Runner;
@@ -139,10 +139,6 @@ impl Step for MatchCost {
 
     fn threads(self, _plan: &Plan) -> usize {
         1
-    }
-
-    fn estimate(self, _plan: &Plan, _rates: &Rates) -> f64 {
-        MEASURE_SECONDS
     }
 
     fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<CostRatio>, StepError> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PlanStep, Step, Train};
+use super::Step;
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
@@ -36,14 +36,6 @@ impl Step for Speed {
 
     fn inputs(self, runner: &Runner<'_>) -> Value {
         json!([Speed::options(runner), runner.timed_on(&[self.0])])
-    }
-
-    fn needs(self, _plan: &Plan) -> Vec<PlanStep> {
-        vec![Train(self.0).step()]
-    }
-
-    fn run_of(self, _plan: &Plan) -> usize {
-        self.0
     }
 
     fn runs_alone(self, _plan: &Plan) -> bool {

@@ -65,10 +65,6 @@ impl Step for Train {
         }
     }
 
-    fn run_of(self, _plan: &Plan) -> usize {
-        self.0
-    }
-
     fn needs_gpu(self, plan: &Plan) -> bool {
         plan.runs[self.0].settings.device == DeviceChoice::Cuda
     }

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{PlanStep, Step};
-use crate::experiment::estimate::{MEASURE_SECONDS, Rates};
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
@@ -44,10 +43,6 @@ impl Step for Updates {
 
     fn run_of(self, plan: &Plan) -> usize {
         plan.runs.iter().position(|run| run.set == self.0).unwrap_or_default()
-    }
-
-    fn estimate(self, _plan: &Plan, _rates: &Rates) -> f64 {
-        MEASURE_SECONDS
     }
 
     fn run(

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{PlanStep, Step, Train};
+use super::Step;
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::{StepError, TrainRequest};
 use crate::experiment::plan::Plan;
@@ -31,14 +31,6 @@ impl Step for Validation {
 
     fn inputs(self, _runner: &Runner<'_>) -> Value {
         Value::Null
-    }
-
-    fn needs(self, _plan: &Plan) -> Vec<PlanStep> {
-        vec![Train(self.0).step()]
-    }
-
-    fn run_of(self, _plan: &Plan) -> usize {
-        self.0
     }
 
     fn estimate(self, _plan: &Plan, rates: &Rates) -> f64 {
