@@ -188,7 +188,7 @@ impl Runner<'_> {
             if is_known || !pending.contains(&Train(run).step()) {
                 continue;
             }
-            let name = format!("rehearsing the {}", Step::name(Train(run), &self.plan));
+            let name = format!("rehearsing the {}", Train(run).name(&self.plan));
             monitor.step(rehearsals.len() + 1, self.experiment.rows.len(), &name, None);
             let mut config: TrainConfig = self.config(run);
             let all = config.settings.epoch_samples.unwrap_or(u64::MAX);
@@ -263,7 +263,7 @@ impl Runner<'_> {
     ) -> RunEstimate {
         let rates = self.rates(rehearsals, seconds_per_pair.unwrap_or_default());
         let stage = |(stage, name): (Stage, &'static str)| {
-            let own: Vec<&PlanStep> = pending.iter().filter(|step| step.stage() == stage).collect();
+            let own: Vec<&PlanStep> = pending.iter().filter(|step| step.kind().stage == stage).collect();
             let seconds = own.iter().map(|step| step.estimate(&self.plan, &rates)).sum();
             StageEstimate { stage: name, steps: own.len(), seconds }
         };

@@ -15,7 +15,7 @@ use super::lock;
 use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
-use super::steps::{PlanStep, PlayedShards, match_setup};
+use super::steps::{PlanStep, PlayedShards, StepKind, match_setup};
 use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
@@ -273,7 +273,8 @@ impl<'a> Runner<'a> {
             let all = pending.clone();
             let will_be_done = |need: &PlanStep| all.contains(need) || self.made.contains_key(&self.key(need));
             // A training says itself what it lacks.
-            pending.retain(|step| step.stage() == Stage::Training || step.needs(&self.plan).iter().all(will_be_done));
+            pending
+                .retain(|step| step.kind().stage == Stage::Training || step.needs(&self.plan).iter().all(will_be_done));
         }
         Ok(pending)
     }
@@ -290,7 +291,8 @@ impl<'a> Runner<'a> {
             return known.clone();
         }
         let needs: Vec<ResultKey> = step.needs(&self.plan).iter().map(|need| self.key(need)).collect();
-        let key = ResultKey::of(&json!([step.determinants(self), needs]));
+        let StepKind { name, version, .. } = step.kind();
+        let key = ResultKey::of(&json!([[name, version, step.inputs(self)], needs]));
         self.keys.borrow_mut().insert(step.id(), key.clone());
         key
     }
@@ -311,7 +313,8 @@ impl<'a> Runner<'a> {
     fn delete_finished(&self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
         for step in self.plan.steps.iter().filter(|step| self.is_requested(step)) {
             if !kept.contains(&self.key(step)) {
-                step.delete(self)?;
+                step.delete_files(self)?;
+                self.store.remove(step.kind().name, &self.key(step))?;
             }
         }
         Ok(())

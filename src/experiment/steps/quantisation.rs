@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Step;
+use super::{Step, StepKind, StepWork};
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
@@ -20,21 +20,25 @@ impl QuantisationError {
 }
 
 impl Step for QuantisationError {
-    type Record = ErrorRecord;
-    const KIND: &'static str = "error";
-    const VERSION: u32 = 1;
+    fn kind(&self) -> StepKind {
+        StepKind::measure("error", 1)
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         format!("quantisation error of {}", plan.runs[self.0].key)
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         json!(QuantisationError::games(runner))
     }
+}
+
+impl StepWork for QuantisationError {
+    type Record = ErrorRecord;
 
     fn run(
         self,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{PlanStep, Step};
+use super::{PlanStep, Step, StepKind, StepWork};
 use crate::data::{DataFiles, Method, ScoreUnit, content_hash};
 use crate::experiment::ExperimentError;
 use crate::experiment::earlier::absolute;
@@ -23,21 +23,19 @@ use crate::train::{DeviceChoice, EpochMetrics, SecondMethod, TrainConfig, TrainO
 pub struct Train(pub usize);
 
 impl Step for Train {
-    type Record = RunRecord;
-    const KIND: &'static str = "train";
-    const VERSION: u32 = 1;
-    const STAGE: Stage = Stage::Training;
-    const RESUMABLE: bool = true;
+    fn kind(&self) -> StepKind {
+        StepKind { name: "train", version: 1, stage: Stage::Training, is_resumable: true }
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         format!("training {}", plan.runs[self.0].key)
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         let run = &runner.plan.runs[self.0];
         let set = &runner.plan.sets[run.set];
         let data = runner.data.get(run.data);
@@ -58,30 +56,57 @@ impl Step for Train {
         json!([config, set.resolved.identity, set.resolved.definition, hashes])
     }
 
-    fn needs(self, plan: &Plan) -> Vec<PlanStep> {
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
         match plan.runs[self.0].start {
             Some(PlannedStart::Run(other)) => vec![Train(other).step()],
             _ => Vec::new(),
         }
     }
 
-    fn needs_gpu(self, plan: &Plan) -> bool {
+    fn needs_gpu(&self, plan: &Plan) -> bool {
         plan.runs[self.0].settings.device == DeviceChoice::Cuda
     }
 
-    fn threads(self, plan: &Plan) -> usize {
+    fn threads(&self, plan: &Plan) -> usize {
         plan.runs[self.0].settings.threads()
     }
 
-    fn estimate(self, _plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, _plan: &Plan, rates: &Rates) -> f64 {
         rates.trainings[self.0]
     }
+
+    fn tell(
+        &self,
+        runner: &Runner<'_>,
+        when: FinishedWhen,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        // The networks of a trial are not among the results.
+        if runner.purpose == PassPurpose::Results {
+            monitor.trained(&self.trained_run(runner)?, when);
+        }
+        Ok(())
+    }
+
+    fn delete_files(&self, runner: &Runner<'_>) -> Result<(), ExperimentError> {
+        let path = runner.run_folder(self.0);
+        match std::fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(ExperimentError::WorkFolder { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl StepWork for Train {
+    type Record = RunRecord;
 
     fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<RunRecord>, StepError> {
         let config = runner.config(self.0);
         let run = &runner.plan.runs[self.0];
         if let (Some(PlannedStart::Run(other)), None) = (&run.start, &config.start) {
-            let other = Step::name(Train(*other), &runner.plan);
+            let other = Train(*other).name(&runner.plan);
             return Err(format!("it begins with the network of the {other}, which is not done").into());
         }
         let key = run.key.clone();
@@ -116,29 +141,6 @@ impl Step for Train {
     fn made(self, _record: &RunRecord, runner: &Runner<'_>) -> Option<String> {
         let network = runner.network(self.0).ok()?;
         Some(blake3::hash(&std::fs::read(network).ok()?).to_hex().to_string())
-    }
-
-    fn tell(
-        self,
-        runner: &Runner<'_>,
-        when: FinishedWhen,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<(), ExperimentError> {
-        // The networks of a trial are not among the results.
-        if runner.purpose == PassPurpose::Results {
-            monitor.trained(&self.trained_run(runner)?, when);
-        }
-        Ok(())
-    }
-
-    fn delete_files(self, runner: &Runner<'_>) -> Result<(), ExperimentError> {
-        let path = runner.run_folder(self.0);
-        match std::fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(ExperimentError::WorkFolder { path, source })
-            }
-            _ => Ok(()),
-        }
     }
 }
 
