@@ -4,16 +4,20 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
+use super::steps::NetworkMeasure;
 use crate::data::ScoreUnit;
 use crate::features::{EncoderKind, Identity};
 use crate::measure::SpeedOptions;
+use crate::net::{NetError, NetFile};
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord,
-    SpeedRecord, UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord, SpeedRecord, UpdatesRecord,
+    ValidationRecord,
 };
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
@@ -60,6 +64,9 @@ pub struct TrainRequest<'a> {
 /// A trained network and the games to measure it on.
 #[derive(Clone, Debug)]
 pub struct NetRequest {
+    /// Of its training, as the folder.
+    pub config: TrainConfig,
+    pub folder: PathBuf,
     /// The quantised network.
     pub network: PathBuf,
     /// The float network that it was quantised from.
@@ -68,6 +75,16 @@ pub struct NetRequest {
     pub data: PathBuf,
     /// Largest number of games to use; `None` = all.
     pub games: Option<u64>,
+}
+
+impl NetRequest {
+    /// Reads the quantised network.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(&self) -> Result<NetFile, NetError> {
+        NetFile::load(&self.network)
+    }
 }
 
 /// A match to play, or to continue from the folder's journal.
@@ -158,13 +175,11 @@ pub trait Executor {
     /// When the measure fails.
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError>;
 
+    /// Takes a measure of a network, and returns its record as JSON.
+    ///
     /// # Errors
     /// When the measure fails.
-    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError>;
-
-    /// # Errors
-    /// When the measure fails.
-    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError>;
+    fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError>;
 
     /// # Errors
     /// When the measure fails.

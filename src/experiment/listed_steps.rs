@@ -17,8 +17,8 @@ use crate::units::SortedMap;
 pub struct ListedStep {
     /// What `fsbench run EXPERIMENT --step` takes. It changes with whatever the step's result depends on.
     pub key: String,
-    /// `updates`, `train`, `validation`, `activity`, `error`, `speed`, `equal speed`, `match cost`, `match shard` or
-    /// `match`.
+    /// `train`, `validation`, `equal speed`, `match cost`, `match shard`, `match`, or the measure that a table of
+    /// `[measure]` asks for.
     pub kind: &'static str,
     /// The step in words.
     pub name: String,

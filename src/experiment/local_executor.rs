@@ -3,20 +3,22 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
     DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
     TrainRequest, TrainingMonitor,
 };
 use super::local_match;
+use super::steps::NetworkMeasure;
 use crate::data::Fsd;
 use crate::features::FeatureSet;
-use crate::measure::{self, QuantisationOptions, SpeedOptions};
-use crate::net::{NetFile, load_float};
+use crate::measure::{self, SpeedOptions};
+use crate::net::NetFile;
 use crate::pipeline;
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, Machine, MatchRecord, ShardRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ShardRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{
     EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
@@ -92,21 +94,12 @@ impl Executor for LocalExecutor {
         Ok(measure::updates(&set, data, games, false)?.0)
     }
 
-    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
-        let network = NetFile::load(&request.network)?;
-        Ok(measure::activity(&network, &request.data, request.games)?.0)
-    }
-
-    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
-        let network = NetFile::load(&request.network)?;
-        let (float, checkpoint) = load_float(&request.weights)?;
-        let options = QuantisationOptions { limit: request.games, ..QuantisationOptions::default() };
-        Ok(measure::quantisation(&network, &float, &checkpoint, &request.data, options)?.0)
+    fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError> {
+        (measure.measure)(request)
     }
 
     fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
-        let network = NetFile::load(&request.network)?;
-        let mut record = measure::speed(&network, &request.data, timing, &mut |_| {})?.0;
+        let mut record = measure::speed(&request.load()?, &request.data, timing, &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         self.name_machine(record.machine.as_mut());
         Ok(record)

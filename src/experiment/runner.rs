@@ -360,10 +360,12 @@ impl<'a> Runner<'a> {
         let folder = self.run_folder(run);
         let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
+            config: self.config(run),
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),
             data: self.source(),
             games,
+            folder,
         })
     }
 }

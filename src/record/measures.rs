@@ -3,7 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::network_records::{NetworkRecord, RecordKind};
 use crate::features::Identity;
+
+/// The records of networks, each in a results folder's file of its own.
+pub(super) const KINDS: [RecordKind; 2] = [RecordKind::of::<ActivityRecord>(), RecordKind::of::<ErrorRecord>()];
 
 /// Means per move for one perspective (the mover's, the other's, or their mean).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +93,10 @@ pub struct ActivityRecord {
     pub buckets: Vec<BucketActivity>,
 }
 
+impl NetworkRecord for ActivityRecord {
+    const KIND: &'static str = "activity";
+}
+
 /// Activity on the positions of one output bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BucketActivity {
@@ -120,4 +128,8 @@ pub struct ErrorRecord {
     pub tolerance: f64,
     /// Number of positions with an accumulator element outside i16, which wraps in the engine.
     pub accumulator_overflows: u64,
+}
+
+impl NetworkRecord for ErrorRecord {
+    const KIND: &'static str = "error";
 }

@@ -9,6 +9,7 @@ mod loss;
 pub mod machine;
 mod matches;
 mod measures;
+mod network_records;
 mod neuron;
 mod own_figures;
 mod results;
@@ -33,6 +34,7 @@ pub use matches::{
 pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };
+pub use network_records::{NetworkRecord, NetworkRecords};
 pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
 pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};

@@ -3,6 +3,7 @@
 
 mod activity;
 mod equal_speed;
+mod network_measure;
 mod play;
 mod quantisation;
 mod shards;
@@ -28,15 +29,17 @@ use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Stage};
 use super::store::{ResultKey, StoredResult};
 use crate::record::machine;
-pub use activity::Activity;
 pub use equal_speed::EqualSpeed;
+pub use network_measure::{MeasureNetwork, NetworkMeasure};
 pub use play::{Match, MatchCost, match_setup};
-pub use quantisation::QuantisationError;
 pub use shards::{MatchShard, PlannedShard, PlayedShards};
 pub use speed::Speed;
 pub use train::Train;
 pub use updates::Updates;
 pub use validation::Validation;
+
+/// The measures of networks, in the order in which they are taken.
+pub static NETWORK_MEASURES: [NetworkMeasure; 2] = [activity::ACTIVITY, quantisation::QUANTISATION_ERROR];
 
 /// What the steps of a kind have in common.
 #[derive(Clone, Copy, Debug)]
