@@ -6,7 +6,8 @@ use fsbench::experiment::Experiment;
 use fsbench::record::{
     ActivityRecord, CostRatio, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult,
     NetResult, NetworkRecord, PositionRecord, Results, RunKey, RunRecord, SetResult, ShardRecord, SpeedRecord,
-    StageSeconds, Study, Timestamp, UpdatesRecord, ValidationRecord, read_checked_json, write_checked_json,
+    StageSeconds, Study, Timestamp, UpdatesRecord, ValidationRecord, WrongSignRecord, read_checked_json,
+    write_checked_json,
 };
 use fsbench::report::{Summary, WIDTH, html, markdown, text};
 use serde::Serialize;
@@ -87,7 +88,11 @@ pub fn record(bytes: &[u8]) {
         let speed = round_trip::<Vec<NetResult<SpeedRecord>>>(document);
         let equal_speed = round_trip::<Vec<NetResult<EqualSpeedRecord>>>(document);
         let matches = round_trip::<Vec<MatchResult>>(document);
-        let networks = [of_networks::<ActivityRecord>(document), of_networks::<ErrorRecord>(document)];
+        let networks = [
+            of_networks::<ActivityRecord>(document),
+            of_networks::<ErrorRecord>(document),
+            of_networks::<WrongSignRecord>(document),
+        ];
         let Some(results) = &mut results else { continue };
         for (kind, key, record) in networks.into_iter().flatten() {
             results.networks.push(kind, key, record);

@@ -32,7 +32,7 @@ pub use matches::{
     MatchResult, ShardRecord,
 };
 pub use measures::{
-    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
+    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord, WrongSignRecord,
 };
 pub use network_records::{NetworkRecord, NetworkRecords};
 pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};

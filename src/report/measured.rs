@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::record::{ActivityRecord, ErrorRecord, NetworkRecord, PlannedRow, Results};
+use crate::record::{ActivityRecord, ErrorRecord, NetworkRecord, PlannedRow, Results, WrongSignRecord};
 use crate::statistics::Estimate;
 use crate::units::SortedMap;
 
@@ -25,7 +25,7 @@ pub(super) struct MeasuredColumn {
 }
 
 /// All of them, in the order of the tables.
-pub(super) const MEASURED_COLUMNS: [MeasuredColumn; 5] = [
+pub(super) const MEASURED_COLUMNS: [MeasuredColumn; 6] = [
     MeasuredColumn {
         name: "l1_active",
         heading: Some("active neurons %"),
@@ -67,6 +67,14 @@ pub(super) const MEASURED_COLUMNS: [MeasuredColumn; 5] = [
         meaning: "mean difference between the expected results by the float and by the integer network",
         is_share: false,
         values: |results, row| numbers(results, row, &|error: &ErrorRecord| Some(error.mean)),
+    },
+    MeasuredColumn {
+        name: "wrong_sign",
+        heading: Some("wrong sign %"),
+        meaning: "share of the validation positions with a score that is not 0 in which the integer network's evaluation \
+                  has the other sign or is 0",
+        is_share: true,
+        values: |results, row| numbers(results, row, &WrongSignRecord::share),
     },
 ];
 

@@ -6,7 +6,7 @@ use crate::record::{
     ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts,
     LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method,
     MoveCounts, NetResult, NetworkRecord, NetworkRecords, OwnFigures, PlannedRow, Results, RunKey, RunRecord,
-    SetResult, SpeedEntry, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord,
+    SetResult, SpeedEntry, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord, WrongSignRecord,
 };
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
@@ -47,6 +47,9 @@ pub(super) fn results() -> Results {
                 results.runs.push(run(&key, facts));
                 push(&mut results, &key, &activity(&key, facts));
                 push(&mut results, &key, &error(&key, facts));
+                if method == Method::Eval {
+                    push(&mut results, &key, &wrong_sign(&key, facts));
+                }
                 if seed == Seed(1) && method == Method::Eval {
                     results.speed.push(NetResult { key, record: speed(facts) });
                 }
@@ -282,6 +285,11 @@ fn error(key: &RunKey, &(name, features, ..): &SetFacts) -> ErrorRecord {
         tolerance: 0.03,
         accumulator_overflows: 0,
     }
+}
+
+fn wrong_sign(key: &RunKey, &(name, features, ..): &SetFacts) -> WrongSignRecord {
+    let wrong = 1_900 + (100.0 * deviation(key.seed, features)) as u64;
+    WrongSignRecord { name: name.into(), identity: identity(), positions: 20_000, left_out: 150, wrong }
 }
 
 fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {

@@ -18,7 +18,7 @@ fn workspace() -> Workspace {
     let workspace = experiment::workspace();
     let text = std::fs::read_to_string(workspace.path("proj/small.toml")).unwrap();
     let text = text.replace("seeds = [1]", "seeds = [1, 2, 3]")
-        + "[measure.activity]\ngames = 5\n[measure.error]\ngames = 5\n"
+        + "[measure.activity]\ngames = 5\n[measure.error]\ngames = 5\n[measure.wrong_sign]\n"
         + "[match]\nnodes = 30\npairs = 6\nshard_pairs = 2\nhash = 1\nseeds = [1, 2]\n";
     workspace.write("proj/small.toml", &text);
     workspace
@@ -29,7 +29,7 @@ fn worker(workspace: &Workspace) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// The results without times: losses, updates, activity, errors, matches at equal nodes.
+/// The results without times: losses, updates, activity, errors, signs, matches at equal nodes.
 pub fn results(workspace: &Workspace) -> Vec<Value> {
     let read = |name: &str| -> Value {
         serde_json::from_slice(&std::fs::read(workspace.path(&format!("results/{name}"))).unwrap()).unwrap()
@@ -55,7 +55,7 @@ pub fn results(workspace: &Workspace) -> Vec<Value> {
             Value::from([&counts.map(Value::clone)[..], &player("player"), &player("reference_player")].concat())
         })
         .collect();
-    let records = ["updates.json", "activity.json", "error.json", "validation.json"].map(read);
+    let records = ["updates.json", "activity.json", "error.json", "wrong_sign.json", "validation.json"].map(read);
     [vec![losses.into(), matches.into()], records.to_vec()].concat()
 }
 

@@ -11,6 +11,7 @@ mod speed;
 mod train;
 mod updates;
 mod validation;
+mod wrong_sign;
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -39,7 +40,8 @@ pub use updates::Updates;
 pub use validation::Validation;
 
 /// The measures of networks, in the order in which they are taken.
-pub static NETWORK_MEASURES: [NetworkMeasure; 2] = [activity::ACTIVITY, quantisation::QUANTISATION_ERROR];
+pub static NETWORK_MEASURES: [NetworkMeasure; 3] =
+    [activity::ACTIVITY, quantisation::QUANTISATION_ERROR, wrong_sign::WRONG_SIGN];
 
 /// What the steps of a kind have in common.
 #[derive(Clone, Copy, Debug)]
