@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
+use super::runner_options::ExperimentMonitor;
 use super::steps::NetworkMeasure;
 use crate::data::ScoreUnit;
 use crate::features::{EncoderKind, Identity};
 use crate::measure::SpeedOptions;
 use crate::net::{NetError, NetFile};
 use crate::pipeline::{BuildOptions, WeightedInput};
-use crate::play::MatchProgress;
 use crate::record::{
     CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord, SpeedRecord, UpdatesRecord,
     ValidationRecord,
 };
-use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
+use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
 
 /// The error of a step's own work.
@@ -119,22 +119,6 @@ pub struct MatchSetup {
     pub search: String,
 }
 
-/// Follows a match, and may stop it.
-pub trait MatchMonitor: Sync {
-    fn games(&self, progress: &MatchProgress);
-
-    /// Called while games are played. If true, the match ends; its journal has the finished games.
-    fn stop_requested(&self) -> bool;
-}
-
-/// Follows a training, and may stop it.
-pub trait TrainingMonitor {
-    fn epoch(&mut self, metrics: &EpochMetrics);
-
-    /// Called between training steps. If true, the training saves a checkpoint and ends.
-    fn stop_requested(&self) -> bool;
-}
-
 /// Does the work of an experiment's steps.
 pub trait Executor {
     /// Finds and parses a feature set.
@@ -162,7 +146,7 @@ pub trait Executor {
     fn train(
         &mut self,
         request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
+        monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<TrainOutcome>, StepError>;
 
     /// Validates the network of a finished training, game by game.
@@ -204,7 +188,7 @@ pub trait Executor {
     fn match_cost(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<CostRatio>, StepError>;
 
     /// Plays the pairs of these numbers (from 0) of a match; `None` if the monitor stopped it.
@@ -215,7 +199,7 @@ pub trait Executor {
         &mut self,
         request: &MatchRequest<'_>,
         pairs: Range<u64>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<ShardRecord>, StepError>;
 
     /// Plays a match to its end, taking over the games that its shards have played; `None` if the monitor stopped it.
@@ -225,6 +209,6 @@ pub trait Executor {
     fn play(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError>;
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
-    DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
-    TrainRequest, TrainingMonitor,
+    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest,
 };
 use super::local_match;
+use super::runner_options::ExperimentMonitor;
 use super::steps::NetworkMeasure;
 use crate::data::Fsd;
 use crate::features::FeatureSet;
@@ -74,10 +74,10 @@ impl Executor for LocalExecutor {
     fn train(
         &mut self,
         request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
+        monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<TrainOutcome>, StepError> {
         let run = TrainingRun { resume: true, ..TrainingRun::new(request.config, &request.folder) };
-        match run.train(&mut RunObserverAdapter(monitor)) {
+        match run.train(&mut TrainingObserver { monitor, epochs: request.config.settings.epochs }) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
             Err(error) => Err(error.into()),
@@ -120,7 +120,7 @@ impl Executor for LocalExecutor {
     fn match_cost(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<CostRatio>, StepError> {
         let mut cost = local_match::match_cost(request, monitor)?;
         self.name_machine(cost.as_mut().and_then(|cost| cost.machine.as_mut()));
@@ -131,7 +131,7 @@ impl Executor for LocalExecutor {
         &mut self,
         request: &MatchRequest<'_>,
         pairs: Range<u64>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<ShardRecord>, StepError> {
         local_match::play_shard(request, pairs, monitor)
     }
@@ -139,7 +139,7 @@ impl Executor for LocalExecutor {
     fn play(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError> {
         let mut record = local_match::play(request, monitor)?;
         self.name_machine(record.as_mut().map(|record| &mut record.machine));
@@ -169,15 +169,18 @@ fn short_name(network: &Path) -> String {
 }
 
 /// Reports a training to the experiment's monitor.
-struct RunObserverAdapter<'a>(&'a mut dyn TrainingMonitor);
+struct TrainingObserver<'a> {
+    monitor: &'a mut dyn ExperimentMonitor,
+    epochs: u32,
+}
 
-impl RunObserver for RunObserverAdapter<'_> {
+impl RunObserver for TrainingObserver<'_> {
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
-        self.0.epoch(metrics);
+        self.monitor.epoch(metrics, self.epochs);
     }
 
     fn interrupted(&self) -> bool {
-        self.0.stop_requested()
+        self.monitor.stop_requested()
     }
 }
 

@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 use super::{MatchShard, PlanStep, Step, StepKind, StepWork, Train};
 use crate::experiment::ExperimentError;
 use crate::experiment::estimate::Rates;
-use crate::experiment::executor::{Executor, MatchMonitor, MatchRequest, MatchSetup, StepError};
+use crate::experiment::executor::{Executor, MatchRequest, MatchSetup, StepError};
 use crate::experiment::plan::{Plan, PlannedMatch};
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, FinishedWhen, Stage};
 use crate::experiment::spec::Experiment;
 use crate::experiment::store::ResultKey;
-use crate::play::MatchProgress;
 use crate::record::{CostRatio, MatchKind, MatchRecord, MatchResult};
 use crate::units::Seed;
 
@@ -98,7 +97,7 @@ impl StepWork for Match {
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError> {
         let request = self.request(runner)?;
-        runner.executor.play(&request, &MatchMonitorAdapter(monitor))
+        runner.executor.play(&request, &*monitor)
     }
 
     fn show(self, record: MatchRecord, runner: &mut Runner<'_>) {
@@ -152,7 +151,7 @@ impl StepWork for MatchCost {
 
     fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<CostRatio>, StepError> {
         let request = Match(self.0).request(runner)?;
-        runner.executor.match_cost(&request, &MatchMonitorAdapter(monitor))
+        runner.executor.match_cost(&request, &*monitor)
     }
 
     fn show(self, record: CostRatio, runner: &mut Runner<'_>) {
@@ -212,19 +211,6 @@ impl Match {
             // The journal and the games stand in the run's folder, with which they are removed.
             folder: runner.run_folder(run).join("matches").join(self.games_key(runner).to_string()),
         })
-    }
-}
-
-/// Reports a match to the experiment's monitor.
-pub(super) struct MatchMonitorAdapter<'a>(pub(super) &'a dyn ExperimentMonitor);
-
-impl MatchMonitor for MatchMonitorAdapter<'_> {
-    fn games(&self, progress: &MatchProgress) {
-        self.0.games(progress);
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.0.stop_requested()
     }
 }
 

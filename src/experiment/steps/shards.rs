@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::play::MatchMonitorAdapter;
 use super::{KeptStep, Match, MatchCost, PlanStep, Step, StepKind, StepWork};
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::StepError;
@@ -106,7 +105,7 @@ impl StepWork for MatchShard {
     ) -> Result<Option<ShardRecord>, StepError> {
         let PlannedShard { of, pairs, .. } = runner.plan.shards[self.0].clone();
         let request = Match(of).request(runner)?;
-        runner.executor.play_shard(&request, pairs, &MatchMonitorAdapter(monitor))
+        runner.executor.play_shard(&request, pairs, &*monitor)
     }
 
     fn show(self, record: ShardRecord, runner: &mut Runner<'_>) {

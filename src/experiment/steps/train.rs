@@ -9,14 +9,14 @@ use crate::data::{DataFiles, Method, ScoreUnit, content_hash};
 use crate::experiment::ExperimentError;
 use crate::experiment::earlier::absolute;
 use crate::experiment::estimate::Rates;
-use crate::experiment::executor::{StepError, TrainRequest, TrainingMonitor};
+use crate::experiment::executor::{StepError, TrainRequest};
 use crate::experiment::network_links::{self, TrainedRun};
 use crate::experiment::plan::{Plan, PlannedStart};
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, Stage};
 use crate::record::{RunKey, RunRecord, read_checked_json, to_file_name_char};
 use crate::train::run_dir::{self, OUTCOME};
-use crate::train::{DeviceChoice, EpochMetrics, SecondMethod, TrainConfig, TrainOutcome};
+use crate::train::{DeviceChoice, SecondMethod, TrainConfig, TrainOutcome};
 
 /// The index is into [`Plan::runs`].
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +111,7 @@ impl StepWork for Train {
         }
         let key = run.key.clone();
         let request = TrainRequest { config: &config, folder: runner.run_folder(self.0) };
-        let mut adapter = TrainingMonitorAdapter { monitor, epochs: config.settings.epochs };
-        let Some(outcome) = runner.executor.train(&request, &mut adapter)? else { return Ok(None) };
+        let Some(outcome) = runner.executor.train(&request, monitor)? else { return Ok(None) };
         let path = request.folder.join(OUTCOME);
         if !path.is_file() {
             return Err(format!("the trainer ended without writing {}", path.display()).into());
@@ -194,21 +193,5 @@ impl Runner<'_> {
         let set: String = self.plan.sets[run.set].written.chars().take(40).map(to_file_name_char).collect();
         let RunKey { method, seed, .. } = &run.key;
         self.options.work.join(format!("{}-{set}-seed{}-{key}", method.name(), seed.0))
-    }
-}
-
-/// Reports a training to the experiment's monitor.
-struct TrainingMonitorAdapter<'a> {
-    monitor: &'a mut dyn ExperimentMonitor,
-    epochs: u32,
-}
-
-impl TrainingMonitor for TrainingMonitorAdapter<'_> {
-    fn epoch(&mut self, metrics: &EpochMetrics) {
-        self.monitor.epoch(metrics, self.epochs);
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.monitor.stop_requested()
     }
 }

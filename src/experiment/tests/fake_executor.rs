@@ -114,7 +114,7 @@ impl Executor for FakeExecutor {
     fn train(
         &mut self,
         request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
+        monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<TrainOutcome>, StepError> {
         let config = request.config;
         let name = format!("train {} {:?} {}", config.set, config.method, config.seed.0);
@@ -137,7 +137,7 @@ impl Executor for FakeExecutor {
             samples_per_second: Some(1.0),
             seconds: 1.0,
         };
-        monitor.epoch(&metrics);
+        monitor.epoch(&metrics, config.settings.epochs);
         if monitor.stop_requested() {
             return Ok(None);
         }
@@ -291,7 +291,7 @@ impl Executor for FakeExecutor {
     fn match_cost(
         &mut self,
         request: &MatchRequest<'_>,
-        _monitor: &dyn MatchMonitor,
+        _monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<CostRatio>, StepError> {
         self.call(format!("cost {}", run_name(&request.networks[0])))?;
         Ok(Some(CostRatio { rounds: 15, own_node_costs: None, ..CostRatio::of_figures([1.0, 1.0]) }))
@@ -301,7 +301,7 @@ impl Executor for FakeExecutor {
         &mut self,
         request: &MatchRequest<'_>,
         pairs: Range<u64>,
-        _monitor: &dyn MatchMonitor,
+        _monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<ShardRecord>, StepError> {
         let network = run_name(&request.networks[0]);
         self.call(format!("shard {network} at {} {}-{}", request.kind.name(), pairs.start, pairs.end))?;
@@ -312,7 +312,7 @@ impl Executor for FakeExecutor {
     fn play(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError> {
         let names = request.networks.each_ref().map(|network| run_name(network));
         self.call(format!("match {} against {} at {}", names[0], names[1], request.kind.name()))?;
