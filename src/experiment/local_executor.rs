@@ -1,7 +1,9 @@
 //! Executes an experiment's steps in this process, with this program's own data sets, trainer and measures.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use super::local_match;
 use super::runner_options::ExperimentMonitor;
 use super::steps::NetworkMeasure;
 use crate::data::Fsd;
-use crate::features::FeatureSet;
+use crate::features::{Encoder, FeatureSet};
 use crate::measure::{self, SpeedOptions};
 use crate::net::NetFile;
 use crate::pipeline;
@@ -33,11 +35,17 @@ pub struct LocalExecutor {
     node_type: Option<String>,
     /// Data sets that were opened or built: to find one again, its sources would be read whole.
     prepared: Vec<(DataRequest, PreparedData)>,
+    /// The compiled sets: while they are held, the steps do not compile them again.
+    sets: RefCell<Vec<Arc<Encoder>>>,
 }
 
 impl Executor for LocalExecutor {
     fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
         let set = FeatureSet::resolve(request)?;
+        let mut sets = self.sets.borrow_mut();
+        if !sets.iter().any(|known| Arc::ptr_eq(known, set.encoder())) {
+            sets.push(Arc::clone(set.encoder()));
+        }
         Ok(ResolvedSet {
             name: set.name().to_owned(),
             about: set.about().map(str::to_owned),
@@ -152,7 +160,7 @@ impl LocalExecutor {
     /// for the records of times.
     #[must_use]
     pub const fn new(data_cache: Option<PathBuf>, node_type: Option<String>) -> LocalExecutor {
-        LocalExecutor { data_cache, node_type, prepared: Vec::new() }
+        LocalExecutor { data_cache, node_type, prepared: Vec::new(), sets: RefCell::new(Vec::new()) }
     }
 
     fn name_machine(&self, machine: Option<&mut Machine>) {
