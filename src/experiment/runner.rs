@@ -238,7 +238,7 @@ impl<'a> Runner<'a> {
             let stored = match self.store.get("data", &key) {
                 Some(stored) => stored,
                 None => {
-                    let stored = StoredResult::new(begun.elapsed().as_secs_f64(), None, Vec::new(), ());
+                    let stored = StoredResult::new(begun.elapsed().as_secs_f64(), Value::Null);
                     self.store.put("data", &key, &stored)?;
                     stored
                 }
@@ -304,7 +304,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Notes the time of a result; rows of different labels may share one.
-    pub(super) fn note<T>(&mut self, key: &ResultKey, stage: Stage, stored: &StoredResult<T>) {
+    pub(super) fn note(&mut self, key: &ResultKey, stage: Stage, stored: &StoredResult) {
         self.newest = self.newest.take().max(Some(stored.recorded.clone()));
         self.seconds.insert(key.clone(), (stage, stored.seconds));
     }

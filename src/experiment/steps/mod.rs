@@ -29,6 +29,7 @@ use super::plan::Plan;
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, Stage};
 use super::store::{ResultKey, StoredResult};
+use crate::json::{from_value, to_value};
 use crate::record::machine;
 pub use equal_speed::EqualSpeed;
 pub use network_measure::{MeasureNetwork, NetworkMeasure};
@@ -237,16 +238,13 @@ impl<S: StepWork> KeptStep for S {
     }
 
     fn load(&self, runner: &mut Runner<'_>) -> Result<bool, ExperimentError> {
-        let mut found = stored(*self, runner);
-        if found.is_none()
-            && let Some(record) = self.recover(runner)
-        {
+        if let Some((stored, record)) = stored(*self, runner) {
+            show(*self, runner, stored, record);
+        } else if let Some(record) = self.recover(runner) {
             let seconds = self.own_seconds(runner).unwrap_or_default();
-            found = Some(keep(*self, runner, seconds, record)?);
-        }
-        match found {
-            Some(stored) => show(*self, runner, stored),
-            None => return Ok(self.is_superfluous(runner)),
+            keep(*self, runner, seconds, record)?;
+        } else {
+            return Ok(self.is_superfluous(runner));
         }
         Ok(true)
     }
@@ -263,38 +261,36 @@ impl<S: StepWork> KeptStep for S {
         let failed = |source| ExperimentError::Step { step: self.name(&runner.plan), source };
         let Some(record) = done.map_err(failed)? else { return Err(ExperimentError::Interrupted) };
         let seconds = self.own_seconds(runner).unwrap_or_else(|| begun.elapsed().as_secs_f64());
-        let stored = keep(*self, runner, seconds, record)?;
-        show(*self, runner, stored);
+        keep(*self, runner, seconds, record)?;
         self.tell(runner, FinishedWhen::Now, monitor)
     }
 }
 
 /// A step's stored result, if it was made of what the steps that it needs have made.
-fn stored<S: StepWork>(step: S, runner: &Runner<'_>) -> Option<StoredResult<S::Record>> {
-    let stored: StoredResult<S::Record> = runner.store.get(step.kind().name, &runner.key(&step.step()))?;
+fn stored<S: StepWork>(step: S, runner: &Runner<'_>) -> Option<(StoredResult, S::Record)> {
+    let stored = runner.store.get(step.kind().name, &runner.key(&step.step()))?;
     if stored.made_of != runner.made_by(&step.needs(&runner.plan)) {
         return None;
     }
-    let record = step.checked(stored.record, runner)?;
-    Some(StoredResult { record, ..stored })
+    let record = step.checked(from_value(&stored.record, "").ok()?, runner)?;
+    Some((stored, record))
 }
 
-fn keep<S: StepWork>(
-    step: S,
-    runner: &Runner<'_>,
-    seconds: f64,
-    record: S::Record,
-) -> Result<StoredResult<S::Record>, ExperimentError> {
+/// Stores a result, and shows it.
+fn keep<S: StepWork>(step: S, runner: &mut Runner<'_>, seconds: f64, record: S::Record) -> Result<(), ExperimentError> {
+    let value = to_value(&record)
+        .map_err(|error| ExperimentError::Step { step: step.name(&runner.plan), source: error.into() })?;
     let made = step.made(&record, runner);
     let made_of = runner.made_by(&step.needs(&runner.plan));
-    let stored = StoredResult::new(seconds, made, made_of, record);
+    let stored = StoredResult { made, made_of, ..StoredResult::new(seconds, value) };
     runner.store.put(step.kind().name, &runner.key(&step.step()), &stored)?;
-    Ok(stored)
+    show(step, runner, stored, record);
+    Ok(())
 }
 
-fn show<S: StepWork>(step: S, runner: &mut Runner<'_>, stored: StoredResult<S::Record>) {
+fn show<S: StepWork>(step: S, runner: &mut Runner<'_>, stored: StoredResult, record: S::Record) {
     let key = runner.key(&step.step());
     runner.note(&key, step.kind().stage, &stored);
     runner.made.insert(key, stored.made);
-    step.show(stored.record, runner);
+    step.show(record, runner);
 }
