@@ -13,4 +13,5 @@ mod foreign;
 mod oracle;
 mod robust;
 mod stress;
+mod texts;
 mod verify;
