@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod chess960;
 mod convert;
 mod damage;
 mod every;

@@ -4,8 +4,7 @@
 
 use std::fmt::Write as _;
 
-use shakmaty::fen::Fen;
-use shakmaty::{EnPassantMode, Position as _};
+use shakmaty::Position as _;
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule};
@@ -13,6 +12,7 @@ use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, parse_
 use super::omissions::{OmissionCounter, OmittedField, OmittedSample};
 use super::packed_position::{result_for, score_for};
 use super::text_kind::{TextKind, of_line, of_text};
+use crate::chess::fen_of;
 use crate::data::{GameResult, Record, RecordError, Sample};
 
 pub const FORMAT: FormatTable = FormatTable {
@@ -88,7 +88,7 @@ fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
     let sample = record.unpack()?;
     let (Some(score), Some(result)) = (sample.score, sample.result) else { return Ok(()) };
     let turn = sample.position.turn();
-    let fen = Fen::from_position(&sample.position, EnPassantMode::Legal);
+    let fen = fen_of(&sample.position);
     let score = score_for(turn, score);
     let result = match result_for(turn, result) {
         GameResult::Win => "1.0",

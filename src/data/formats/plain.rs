@@ -16,9 +16,7 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 
-use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, EnPassantMode};
 
 use super::ScoreUnit;
 use super::block_queue::BlockSender;
@@ -26,6 +24,7 @@ use super::format_table::{FormatTable, GameRule};
 use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, parse_score, ply_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedSample};
 use super::text_kind::{TextKind, of_text};
+use crate::chess::{fen_of, uci_move};
 use crate::data::{DataError, GameResult, Record, RecordError, Sample};
 use crate::units::Ply;
 
@@ -196,8 +195,8 @@ fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
 fn append_entry(record: &Record, out: &mut String) -> Result<(), RecordError> {
     let sample = record.unpack()?;
     let (Some(mv), Some(score), Some(result)) = (sample.mv, sample.score, sample.result) else { return Ok(()) };
-    let fen = Fen::from_position(&sample.position, EnPassantMode::Legal);
-    let mv = mv.to_uci(CastlingMode::Standard);
+    let fen = fen_of(&sample.position);
+    let mv = uci_move(mv);
     let result = result as i8 - 1;
     // Writing to a string cannot fail.
     let _ = writeln!(out, "fen {fen}\nmove {mv}\nscore {score}\nply {}\nresult {result}\ne", sample.ply.0);

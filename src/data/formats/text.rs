@@ -1,18 +1,18 @@
 //! Text: lines `FEN,score,move`. The score is in centipawns from the side to move's point of view, `#n` and `#-n` are
-//! mates, empty is no score. The move is in UCI notation, castling as e1g1 or king takes rook; empty is no move. The
-//! ply comes from the FEN's counters. There are no results and no game numbers.
+//! mates, empty is no score. The move is in UCI notation, castling as e1g1 or king takes rook (in Chess960 only the
+//! latter, and the FEN's castling rights are the rooks' files); empty is no move. The ply comes from the FEN's counters.
+//! There are no results and no game numbers.
 
 use std::fmt::Write as _;
 
-use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, EnPassantMode};
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule};
 use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, ply_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedField};
 use super::text_kind::{TextKind, of_line, of_text};
+use crate::chess::{fen_of, uci_move};
 use crate::data::{Eval, Record, RecordError, Sample};
 
 pub const FORMAT: FormatTable = FormatTable {
@@ -96,9 +96,9 @@ fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
 /// When the record's position or move is illegal.
 fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
     let sample = record.unpack()?;
-    let fen = Fen::from_position(&sample.position, EnPassantMode::Legal);
+    out.push_str(&fen_of(&sample.position));
+    out.push(',');
     // Writing to a string cannot fail.
-    let _ = write!(out, "{fen},");
     if let Some(score) = sample.score {
         let _ = match mate_in(score) {
             Some(moves) => write!(out, "#{moves}"),
@@ -107,7 +107,7 @@ fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
     }
     out.push(',');
     if let Some(mv) = sample.mv {
-        let _ = write!(out, "{}", mv.to_uci(CastlingMode::Standard));
+        out.push_str(&uci_move(mv));
     }
     out.push('\n');
     Ok(())
@@ -144,6 +144,9 @@ mod tests {
         let castling = "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 17";
         check(&format!("{castling},0,e8h8"), &format!("{castling},0,e8g8"));
         check(&format!("{castling},0,e8c8"), &format!("{castling},0,e8c8"));
+        let chess960 = "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 b GBgb - 3 17";
+        check(&format!("{chess960},0,f8g8"), &format!("{chess960},0,f8g8"));
+        check(&format!("{},0,f8e8", chess960.replace("GBgb", "KQkq")), &format!("{chess960},0,f8e8"));
         let pawn = "8/4P3/8/8/8/8/k7/2K5 w - - 0 40";
         check(&format!("{pawn},900,e7e8q"), &format!("{pawn},900,e7e8q"));
         let ep = "4k3/8/8/8/4Pp2/8/8/4K3 b - e3 0 9";
