@@ -4,7 +4,8 @@
     pip install chess
     python3 scripts/uci_games.py --games 200 --milliseconds 100 "fsbench uci --net net.nnue" stockfish
 
-Openings are random moves, drawn by seed. A move is late if it takes longer than the limit and the margin. Exit status 1
+Openings are random moves, drawn by seed, from the initial position or, with --chess960 and --double-chess960, from
+start positions of Chess960; the engines then need the option UCI_Chess960. A move is late if it takes longer than the limit and the margin. Exit status 1
 if the first engine was late, made an illegal move, or died.
 """
 
@@ -19,9 +20,19 @@ import chess
 import chess.engine
 
 
-def random_opening(rng: random.Random, plies: int) -> chess.Board:
+def start_position(rng: random.Random, variant: str) -> chess.Board:
+    """A board of standard chess, of Chess960, or of Chess960 in which the sides start differently."""
+    if variant == "standard":
+        return chess.Board()
+    white = chess.Board.from_chess960_pos(rng.randrange(960))
+    black = chess.Board.from_chess960_pos(rng.randrange(960)) if variant == "double" else white
+    ranks = black.board_fen().split("/")[:4] + white.board_fen().split("/")[4:]
+    return chess.Board("/".join(ranks) + " w KQkq - 0 1", chess960=True)
+
+
+def random_opening(rng: random.Random, plies: int, variant: str) -> chess.Board:
     while True:
-        board = chess.Board()
+        board = start_position(rng, variant)
         for _ in range(plies):
             board.push(rng.choice(list(board.legal_moves)))
             if board.is_game_over():
@@ -60,6 +71,9 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, help="nodes per move of the second engine, in place of the time")
     parser.add_argument("--margin", type=float, default=10, help="milliseconds that a move may be late")
     parser.add_argument("--seed", type=int, default=1)
+    variant = parser.add_mutually_exclusive_group()
+    variant.add_argument("--chess960", dest="variant", action="store_const", const="chess960", default="standard")
+    variant.add_argument("--double-chess960", dest="variant", action="store_const", const="double")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     timed = chess.engine.Limit(time=arguments.milliseconds / 1000)
@@ -69,7 +83,7 @@ def main() -> int:
     for number in range(arguments.games):
         # The first engine has White in even games; both games of a pair have the same opening.
         if number % 2 == 0:
-            opening = random_opening(rng, 8)
+            opening = random_opening(rng, 8, arguments.variant)
         order = [0, 1] if number % 2 == 0 else [1, 0]
         times = [longest[side] for side in order]
         outcome = play(

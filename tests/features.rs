@@ -6,7 +6,8 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::without;
+use common::castlings::every_castling;
+use common::{start_of_each_kind, without};
 use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard};
 use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use fsbench::units::Seed;
@@ -79,12 +80,12 @@ fn all_sets() -> Vec<FeatureSet> {
     resolved.chain(parsed).map(|set| set.unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Calls `visit` with every position and move of random games, which prefer captures, promotions and castling now and
-/// then, so that they reach endings.
+/// Calls `visit` with every position and move of random games, also of Chess960, which prefer captures, promotions and
+/// castling now and then, so that they reach endings.
 fn random_games(name: &str, games: u64, mut visit: impl FnMut(u64, &Chess, Move, &Chess)) {
     for game in 0..games {
         let mut rng = Seed(5).stream(name, game);
-        let mut position = Chess::default();
+        let mut position = start_of_each_kind(game);
         for _ in 0..160 {
             let moves = position.legal_moves();
             if moves.is_empty() {
@@ -134,6 +135,23 @@ fn encodings_equal_the_reference() {
     });
 }
 
+/// Checks the delta of a move, made in one call and in another, against the reference.
+fn check_delta(set: &FeatureSet, position: &Chess, mv: Move, after: &Chess, delta: &mut Delta) {
+    let change = BoardChange::of(mv, position.turn());
+    for pov in Perspective::ALL {
+        set.encoder().diff(position.board(), &change, after.board(), pov, delta);
+        let before = set.reference(position.board(), pov);
+        let now = set.reference(after.board(), pov);
+        assert_eq!(delta.added, without(&now, &before), "{} {pov:?} {mv:?}", set.definition());
+        assert_eq!(delta.removed, without(&before, &now), "{} {pov:?} {mv:?}", set.definition());
+        let blocks = 0..set.blocks().len();
+        let changed = |block| {
+            set.encoder().context(block, position.board(), pov) != set.encoder().context(block, after.board(), pov)
+        };
+        assert_eq!(delta.refresh, blocks.into_iter().any(changed), "{}", set.name());
+    }
+}
+
 #[test]
 fn deltas_are_the_difference_of_the_encodings() {
     let sets = all_sets();
@@ -147,24 +165,24 @@ fn deltas_are_the_difference_of_the_encodings() {
             _ => "other",
         };
         *kinds.entry(kind).or_default() += 1;
-        let change = BoardChange::of(mv, position.turn());
         for set in &sets {
-            for pov in Perspective::ALL {
-                set.encoder().diff(position.board(), &change, after.board(), pov, &mut delta);
-                let before = set.reference(position.board(), pov);
-                let now = set.reference(after.board(), pov);
-                assert_eq!(delta.added, without(&now, &before), "{} {pov:?} {mv:?}", set.definition());
-                assert_eq!(delta.removed, without(&before, &now), "{} {pov:?} {mv:?}", set.definition());
-                let blocks = 0..set.blocks().len();
-                let changed = |block| {
-                    set.encoder().context(block, position.board(), pov)
-                        != set.encoder().context(block, after.board(), pov)
-                };
-                assert_eq!(delta.refresh, blocks.into_iter().any(changed), "{}", set.name());
-            }
+            check_delta(set, position, mv, after, &mut delta);
         }
     });
     assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
+
+/// All castlings of Chess960, also those in which king or rook does not move, or lands on the other's square.
+#[test]
+fn deltas_of_castling_in_chess960() {
+    let sets = all_sets();
+    let mut delta = Delta::default();
+    for (position, mv) in every_castling() {
+        let after = position.clone().play(mv).unwrap();
+        for set in &sets {
+            check_delta(set, &position, mv, &after, &mut delta);
+        }
+    }
 }
 
 /// As a refresh cache does: this board against the last one of the same contexts, moves or whole games apart.

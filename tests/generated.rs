@@ -7,7 +7,8 @@ mod generator;
 
 use std::collections::BTreeMap;
 
-use common::without;
+use common::castlings::every_castling;
+use common::{start_of_each_kind, without};
 use fsbench::chess::{
     BlackOrientation, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard,
 };
@@ -198,12 +199,18 @@ fn exchanged(board: &Board, set: &FeatureSet) -> Board {
     turned
 }
 
-/// Random games of `positions` moves in all, which prefer captures, promotions and castling now and then.
+/// Random games of `positions` moves in all, also of Chess960, which prefer captures, promotions and castling now and
+/// then. Before them come some castlings of Chess960.
 fn random_play(name: &str, number: u64, positions: u64, mut visit: impl FnMut(&Chess, Option<(Move, &Chess)>)) {
     let mut rng = Seed(23).stream(name, number);
     let mut left = positions;
+    for (position, mv) in every_castling().iter().skip(number as usize % 11).step_by(11) {
+        visit(position, None);
+        let after = position.clone().play(*mv).unwrap();
+        visit(position, Some((*mv, &after)));
+    }
     while left > 0 {
-        let mut position = Chess::default();
+        let mut position = start_of_each_kind(rng.random());
         visit(&position, None);
         for _ in 0..rng.random_range(20..200) {
             let moves = position.legal_moves();

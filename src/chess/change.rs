@@ -7,7 +7,8 @@ use super::PieceCode;
 /// A piece standing on a square.
 pub type Placed = (Square, Piece);
 
-/// The pieces that a move takes off the board and puts on it, at most two of each (castling moves king and rook).
+/// The pieces that a move takes off the board and puts on it, at most two of each (castling moves king and rook). In
+/// Chess960 castling may put one of them on the square that the other leaves.
 ///
 /// ```
 /// use fsbench::chess::{BoardChange, Chess, Move, Role, Square};
@@ -72,13 +73,25 @@ impl BoardChange {
             },
             Move::Castle { king, rook } => {
                 let side = CastlingSide::from_king_side(king < rook);
-                BoardChange {
-                    removed: [own(Role::King, king), own(Role::Rook, rook)],
-                    added: [own(Role::King, side.king_to(turn)), own(Role::Rook, side.rook_to(turn))],
+                let king_to = side.king_to(turn);
+                let rook_to = side.rook_to(turn);
+                // In Chess960 one of them may stand on its target already, and is then no part of the change.
+                match (king == king_to, rook == rook_to) {
+                    (true, _) => BoardChange::of_step(own(Role::Rook, rook), own(Role::Rook, rook_to)),
+                    (_, true) => BoardChange::of_step(own(Role::King, king), own(Role::King, king_to)),
+                    _ => BoardChange {
+                        removed: [own(Role::King, king), own(Role::Rook, rook)],
+                        added: [own(Role::King, king_to), own(Role::Rook, rook_to)],
+                    },
                 }
             }
             Move::Put { role, to } => BoardChange { added: [own(role, to), no_piece], ..BoardChange::EMPTY },
         }
+    }
+
+    /// One piece that goes from one state to another.
+    const fn of_step(from: u16, to: u16) -> BoardChange {
+        BoardChange { removed: [from, BoardChange::NO_PIECE], added: [to, BoardChange::NO_PIECE] }
     }
 
     pub fn removed(&self) -> impl Iterator<Item = Placed> + '_ {
@@ -127,7 +140,7 @@ fn placed(state: u16) -> Option<Placed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chess::random_game;
+    use crate::chess::{random_game_from, start_of_each_kind};
     use crate::units::Seed;
     use shakmaty::Position;
 
@@ -143,13 +156,32 @@ mod tests {
         }
     }
 
+    /// All castlings of Chess960, also those in which king or rook does not move, or lands on the other's square.
+    #[test]
+    fn castles_as_shakmaty_does() {
+        let mut kinds = [0; 3];
+        for (position, mv) in crate::chess::castlings::every_castling() {
+            let expected = position.clone().play(mv).expect("legal").board().clone();
+            let change = BoardChange::of(mv, position.turn());
+            assert_eq!(change.applied_to(position.board()), expected, "{mv:?}");
+            let found = BoardChange::between(position.board(), &expected).expect("at most two pieces differ");
+            let sorted = |change: BoardChange| change.states().map(|[a, b]| [a.min(b), a.max(b)]);
+            assert_eq!(sorted(found), sorted(change), "{mv:?}");
+            let added: Vec<Square> = change.added().map(|(square, _)| square).collect();
+            let lands_on_other = change.removed().any(|(square, _)| added.contains(&square));
+            kinds[if added.len() == 1 { 0 } else { 1 + usize::from(lands_on_other) }] += 1;
+        }
+        assert!(kinds.iter().all(|count| *count > 0), "{kinds:?}");
+    }
+
     /// Over random games, applying the change gives shakmaty's board after the move.
     #[test]
     fn equals_playing_the_move() {
         let mut moves_by_kind = [0u32; 4];
         for game in 0..300 {
             let mut rng = Seed(11).stream("change", game);
-            for (position, mv) in random_game(&mut rng, 200) {
+            let start = start_of_each_kind(game, &mut rng);
+            for (position, mv) in random_game_from(start, &mut rng, 200) {
                 moves_by_kind[match mv {
                     Move::Castle { .. } => 0,
                     Move::EnPassant { .. } => 1,

@@ -2,8 +2,10 @@
 
 use shakmaty::fen::{Fen, ParseFenError};
 use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, PositionError};
+use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, File, Move, Position, PositionError};
 use thiserror::Error;
+
+use super::castling_mode;
 
 /// Why a text is not the FEN of a legal position.
 #[derive(Debug, Error)]
@@ -11,44 +13,50 @@ pub enum FenError {
     #[error("{fen:?} is not a FEN: {cause}")]
     Syntax { fen: String, cause: ParseFenError },
     #[error("{fen:?} is not a legal position: {cause}")]
-    Position { fen: String, cause: FenPositionError },
+    Position { fen: String, cause: Box<PositionError<Chess>> },
 }
 
-/// Why the position of a FEN cannot be used.
-#[derive(Debug, Error)]
-pub enum FenPositionError {
-    #[error("{0}")]
-    Illegal(Box<PositionError<Chess>>),
-    #[error("its castling rights are those of Chess960, which is not supported")]
-    Chess960,
-}
-
-/// The legal position of a FEN that someone wrote. Many programs name an en passant square after every pawn's double
-/// step, even one where no pawn stands; a square on which no capture is possible is dropped.
+/// The legal position of a FEN that someone wrote, of standard chess or Chess960: castling rights are read as X-FEN and
+/// Shredder-FEN. Many programs name an en passant square after every pawn's double step, even one where no pawn stands;
+/// a square on which no capture is possible is dropped.
 ///
 /// # Errors
-/// When the position is not legal in standard chess.
-pub fn fen_position(fen: &Fen) -> Result<Chess, FenPositionError> {
-    let illegal = match position(fen, CastlingMode::Standard) {
-        Ok(position) => return Ok(position),
-        Err(cause) => cause,
+/// When the position is legal neither in standard chess nor in Chess960: the reason in standard chess.
+pub fn fen_position(fen: &Fen) -> Result<Chess, Box<PositionError<Chess>>> {
+    let read = |mode: CastlingMode| {
+        fen.clone().into_position::<Chess>(mode).or_else(PositionError::ignore_invalid_ep_square).map_err(Box::new)
     };
-    let is_chess960 = match position(fen, CastlingMode::Chess960) {
-        Ok(_) => true,
-        Err(cause) => cause.ignore_too_much_material().is_ok(),
-    };
-    Err(if is_chess960 { FenPositionError::Chess960 } else { FenPositionError::Illegal(illegal) })
+    read(CastlingMode::Standard).or_else(|error| read(CastlingMode::Chess960).map_err(|_| error))
 }
 
-/// The legal position of a FEN, without an en passant square that no pawn can take.
-fn position(fen: &Fen, mode: CastlingMode) -> Result<Chess, Box<PositionError<Chess>>> {
-    fen.clone().into_position::<Chess>(mode).or_else(PositionError::ignore_invalid_ep_square).map_err(Box::new)
-}
-
-/// The FEN of a position; it has an en passant square only where a capture is legal.
+/// The FEN of a position; it has an en passant square only where a capture is legal. Castling rights of Chess960 are
+/// written as the files of the rooks (Shredder-FEN), those of standard chess as everywhere.
 #[must_use]
 pub fn fen_of(position: &Chess) -> String {
-    Fen::from_position(position, EnPassantMode::Legal).to_string()
+    let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
+    if castling_mode(position).is_standard() {
+        return fen;
+    }
+    let mut fields: Vec<&str> = fen.split(' ').collect();
+    let rights = shredder_rights(position);
+    if let Some(field) = fields.get_mut(2) {
+        *field = &rights;
+    }
+    fields.join(" ")
+}
+
+/// The files of the rooks that may castle, White's in capitals first, from file h to file a.
+fn shredder_rights(position: &Chess) -> String {
+    let mut rights = String::new();
+    let rooks = position.castles().castling_rights();
+    for color in Color::ALL {
+        for file in File::ALL.into_iter().rev() {
+            if rooks.contains(shakmaty::Square::from_coords(file, color.backrank())) {
+                rights.push(if color.is_white() { file.upper_char() } else { file.char() });
+            }
+        }
+    }
+    rights
 }
 
 /// Parses the FEN of a legal position, as [`fen_position`] takes it; blanks around it do not count.
@@ -69,13 +77,26 @@ pub fn parse_fen(text: &str) -> Result<Chess, FenError> {
     fen_position(&parsed).map_err(|cause| FenError::Position { fen: text.into(), cause })
 }
 
-/// A move in UCI notation; castling as e1g1.
+/// A move in UCI notation. Castling is e1g1 where king and rook stand as in standard chess, else king takes rook; either
+/// is read by [`legal_move`].
 #[must_use]
 pub fn uci_move(mv: Move) -> String {
-    UciMove::from_move(mv, CastlingMode::Standard).to_string()
+    let is_standard = match mv {
+        Move::Castle { king, rook } => king.file() == File::E && matches!(rook.file(), File::A | File::H),
+        _ => true,
+    };
+    UciMove::from_move(mv, CastlingMode::from_standard(is_standard)).to_string()
 }
 
-/// Parses a legal move in UCI notation; castling as e1g1 or king takes rook.
+/// A move in UCI notation as engines write and read it when their option `UCI_Chess960` is set: castling as king takes
+/// rook.
+#[must_use]
+pub fn uci_move_chess960(mv: Move) -> String {
+    UciMove::from_move(mv, CastlingMode::Chess960).to_string()
+}
+
+/// Parses a legal move in UCI notation; castling as king takes rook or, where king and rook stand as in standard chess,
+/// as e1g1. Any other step of the king is a step.
 #[must_use]
 pub fn legal_move(text: &str, position: &Chess) -> Option<Move> {
     text.parse::<UciMove>().ok()?.to_move(position).ok()
@@ -126,14 +147,51 @@ mod tests {
     }
 
     #[test]
-    fn chess960_is_named() {
-        let check = |fen: &str| assert!(parse_fen(fen).expect_err("refused").to_string().contains("Chess960"), "{fen}");
-        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1");
-        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1");
-        check("nqrbknbr/ppppp1pp/5p2/8/6P1/8/PPPPPP1P/RKNNBBQR w KQkq - 0 2");
-        check("nqrbknbr/ppppp1pp/5p2/8/6P1/8/PPPPPP1P/RKNNBBQR w KQkq e6 0 2");
-        // Standard rights in Shredder's letters are no Chess960.
+    fn rights_of_chess960() {
+        let check = |fen: &str, expected: &str| {
+            let position = parse_fen(fen).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(fen_of(&position), expected);
+            assert_eq!(parse_fen(expected).expect("written"), position);
+        };
+        // X-FEN and Shredder-FEN of one position.
+        let start = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR";
+        check(&format!("{start} w KQkq - 0 1"), &format!("{start} w HFhf - 0 1"));
+        check(&format!("{start} w HFhf - 0 1"), &format!("{start} w HFhf - 0 1"));
+        check(&format!("{start} b fHFh - 0 1"), &format!("{start} b HFhf - 0 1"));
+        let double = "nqrbknbr/ppppp1pp/5p2/8/6P1/8/PPPPPP1P/RKNNBBQR";
+        check(&format!("{double} w KQkq e6 0 2"), &format!("{double} w HAhc - 0 2"));
+        // An inner rook: K would be the outer one.
+        check("4k3/8/8/8/8/8/8/4KR1R w F - 0 1", "4k3/8/8/8/8/8/8/4KR1R w F - 0 1");
+        check("4k3/8/8/8/8/8/8/4KR1R w K - 0 1", "4k3/8/8/8/8/8/8/4KR1R w K - 0 1");
+        // Standard rights in Shredder's letters are no Chess960, nor are those that a game of Chess960 has left.
         let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR";
-        assert_eq!(parse_fen(&format!("{start} w HAha - 0 1")).expect("standard"), Chess::default());
+        check(&format!("{start} w HAha - 0 1"), &format!("{start} w KQkq - 0 1"));
+        check("1rk5/8/8/8/8/8/8/R3K2R w KQq - 0 1", "1rk5/8/8/8/8/8/8/R3K2R w HAb - 0 1");
+        let mut position = parse_fen("1rk5/8/8/8/8/8/8/R3K2R b KQq - 0 1").expect("legal");
+        position.play_unchecked(legal_move("c8d7", &position).expect("legal"));
+        assert_eq!(fen_of(&position), "1r6/3k4/8/8/8/8/8/R3K2R w KQ - 1 2");
+        let refused = |fen: &str| assert!(parse_fen(fen).expect_err(fen).to_string().contains("invalid castling"));
+        refused("4k3/8/8/8/8/8/8/4K3 w K - 0 1");
+        refused("4k3/8/8/8/8/8/8/R2K4 w C - 0 1");
+    }
+
+    #[test]
+    fn castling_takes_the_own_rook() {
+        let check = |fen: &str, text: &str, castles: bool, written: &str, chess960: &str| {
+            let position = parse_fen(fen).expect("legal");
+            let mv = legal_move(text, &position).unwrap_or_else(|| panic!("{text} in {fen}"));
+            assert_eq!((mv.is_castle(), uci_move(mv).as_str()), (castles, written), "{text} in {fen}");
+            assert_eq!(uci_move_chess960(mv), chess960);
+            assert_eq!(legal_move(written, &position), Some(mv));
+        };
+        check("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1", true, "e1g1", "e1h1");
+        check("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1h1", true, "e1g1", "e1h1");
+        // A step to the square where castling would put the king.
+        check("4k3/8/8/8/8/8/8/5K1R w K - 0 1", "f1g1", false, "f1g1", "f1g1");
+        check("4k3/8/8/8/8/8/8/5K1R w K - 0 1", "f1h1", true, "f1h1", "f1h1");
+        check("4k3/8/8/8/8/8/8/4K1R1 w K - 0 1", "e1g1", true, "e1g1", "e1g1");
+        check("4k3/8/8/8/8/8/8/1R3K2 w Q - 0 1", "f1b1", true, "f1b1", "f1b1");
+        let position = parse_fen("4k3/8/8/8/8/8/8/1R2K3 w Q - 0 1").expect("legal");
+        assert_eq!(legal_move("e1c1", &position), None);
     }
 }

@@ -155,7 +155,8 @@ impl PieceBoard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chess::random_game;
+    use crate::chess::castlings::every_castling;
+    use crate::chess::{random_game_from, start_of_each_kind};
     use crate::units::Seed;
     use shakmaty::{Position, Square};
 
@@ -164,7 +165,8 @@ mod tests {
         for game in 0..50 {
             let mut rng = Seed(12).stream("piece board", game);
             let mut followed: Option<PieceBoard> = None;
-            for (position, mv) in random_game(&mut rng, 200) {
+            let start = start_of_each_kind(game, &mut rng);
+            for (position, mv) in random_game_from(start, &mut rng, 200) {
                 let board = position.board();
                 let now = PieceBoard::of(board);
                 assert!(followed.is_none_or(|followed| followed == now));
@@ -183,6 +185,16 @@ mod tests {
                 after.apply(&BoardChange::of(mv, position.turn()));
                 followed = Some(after);
             }
+        }
+    }
+
+    #[test]
+    fn castles_in_chess960() {
+        for (position, mv) in every_castling() {
+            let mut board = PieceBoard::of(position.board());
+            board.apply(&BoardChange::of(mv, position.turn()));
+            let after = position.clone().play(mv).expect("legal");
+            assert_eq!(board, PieceBoard::of(after.board()), "{mv:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What `fsbench match` prints, as JSON or as text.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,7 +85,7 @@ impl MatchDocument {
                 .collect(),
             limit,
             openings: OpeningsDocument {
-                path: settings.openings.clone(),
+                path: settings.openings.to_string(),
                 count: result.openings.openings,
                 blake3: result.openings.blake3,
             },
@@ -124,8 +124,8 @@ struct PlayerDocument {
 
 #[derive(Serialize, JsonSchema)]
 struct OpeningsDocument {
-    /// The book's file.
-    path: PathBuf,
+    /// The book's file, or the name of the start positions.
+    path: String,
     /// Openings in it.
     count: u64,
     /// Their BLAKE3 hash, in hexadecimal.

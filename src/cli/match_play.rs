@@ -15,6 +15,7 @@ use super::print::{print_json, print_text};
 use super::sprt::SprtArguments;
 use super::{Failure, ResultFormat, interrupt, match_shard, progress_bar};
 use crate::alpha_beta::search_digest;
+use crate::pipeline::generation::BookSource;
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::EngineSpec;
 use crate::play::{
@@ -85,6 +86,12 @@ pub struct Arguments {
     hints: FormatHints,
     #[command(flatten)]
     options: MatchOptions,
+    /// Begin at the 960 start positions of Chess960, in place of a file of openings
+    #[arg(long, help_heading = "Games", conflicts_with_all = ["openings", "double_chess960"])]
+    chess960: bool,
+    /// Begin at the 921,600 start positions of double Chess960, each side's drawn by itself
+    #[arg(long, help_heading = "Games", conflicts_with = "openings")]
+    double_chess960: bool,
     /// The first player meets each of the others; they do not meet each other
     #[arg(long)]
     gauntlet: bool,
@@ -257,7 +264,12 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
         _ => return Err(Failure::Request(anyhow!("give a limit: --nodes, --equal-cost, --movetime or --tc"))),
     };
     let options = &arguments.options;
-    let openings = options.openings.clone().map_or_else(sample_openings, Ok).map_err(Failure::work)?;
+    let openings = match &options.openings {
+        _ if arguments.chess960 => BookSource::Chess960,
+        _ if arguments.double_chess960 => BookSource::DoubleChess960,
+        Some(path) => BookSource::File(path.clone()),
+        None => BookSource::File(sample_openings().map_err(Failure::work)?),
+    };
     let settings = options.settings(limit, openings);
     let tournament = if arguments.gauntlet { TournamentType::Gauntlet } else { TournamentType::RoundRobin };
     let patience = Duration::from_secs(arguments.patience);

@@ -11,19 +11,22 @@
 //! | 35 | rule-50 counter in plies |
 //! | 36 | bit 0 side to move (1 = Black); bits 1–4 castling rights, in the order K, Q, k, q |
 //! | 37 | en passant file 0–7, 255 none |
-//! | 38–39 | zero |
+//! | 38–39 | castling rights of Chess960; zero where those of bits 1–4 are of standard chess |
+//!
+//! Rights are of standard chess if the king is on the e-file and the rook in the corner. If any right of a position is
+//! not, bytes 38–39 hold all of them, four bits each, the lowest first, in the order K, Q, k, q: 8 + the rook's file, or
+//! 0 without the right. Bits 1–4 of byte 36 say in either case which there are.
 
 use std::num::NonZeroU32;
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use shakmaty::{
-    Bitboard, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Setup,
-    Square,
+    CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Setup, Square,
 };
 use thiserror::Error;
 
-use crate::chess::{PackedBoard, PackedBoardError, PackedMove};
+use crate::chess::{PackedBoard, PackedBoardError, PackedMove, PieceCode, castling_mode};
 use crate::units::Ply;
 
 mod compact;
@@ -89,6 +92,8 @@ pub(super) struct PositionFields {
     pub turn: Color,
     /// Bits 0–3: K, Q, k, q.
     pub castling: u8,
+    /// Bytes 38–39 of the record.
+    pub chess960_rights: u16,
     pub ep_file: Option<File>,
     pub rule50: u8,
     pub ply: Ply,
@@ -107,7 +112,7 @@ pub struct Record {
     rule50: u8,
     flags: u8,
     ep_file: u8,
-    zero: [u8; 2],
+    chess960_rights: [u8; 2],
 }
 
 const _: () = assert!(size_of::<Record>() == Record::BYTES);
@@ -157,10 +162,7 @@ impl Record {
         result: Option<GameResult>,
     ) -> Result<Record, RecordError> {
         PackedBoard::fits(position.board())?;
-        let rooks = position.castles().castling_rights();
-        let right = |bit: u8, rook: Square| u8::from(rooks.contains(rook)) << bit;
-        let rights = right(1, Square::H1) | right(2, Square::A1) | right(3, Square::H8) | right(4, Square::A8);
-        let flags = u8::from(position.turn().is_black()) | rights;
+        let flags = u8::from(position.turn().is_black()) | rights(position) << 1;
         Ok(Record {
             board: PackedBoard::of(position.board()),
             game: game.to_le_bytes(),
@@ -171,7 +173,7 @@ impl Record {
             rule50: position.halfmoves().min(255) as u8,
             flags,
             ep_file: position.ep_square(EnPassantMode::Legal).map_or(NO_FILE, |square| square.file() as u8),
-            zero: [0; 2],
+            chess960_rights: chess960_rights(position).to_le_bytes(),
         })
     }
 
@@ -207,7 +209,8 @@ impl Record {
             | u64::from(result) << 16
             | u64::from(fields.rule50) << 24
             | u64::from(flags) << 32
-            | u64::from(ep_file) << 40;
+            | u64::from(ep_file) << 40
+            | u64::from(fields.chess960_rights) << 48;
         let words = [fields.board.occupancy(), codes as u64, (codes >> 64) as u64, place, values];
         bytemuck::cast(words.map(u64::to_le))
     }
@@ -252,9 +255,9 @@ impl Record {
         let mut setup = Setup::empty();
         setup.board = self.board.unpack()?;
         setup.turn = self.turn();
-        for (bit, (color, side)) in RIGHTS.iter().enumerate() {
-            if self.flags & (2 << bit) != 0 {
-                setup.castling_rights |= Bitboard::from(home_rook(*color, *side));
+        for (right, rook) in self.castling_rooks().into_iter().enumerate() {
+            if self.castling() >> right & 1 != 0 {
+                setup.castling_rights.add(rook);
             }
         }
         setup.ep_square = match self.ep_file {
@@ -267,31 +270,55 @@ impl Record {
         };
         setup.halfmoves = u32::from(self.rule50);
         setup.fullmoves = NonZeroU32::MIN.saturating_add(u32::from(self.ply().0 / 2));
-        Chess::from_setup(setup, CastlingMode::Standard).map_err(|error| RecordError::Illegal(error.to_string()))
+        let mode = CastlingMode::from_chess960(self.chess960_rights() != 0);
+        Chess::from_setup(setup, mode).map_err(|error| RecordError::Illegal(error.to_string()))
     }
 
-    /// A number that pipelines keep in the last two bytes; zero in files.
+    /// The rooks of castling rights in the order K, Q, k, q, whether or not the rights are there.
     #[must_use]
-    pub(crate) const fn scratch(&self) -> u16 {
-        u16::from_le_bytes(self.zero)
+    pub(in crate::data) fn castling_rooks(&self) -> [Square; 4] {
+        castling_rooks(self.chess960_rights())
     }
 
+    /// Bytes 38–39: castling rights of Chess960; 0 if all rights are of standard chess.
     #[must_use]
-    pub(crate) const fn with_scratch(self, number: u16) -> Record {
-        Record { zero: number.to_le_bytes(), ..self }
+    pub(in crate::data) const fn chess960_rights(&self) -> u16 {
+        u16::from_le_bytes(self.chess960_rights)
+    }
+
+    /// Whether the position has castling rights that standard chess does not know.
+    #[must_use]
+    pub const fn has_chess960_rights(&self) -> bool {
+        self.chess960_rights() != 0
+    }
+
+    /// Whether the move, if it is legal, castles: it goes to a square of an own piece.
+    #[must_use]
+    pub fn castles(&self) -> bool {
+        let Some(mv) = self.packed_move() else { return false };
+        let own = |code: PieceCode| code.piece().is_some_and(|piece| piece.color == self.turn());
+        self.board.pieces().any(|(square, code)| square == mv.to() && own(code))
+    }
+
+    /// The same sample without castling rights.
+    #[must_use]
+    pub(in crate::data) const fn without_castling(self) -> Record {
+        Record { flags: self.flags & 1, chess960_rights: [0; 2], ..self }
     }
 
     /// A hash of board, side to move, castling rights and en passant square, and of the move if asked for.
     #[must_use]
     pub(crate) fn key(&self, with_move: bool) -> u64 {
-        let mut bytes = [0u8; 28];
+        let mut bytes = [0u8; 30];
         bytes[..24].copy_from_slice(bytemuck::bytes_of(&self.board));
         bytes[24] = self.flags;
         bytes[25] = self.ep_file;
         if with_move {
-            bytes[26..].copy_from_slice(&self.mv);
+            bytes[26..28].copy_from_slice(&self.mv);
         }
-        let hash = blake3::hash(&bytes);
+        bytes[28..].copy_from_slice(&self.chess960_rights);
+        let hashed = if self.has_chess960_rights() { &bytes[..] } else { &bytes[..28] };
+        let hash = blake3::hash(hashed);
         u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]))
     }
 
@@ -302,8 +329,9 @@ impl Record {
 
     /// The fields on which a search depends: board, side to move, castling rights, en passant and rule-50 counter.
     #[must_use]
-    pub fn search_key(&self) -> ([u8; 24], [u8; 3]) {
-        (bytemuck::cast(self.board), [self.flags, self.ep_file, self.rule50])
+    pub fn search_key(&self) -> ([u8; 24], [u8; 5]) {
+        let [low, high] = self.chess960_rights;
+        (bytemuck::cast(self.board), [self.flags, self.ep_file, self.rule50, low, high])
     }
 
     /// The same sample with another packed move.
@@ -394,12 +422,36 @@ impl Record {
     }
 }
 
-const fn home_rook(color: Color, side: CastlingSide) -> Square {
-    let file = match side {
-        CastlingSide::KingSide => File::H,
-        CastlingSide::QueenSide => File::A,
-    };
-    Square::from_coords(file, color.backrank())
+/// Castling rights as bits 0–3: K, Q, k, q.
+fn rights(position: &Chess) -> u8 {
+    let castles = position.castles();
+    if castles.is_empty() {
+        return 0;
+    }
+    RIGHTS.iter().rev().fold(0, |bits, (color, side)| bits << 1 | u8::from(castles.has(*color, *side)))
+}
+
+/// Bytes 38–39 of a position's record.
+pub(in crate::data) fn chess960_rights(position: &Chess) -> u16 {
+    if castling_mode(position).is_standard() {
+        return 0;
+    }
+    let castles = position.castles();
+    let right = |color, side| castles.rook(color, side).map_or(0, |rook| 8 | rook.file() as u16);
+    RIGHTS.iter().rev().fold(0, |bits, (color, side)| bits << 4 | right(*color, *side))
+}
+
+/// The rooks of castling rights in the order K, Q, k, q, given bytes 38–39 of a record.
+pub(in crate::data) fn castling_rooks(chess960_rights: u16) -> [Square; 4] {
+    std::array::from_fn(|right| {
+        let (color, side) = RIGHTS[right];
+        let file = match (chess960_rights >> (4 * right) & 15, side) {
+            (found @ 8.., _) => File::new(u32::from(found & 7)),
+            (_, CastlingSide::KingSide) => File::H,
+            (_, CastlingSide::QueenSide) => File::A,
+        };
+        Square::from_coords(file, color.backrank())
+    })
 }
 
 #[cfg(test)]

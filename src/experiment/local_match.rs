@@ -11,11 +11,12 @@ use crate::alpha_beta::search_digest;
 use crate::engine::Model;
 use crate::net::NetFile;
 use crate::output::OutputError;
+use crate::pipeline::generation::BookSource;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
-    CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity, PlayerKind,
-    PlayerWork, Termination, equal_cost, open_book, play_match, play_to_width,
+    Book, CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity,
+    PlayerKind, PlayerWork, Termination, equal_cost, play_match, play_to_width,
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,
@@ -25,7 +26,7 @@ use crate::record::{
 /// Reads the book of a match.
 pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
     let path = openings.map_or_else(sample_openings, |path| Ok(path.to_path_buf()))?;
-    let book = open_book(path, plies)?;
+    let book = Book::open(&BookSource::File(path), plies).map_err(PlayError::from)?;
     Ok(MatchSetup { openings: book.facts.blake3, count: book.facts.openings, search: search_digest().into() })
 }
 
@@ -166,7 +167,7 @@ fn node_limits(measure: &MatchMeasure, cost: Option<&CostRatio>) -> [u64; 2] {
 
 fn settings(request: &MatchRequest<'_>, nodes: u64) -> Result<MatchSettings, StepError> {
     let openings = request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?;
-    let settings = request.settings.options.settings(MoveLimit::Nodes(nodes), openings);
+    let settings = request.settings.options.settings(MoveLimit::Nodes(nodes), BookSource::File(openings));
     Ok(MatchSettings { seed: request.seed, ..settings })
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::ExportError;
-use crate::chess::{BoardChange, Chess, Move, Perspective, fen_of, uci_move};
+use crate::chess::{BoardChange, CHESS960_STARTS, Chess, Move, Perspective, chess960_start, fen_of, uci_move};
 use crate::data::games;
 use crate::features::{Delta, FeatureSet};
 use crate::json;
@@ -133,13 +133,14 @@ fn delta(set: &FeatureSet, position: &Chess, mv: Move) -> GoldenDelta {
     GoldenDelta { white, black }
 }
 
-/// Random games that prefer castling, en passant, promotions and captures.
+/// Random games that prefer castling, en passant, promotions and captures: of standard chess, and every other one of
+/// double Chess960.
 pub fn random_lines() -> Vec<GoldenGame> {
     let mut lines = Vec::new();
     let mut left = POSITIONS;
     for game in 0.. {
         let mut rng = Seed(0).stream("golden", game);
-        let start = Chess::default();
+        let start = start_of(game, &mut rng);
         let mut position = start.clone();
         let mut moves = Vec::new();
         while moves.len() + 1 < left.min(PLIES) {
@@ -170,6 +171,16 @@ pub fn random_lines() -> Vec<GoldenGame> {
     lines
 }
 
+/// The start position of a random game.
+fn start_of(game: u64, rng: &mut impl RngExt) -> Chess {
+    if game.is_multiple_of(2) {
+        return Chess::default();
+    }
+    let white = rng.random_range(0..CHESS960_STARTS);
+    let black = rng.random_range(0..CHESS960_STARTS);
+    chess960_start(white, black).unwrap_or_default()
+}
+
 /// The first games of the sample data.
 fn real_lines() -> Result<Vec<GoldenGame>, ExportError> {
     let mut lines = Vec::new();
@@ -189,6 +200,7 @@ fn real_lines() -> Result<Vec<GoldenGame>, ExportError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::castling_mode;
 
     #[test]
     fn random_lines_have_all_kinds_of_moves() {
@@ -197,5 +209,9 @@ mod tests {
         let count = |is: fn(Move) -> bool| lines.iter().flat_map(|line| &line.moves).filter(|mv| is(**mv)).count();
         let counts = [count(Move::is_castle), count(Move::is_en_passant), count(Move::is_promotion)];
         assert!(counts.iter().all(|count| *count >= 2), "{counts:?}");
+        let castles_in_chess960 = lines
+            .iter()
+            .any(|line| castling_mode(&line.start).is_chess960() && line.moves.iter().any(|mv| mv.is_castle()));
+        assert!(castles_in_chess960);
     }
 }

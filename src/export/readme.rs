@@ -83,6 +83,6 @@ const GOLDEN: &str = "## Checking
 
 `golden.jsonl` has a JSON object per line: `fen`, the active features of `white` and `black`, ascending (with repeats
 where a feature counts more than once); with a network `eval_internal` and `eval_cp`, from the side to move. Where a move
-was played: `move` (UCI; castling as e1g1), the position `after` it, and `delta` with `added`, `removed` and `refresh` of
+was played: `move` (UCI; castling as e1g1, in Chess960 as king takes rook), the position `after` it, and `delta` with `added`, `removed` and `refresh` of
 both perspectives. Half of the lines are random play with castling, en passant and promotions, half are games.
 ";

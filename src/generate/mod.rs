@@ -26,8 +26,8 @@ use crate::pipeline::generation::{BookFacts, GenerateSettings, Generation};
 use crate::pipeline::journal_path;
 use crate::pipeline::uci::{Engine, EngineFault, EngineIdentity, EngineSpec, UciError};
 use crate::play::{
-    Book, BookError, Fixture, Forfeit, GameJournal, GamePool, GameRules, OnFault, PlayError, Player, PlayerKind,
-    PlayerSetup, PooledGame,
+    BookError, Fixture, Forfeit, GameJournal, GamePool, GameRules, OnFault, PlayError, Player, PlayerKind, PlayerSetup,
+    PooledGame,
 };
 use crate::text::distinct_names;
 use crate::units::SortedMap;
@@ -172,7 +172,7 @@ pub fn generate(
     let limit = job::check(settings, job)?;
     OutputFormat::of(output)?;
     let path = journal_path(output);
-    let book = settings.book.as_ref().map(Book::open).transpose()?;
+    let book = opening::book_of(settings)?;
     let generation = Generation {
         engines: identities(settings, job, &path)?,
         settings: settings.clone(),

@@ -1,5 +1,6 @@
 //! What determined games that engines played for data, as the manifest of the file records it.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -103,15 +104,58 @@ impl Default for GenerateAdjudication {
 pub struct BookSpec {
     /// Openings: an EPD, FEN or PGN file, plain or compressed [default: the initial position]
     // Not recorded: the games depend on the file's content only.
-    #[arg(long = "book", id = "book", value_name = "FILE", required = false)]
+    #[arg(long = "book", id = "book", value_name = "FILE", group = "openings")]
     #[serde(skip)]
-    pub path: PathBuf,
-    /// Whether to shuffle the book or to play it in file order
-    #[arg(long = "book-order", id = "book_order", value_enum, default_value_t, requires = "book")]
+    pub path: Option<PathBuf>,
+    /// Begin at the 960 start positions of Chess960
+    // Recorded by the hash of the openings.
+    #[arg(long, group = "openings")]
+    #[serde(skip)]
+    pub chess960: bool,
+    /// Begin at the 921,600 start positions of double Chess960, each side's drawn by itself
+    #[arg(long, group = "openings")]
+    #[serde(skip)]
+    pub double_chess960: bool,
+    /// Whether to shuffle the openings or to play them in order
+    #[arg(long = "book-order", id = "book_order", value_enum, default_value_t, requires = "openings")]
     pub order: BookOrder,
     /// Moves taken from each game of a PGN book [default: all]
     #[arg(long = "book-plies", id = "book_plies", value_name = "N", requires = "book")]
     pub plies: Option<u16>,
+}
+
+impl BookSpec {
+    /// Where the openings come from; `None` if nothing says so.
+    #[must_use]
+    pub fn source(&self) -> Option<BookSource> {
+        match (&self.path, self.chess960, self.double_chess960) {
+            (Some(path), ..) => Some(BookSource::File(path.clone())),
+            (None, true, _) => Some(BookSource::Chess960),
+            (None, _, true) => Some(BookSource::DoubleChess960),
+            (None, false, false) => None,
+        }
+    }
+}
+
+/// Where openings come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BookSource {
+    /// An EPD, FEN or PGN file, plain or compressed.
+    File(PathBuf),
+    /// The 960 start positions of Chess960.
+    Chess960,
+    /// The 921,600 start positions of double Chess960.
+    DoubleChess960,
+}
+
+impl fmt::Display for BookSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BookSource::File(path) => path.display().fmt(f),
+            BookSource::Chess960 => f.write_str("Chess960"),
+            BookSource::DoubleChess960 => f.write_str("double Chess960"),
+        }
+    }
 }
 
 /// The order in which a book's openings are played.

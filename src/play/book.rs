@@ -1,4 +1,5 @@
-//! Opening books: positions (EPD or FEN, one per line) or games (PGN), plain or compressed.
+//! Opening books: positions (EPD or FEN, one per line) or games (PGN), plain or compressed; the start positions of
+//! Chess960.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -9,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
-use crate::chess::{fen_of, key_of, legal_move, parse_fen, uci_move};
+use crate::chess::{CHESS960_STARTS, chess960_start, fen_of, key_of, legal_move, parse_fen, uci_move};
 use crate::data::{DataError, Input, InputPath, games};
-use crate::pipeline::generation::{BookFacts, BookOrder, BookSpec};
+use crate::pipeline::generation::{BookFacts, BookOrder, BookSource};
 use crate::units::Seed;
 
 /// Why a book's openings cannot be had.
@@ -40,12 +41,21 @@ impl BookError {
     }
 }
 
-/// The openings of a book, in a temporary file without a name: a book may be larger than the memory.
+/// The openings of a book.
 pub struct Book {
-    file: Mutex<File>,
-    /// Where each opening begins in the file; the last entry is the end of the last opening.
-    offsets: Vec<u64>,
+    openings: Openings,
     pub facts: BookFacts,
+}
+
+enum Openings {
+    /// Those of a file, in a temporary file without a name: a book may be larger than the memory.
+    Kept {
+        file: Mutex<File>,
+        /// Where each opening begins in the file; the last entry is the end of the last opening.
+        offsets: Vec<u64>,
+    },
+    Chess960,
+    DoubleChess960,
 }
 
 /// An opening as the temporary file stores it: `FEN;move move …`, with moves in UCI notation.
@@ -86,32 +96,42 @@ impl OpeningWriter {
 }
 
 impl Book {
-    /// Reads a book.
+    /// Reads a book. `plies`: cut the openings of a PGN file after so many.
     ///
     /// # Errors
     /// When the file cannot be read, a line is not a playable position, or there is no opening.
-    pub fn open(spec: &BookSpec) -> Result<Book, BookError> {
-        let path = &spec.path;
+    pub fn open(source: &BookSource, plies: Option<u16>) -> Result<Book, BookError> {
+        let starts = |openings: Openings, count: u32| {
+            let blake3 = blake3::hash(source.to_string().as_bytes()).to_hex().to_string();
+            Ok(Book { openings, facts: BookFacts { openings: u64::from(count), skipped: 0, blake3 } })
+        };
+        match source {
+            BookSource::File(path) => Book::read(path, plies),
+            BookSource::Chess960 => starts(Openings::Chess960, CHESS960_STARTS),
+            BookSource::DoubleChess960 => starts(Openings::DoubleChess960, CHESS960_STARTS * CHESS960_STARTS),
+        }
+    }
+
+    fn read(path: &Path, plies: Option<u16>) -> Result<Book, BookError> {
+        let book_error = |reason| BookError::Book { path: path.into(), line: None, reason };
         let file = tempfile::tempfile().map_err(temp_file_error)?;
         let mut writer = OpeningWriter { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
         let skipped = if holds_positions(path)? {
-            if spec.plies.is_some() {
-                let reason = "it holds positions, not games: leave the number of plies out".into();
-                return Err(BookError::Book { path: path.clone(), line: None, reason });
+            if plies.is_some() {
+                return Err(book_error("it holds positions, not games: leave the number of plies out".into()));
             }
             read_positions(path, &mut writer)?
         } else {
-            read_games(path, spec.plies, &mut writer)?
+            read_games(path, plies, &mut writer)?
         };
         let OpeningWriter { file, hasher, offsets } = writer;
         let openings = offsets.len() as u64 - 1;
         if openings == 0 {
-            let reason = format!("it holds no playable opening ({skipped} were skipped)");
-            return Err(BookError::Book { path: path.clone(), line: None, reason });
+            return Err(book_error(format!("it holds no playable opening ({skipped} were skipped)")));
         }
         let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
         let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
-        Ok(Book { file, offsets, facts })
+        Ok(Book { openings: Openings::Kept { file, offsets }, facts })
     }
 
     /// The opening of an encounter: a start position and the moves from there. They do not end the game.
@@ -123,16 +143,31 @@ impl Book {
         let index = match order {
             BookOrder::Sequential => encounter % openings,
             BookOrder::Random => shuffled(encounter % openings, openings, encounter / openings, seed),
-        } as usize;
-        let mut text = String::new();
-        let mut read = || {
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.seek(SeekFrom::Start(self.offsets[index]))?;
-            (&*file).take(self.offsets[index + 1] - self.offsets[index]).read_to_string(&mut text)
         };
-        read().map_err(temp_file_error)?;
-        parse_opening(&text).ok_or_else(|| temp_file_error(io::Error::other("an opening in it has changed")))
+        let start = |white: u64, black: u64| {
+            let start = chess960_start(white as u32, black as u32);
+            // Numbers below the count always have a position.
+            Ok((start.unwrap_or_default(), Vec::new()))
+        };
+        let starts = u64::from(CHESS960_STARTS);
+        match &self.openings {
+            Openings::Kept { file, offsets } => kept_opening(file, &offsets[index as usize..]),
+            Openings::Chess960 => start(index, index),
+            Openings::DoubleChess960 => start(index / starts, index % starts),
+        }
     }
+}
+
+/// The opening of the temporary file that lies between the first two offsets.
+fn kept_opening(file: &Mutex<File>, offsets: &[u64]) -> Result<(Chess, Vec<Move>), BookError> {
+    let mut text = String::new();
+    let mut read = || {
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(offsets[0]))?;
+        (&*file).take(offsets[1] - offsets[0]).read_to_string(&mut text)
+    };
+    read().map_err(temp_file_error)?;
+    parse_opening(&text).ok_or_else(|| temp_file_error(io::Error::other("an opening in it has changed")))
 }
 
 fn temp_file_error(cause: io::Error) -> BookError {
@@ -353,6 +388,28 @@ mod tests {
         kept("5", "5 1");
         kept("\t5\t12\r\n", "5 12");
         kept("hmvcs 5; xhmvc 6; fmvn x;", "0 1");
-        check("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1", Err("Chess960"));
+        check(
+            "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq -",
+            Ok("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1"),
+        );
+    }
+
+    #[test]
+    fn start_positions_of_chess960_are_books() {
+        let book = |source: &BookSource| Book::open(source, None).expect("no file is read");
+        let single = book(&BookSource::Chess960);
+        assert_eq!(single.facts.openings, 960);
+        let mut seen = HashSet::new();
+        for encounter in 0..960 {
+            let (start, moves) = single.opening(encounter, BookOrder::Random, Seed(3)).expect("a start position");
+            assert!(moves.is_empty() && seen.insert(fen_of(&start)));
+        }
+        let double = book(&BookSource::DoubleChess960);
+        assert_eq!(double.facts.openings, 921_600);
+        assert_ne!(double.facts.blake3, single.facts.blake3);
+        let (start, _) = double.opening(519, BookOrder::Sequential, Seed(3)).expect("a start position");
+        assert_eq!(fen_of(&start), "rnbqknrb/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFga - 0 1");
+        let (start, _) = double.opening(518 * 961, BookOrder::Sequential, Seed(3)).expect("a start position");
+        assert_eq!(start, Chess::default());
     }
 }

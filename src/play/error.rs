@@ -69,9 +69,10 @@ fn forfeits_note(failures: u64) -> String {
 fn with_advice(error: &UciError) -> String {
     let advice = match error {
         // These say themselves what to give instead.
-        UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. } => {
-            return error.to_string();
-        }
+        UciError::Start { .. }
+        | UciError::UnknownOption { .. }
+        | UciError::NoChess960 { .. }
+        | UciError::OptionValue { .. } => return error.to_string(),
         UciError::Silent { .. } => "raise --patience if it needs longer, else leave it out",
         UciError::Ended { .. } | UciError::Nonsense { .. } => "mend the engine or leave it out",
     };

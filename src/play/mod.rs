@@ -47,7 +47,7 @@ pub use options::MatchOptions;
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};
 pub use pool::{GamePool, KeepGame, OnFault, PooledGame};
 pub use rating::{PairingResult, Rating, are_bounded, ratings};
-pub use runner::{MatchOutcome, open_book, play_match};
+pub use runner::{MatchOutcome, play_match};
 pub use scoreboard::{MatchProgress, PlayerWork};
 pub use settings::MatchSettings;
 pub use shards::{play_shard, shard_of};

@@ -12,6 +12,7 @@ use super::limit::MoveLimit;
 use super::player::PlayerSetup;
 use super::settings::MatchSettings;
 use crate::alpha_beta::TranspositionTable;
+use crate::pipeline::generation::BookSource;
 use crate::settings::{SettingError, check_all};
 use crate::units::Seed;
 
@@ -104,7 +105,7 @@ impl MatchOptions {
 
     /// The settings of a match between everyone and everyone, with this book.
     #[must_use]
-    pub fn settings(&self, limit: MoveLimit, openings: PathBuf) -> MatchSettings {
+    pub fn settings(&self, limit: MoveLimit, openings: BookSource) -> MatchSettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         MatchSettings {
             limit,

@@ -3,7 +3,7 @@
 //! Games are counted in the order of their numbers, so the result of a match at a node limit, and where a sequential
 //! test stops it, do not depend on how many are played at once.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use super::shards::JOURNAL;
 use super::tally::MatchTally;
 use super::{MatchSettings, PlayError};
 use crate::alpha_beta::{EvalScale, search_digest};
-use crate::pipeline::generation::{BookFacts, BookOrder, BookSpec};
+use crate::pipeline::generation::{BookFacts, BookOrder};
 use crate::pipeline::uci::Engine;
 use crate::text::distinct_names;
 use crate::units::Seed;
@@ -102,7 +102,7 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn new(players: &[Player], settings: &MatchSettings) -> Result<Opened, PlayError> {
         settings.check(players)?;
-        let book = open_book(settings.openings.clone(), settings.opening_plies)?;
+        let book = Book::open(&settings.openings, settings.opening_plies)?;
         settings.check_book(book.facts.openings)?;
         let identities = identities(players, settings)?;
         let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
@@ -161,14 +161,6 @@ impl Opened {
     pub(super) fn pairs(&self, settings: &MatchSettings) -> u64 {
         settings.pairs * self.pairings.len() as u64
     }
-}
-
-/// Reads a match's openings. `plies`: cut the openings of a PGN file after so many.
-///
-/// # Errors
-/// When the file cannot be read or holds no openings.
-pub fn open_book(path: PathBuf, plies: Option<u16>) -> Result<Book, PlayError> {
-    Ok(Book::open(&BookSpec { path, order: BookOrder::Random, plies })?)
 }
 
 fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<PlayerIdentity>, PlayError> {

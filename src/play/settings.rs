@@ -1,13 +1,12 @@
 //! The settings of a match.
 
-use std::path::PathBuf;
-
 use super::PlayError;
 use super::adjudication::Adjudication;
 use super::fixtures::TournamentType;
 use super::limit::MoveLimit;
 use super::player::{Player, PlayerSetup};
 use super::sprt::Sprt;
+use crate::pipeline::generation::BookSource;
 use crate::units::Seed;
 
 /// The settings of a match. All but `pairs`, `sprt`, `concurrency` and the waiting times of `setup` determine its
@@ -18,7 +17,7 @@ pub struct MatchSettings {
     pub tournament: TournamentType,
     /// Game pairs per pairing.
     pub pairs: u64,
-    pub openings: PathBuf,
+    pub openings: BookSource,
     /// Moves taken from each game of a PGN book; all of them if `None`.
     pub opening_plies: Option<u16>,
     pub seed: Seed,
@@ -59,8 +58,7 @@ impl MatchSettings {
         Err(PlayError::Request(format!(
             "{} pairs, but {} has {openings} openings: at a node limit an opening played again gives the same game \
              again; play at most {openings} pairs, or make a larger book with `fsbench openings --count`",
-            self.pairs,
-            self.openings.display()
+            self.pairs, self.openings
         )))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::book::Book;
 use super::pentanomial::Pairs;
 use super::player::Player;
-use super::runner::open_book;
 use super::{MatchOutcome, MatchProgress, MatchSettings, PlayError, play_match};
 
 /// Pairs before the first look at the interval.
@@ -27,7 +27,7 @@ pub fn play_to_width(
 ) -> Result<MatchOutcome, PlayError> {
     let mut most = settings.pairs;
     if settings.limit.is_reproducible() {
-        most = most.min(open_book(settings.openings.clone(), settings.opening_plies)?.facts.openings);
+        most = most.min(Book::open(&settings.openings, settings.opening_plies)?.facts.openings);
     }
     let mut pairs = FIRST_PAIRS.min(most);
     loop {

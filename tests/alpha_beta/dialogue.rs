@@ -319,6 +319,34 @@ fn uci_answers_wrong_go_commands() {
     session.quit();
 }
 
+/// Castling is king takes rook in Chess960, and in every position once the option says so. A king's step is a step.
+#[test]
+fn uci_plays_chess960() {
+    let mut session = Session::new();
+    let mut check = |position: &str, moves: &str, expected: &str| {
+        session.send(&format!("position fen {position} moves {moves}"));
+        session.send("d");
+        assert_eq!(session.wait(expected.split(' ').next().unwrap()), expected);
+        session.send("go depth 3");
+        assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    };
+    let start = "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w";
+    check(&format!("{start} GBgb - 0 1"), "f1g1 f8b8", "2kr2r1/pppppppp/8/8/8/8/PPPPPPPP/1R3RK1 w - - 2 2");
+    check(&format!("{start} KQkq - 0 1"), "f1e1 f8g8", "1r3rk1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w - - 2 2");
+    check(&format!("{start} KQkq - 0 1"), "b2b3 b7b6", "1r3kr1/p1pppppp/1p6/8/8/1P6/P1PPPPPP/1R3KR1 w GBgb - 0 2");
+    // The only move that is asked for is castling.
+    let castling = "position fen 4k3/8/8/8/8/8/8/4K2R w K - 0 1";
+    for (setting, best) in [("false", "bestmove e1g1"), ("true", "bestmove e1h1")] {
+        session.send(&format!("setoption name UCI_Chess960 value {setting}"));
+        session.send(castling);
+        session.send("go depth 2 searchmoves e1g1");
+        let pv = session.wait("info depth 2 ");
+        assert!(pv.contains(&best.replace("bestmove", " pv")), "{pv}");
+        assert!(session.wait("bestmove ").starts_with(best));
+    }
+    session.quit();
+}
+
 #[test]
 fn uci_reports_errors_and_continues() {
     let mut session = Session::new();
@@ -332,7 +360,7 @@ fn uci_reports_errors_and_continues() {
     check("position startpos moves e2e5", "move 1, e2e5: not a legal move");
     check("setoption name Threads value 4", "from 1 to 1");
     check("setoption name Hash value many", "option Hash takes a number");
-    check("setoption name UCI_Chess960 value true", "Chess960 is not played");
+    check("setoption name UCI_Chess960 value maybe", "option UCI_Chess960 takes true or false");
     check("setoption name Contempt value 1", "no option \"Contempt\"");
     check("setoption name EvalFile value missing.nnue", "missing.nnue: no such file");
     session.send("position startpos");

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod chess960;
 mod dialogue;
 
 use std::io::{BufRead, Write};
@@ -10,9 +11,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use chess960::{CHESS960_PERFT, DOUBLE_CHESS960_PERFT};
 use fsbench::alpha_beta::{
     BENCH_FENS, Clock, Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci, uci_commands,
 };
+use fsbench::chess::parse_fen;
 use fsbench::engine::{BackEnd, Model};
 use fsbench::features::FeatureSet;
 use fsbench::net::{FloatNet, Scheme, quantise};
@@ -38,8 +41,7 @@ impl Player {
 }
 
 fn game(fen: &str) -> Game {
-    let position: Chess = fen.parse::<Fen>().expect(fen).into_position(CastlingMode::Standard).expect(fen);
-    Game::new(position)
+    Game::new(parse_fen(fen).expect(fen))
 }
 
 fn search(game: &Game, limits: &Limits) -> SearchResult {
@@ -145,7 +147,7 @@ const PERFT: [(&str, [u64; 5]); 6] = [
 fn check_perft(depth: u32) {
     let player = Player::new("piece", 16, &[8]);
     let mut searcher = player.searcher(BackEnd::best());
-    for (fen, counts) in PERFT {
+    for (fen, counts) in PERFT.into_iter().chain(CHESS960_PERFT).chain(DOUBLE_CHESS960_PERFT) {
         for depth in 1..=depth {
             assert_eq!(searcher.perft(&game(fen), depth), Some(counts[depth as usize - 1]), "{fen} at depth {depth}");
         }

@@ -1,6 +1,7 @@
 //! Random games, random networks and feature sets for integration tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses only some of these")]
 
+pub mod castlings;
 pub mod networks;
 pub mod skip;
 
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fsbench::chess::{Chess, Move};
+use fsbench::chess::{CHESS960_STARTS, Chess, Move, chess960_start};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Dense, FloatNet, Shape};
 use fsbench::units::Seed;
@@ -35,6 +36,17 @@ pub fn random_game(seed: u64, plies: usize) -> Vec<Move> {
         position.play_unchecked(mv);
     }
     game
+}
+
+/// A start position by number: of standard chess, of Chess960, of double Chess960.
+pub fn start_of_each_kind(number: u64) -> Chess {
+    let mut rng = Seed(5).stream("start position", number);
+    let [white, black] = [0; 2].map(|_: u32| rng.random_range(0..CHESS960_STARTS));
+    match number % 3 {
+        0 => Chess::default(),
+        1 => chess960_start(white, white).unwrap(),
+        _ => chess960_start(white, black).unwrap(),
+    }
 }
 
 /// The document in a file with a checksum, or in a line of such a file.

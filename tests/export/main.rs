@@ -1,8 +1,8 @@
 //! `fsbench export`: the generated source is compiled and compared with fsbench's own encoder.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
-#[path = "../common/skip.rs"]
-mod skip;
+#[path = "../common/mod.rs"]
+mod common;
 
 mod bullet;
 mod command;
@@ -15,6 +15,8 @@ mod generator;
 mod golden;
 mod positions;
 mod shipped;
+
+use common::skip;
 
 /// Whether these programs are there; says so if not.
 fn has_all(programs: &[&str]) -> bool {

@@ -1,19 +1,27 @@
 //! Boards before and after moves: of random play, and of the sample games.
 
-use fsbench::chess::{Board, Chess, Move};
+use fsbench::chess::{Board, Move};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
 
 use super::compiled::Step;
+use crate::common::castlings::every_castling;
+use crate::common::start_of_each_kind;
 
-/// Random games that prefer captures, promotions, castling and en passant. The first step of each game is from an empty
-/// board to the initial position.
+/// Random games, also of Chess960, that prefer captures, promotions, castling and en passant, and castlings of Chess960.
+/// The first step of each is from an empty board.
 pub fn random(name: &str, number: u64, count: usize) -> Vec<Step> {
     let mut rng = Seed(29).stream(name, number);
     let mut steps: Vec<Step> = Vec::with_capacity(count);
+    for (mut position, mv) in every_castling().into_iter().skip(number as usize % 7).step_by(7) {
+        let before = position.board().clone();
+        position.play_unchecked(mv);
+        steps.push([Board::empty(), before.clone()]);
+        steps.push([before, position.board().clone()]);
+    }
     while steps.len() < count {
-        let mut position = Chess::default();
+        let mut position = start_of_each_kind(rng.random());
         steps.push([Board::empty(), position.board().clone()]);
         for _ in 0..rng.random_range(20..200) {
             let moves = position.legal_moves();

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod chess960;
 mod convert;
 mod damage;
 mod every;
@@ -13,4 +14,5 @@ mod foreign;
 mod oracle;
 mod robust;
 mod stress;
+mod texts;
 mod verify;

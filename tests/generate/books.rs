@@ -89,9 +89,6 @@ fn books_that_cannot_be_used_are_refused() {
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n7k/8/8/8/8/8/P7/R3K3 w\n", "", "the book b, line 2: it lacks the four fields");
     check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "it holds no playable opening (1 were skipped)");
     check("8/8/8/8/8/8/8/8 b - -\n", "", "empty board");
-    let chess960 = "7k/8/8/8/8/8/P7/R3K3 w - -\nbbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1\n";
-    check(chess960, "", "the book b, line 2");
-    check(chess960, "", "Chess960");
     check("# nothing\n", "", "it holds no playable opening");
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "leave the number of plies out");
     check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no playable opening (1 were skipped)");

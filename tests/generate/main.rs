@@ -435,3 +435,28 @@ fn stockfish_games_do_not_depend_on_concurrency() {
     let random: Vec<u16> = built.iter().filter_map(differs).collect();
     assert!(random.len() > 10 && random.iter().all(|ply| *ply < 20), "{random:?}");
 }
+
+/// Games from start positions of double Chess960 give the same samples through PGN.
+#[test]
+fn stockfish_generates_chess960() {
+    let Some(stockfish) = stockfish() else { return };
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let same =
+        format!("--engine {} --nodes 100 --games 6 --seed 4 --max-plies 60 --double-chess960", stockfish.display());
+    check(&run(path, &format!("{same} --out g.pgn")), 0, "");
+    check(&run(path, &format!("{same} --out x.fsd")), 0, "");
+    let direct = samples(&path.join("x.fsd"));
+    assert_eq!(build(path), direct);
+    assert!(direct.values().any(Record::has_chess960_rights));
+    assert!(direct.values().any(|record| record.castles()));
+    assert_eq!(fs::read_to_string(path.join("g.pgn")).unwrap().matches("[Variant \"Chess960\"]").count(), 6);
+    // A binpack takes the games without the rights; it counts the castlings that it lacks.
+    let output = run(path, &format!("{same} --out x.binpack --format json"));
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lost = direct.values().filter(|record| record.has_chess960_rights());
+    let (castling, other): (Vec<&Record>, Vec<&Record>) = lost.partition(|record| record.castles());
+    assert_eq!(summary["account"]["left_out"]["chess960-castling"], castling.len());
+    assert_eq!(summary["account"]["lost"]["castling-rights"], other.len());
+}

@@ -7,6 +7,7 @@ mod common;
 #[path = "../engines/mod.rs"]
 mod engines;
 
+mod chess960;
 mod shards;
 mod trouble;
 

@@ -15,10 +15,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shakmaty::{CastlingMode, Chess, Color, Move};
+use shakmaty::{Chess, Color, Move};
 
 use super::{Game, Iteration, Score, SearchResult, Searcher, bench};
-use crate::chess::fen_of;
+use crate::chess::{fen_of, uci_move, uci_move_chess960};
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
 use command::{GoCommand, UciCommand, UciInput, parse_position};
@@ -349,7 +349,7 @@ impl<W: Write> SearchThread<'_, W> {
         let result = searcher.search(game, &limits, |iteration| {
             is_held = iteration.depth > EVERY_ITERATION && written.elapsed() < INFO_INTERVAL;
             if !is_held {
-                self.shared.write_line(&info_line(iteration, go.start.elapsed()));
+                self.shared.write_line(&info_line(iteration, go.start.elapsed(), self.options.chess960));
                 written = Instant::now();
             }
             last = Some(iteration.clone());
@@ -367,22 +367,24 @@ impl<W: Write> SearchThread<'_, W> {
             if end.line.first() != Some(&best) {
                 end.line = [best].into_iter().chain(ponder).collect();
             }
-            self.shared.write_line(&info_line(&end, go.start.elapsed()));
+            self.shared.write_line(&info_line(&end, go.start.elapsed(), self.options.chess960));
         }
+        let text = |mv: Move| move_text(mv, self.options.chess960);
         match (best, ponder) {
-            (Some(best), Some(ponder)) => format!("{} ponder {}", move_text(best), move_text(ponder)),
-            (Some(best), None) => move_text(best),
+            (Some(best), Some(ponder)) => format!("{} ponder {}", text(best), text(ponder)),
+            (Some(best), None) => text(best),
             (None, _) => "(none)".into(),
         }
     }
 }
 
-fn move_text(mv: Move) -> String {
-    mv.to_uci(CastlingMode::Standard).to_string()
+/// A move; castling as the option `UCI_Chess960` asks for.
+fn move_text(mv: Move, chess960: bool) -> String {
+    if chess960 { uci_move_chess960(mv) } else { uci_move(mv) }
 }
 
 /// The `info` line of an iteration.
-fn info_line(iteration: &Iteration, elapsed: Duration) -> String {
+fn info_line(iteration: &Iteration, elapsed: Duration, chess960: bool) -> String {
     let Iteration { depth, seldepth, score, nodes, hashfull, line } = iteration;
     let score = match score {
         Score::Cp(value) => format!("cp {value}"),
@@ -390,7 +392,7 @@ fn info_line(iteration: &Iteration, elapsed: Duration) -> String {
     };
     let nps = (*nodes as f64 / elapsed.as_secs_f64().max(1e-6)) as u64;
     let time = elapsed.as_millis();
-    let pv: String = line.iter().map(|mv| format!(" {}", move_text(*mv))).collect();
+    let pv: String = line.iter().map(|mv| format!(" {}", move_text(*mv, chess960))).collect();
     let pv = if pv.is_empty() { pv } else { format!(" pv{pv}") };
     format!(
         "info depth {depth} seldepth {seldepth} score {score} nodes {nodes} nps {nps} hashfull {hashfull} time \

@@ -15,12 +15,14 @@ pub(super) struct UciOptions {
     pub(super) move_overhead: Duration,
     /// `SoftNodes`: node limits are checked between iterations only.
     pub(super) soft_nodes: bool,
+    /// `UCI_Chess960`: castling is written as king takes rook, whatever the position.
+    pub(super) chess960: bool,
 }
 
 impl Default for UciOptions {
     fn default() -> UciOptions {
         let megabytes = TranspositionTable::DEFAULT_MEGABYTES;
-        UciOptions { megabytes, move_overhead: DEFAULT_MOVE_OVERHEAD, soft_nodes: false }
+        UciOptions { megabytes, move_overhead: DEFAULT_MOVE_OVERHEAD, soft_nodes: false, chess960: false }
     }
 }
 
@@ -63,8 +65,7 @@ impl UciOptions {
             "ponder" => {
                 boolean()?;
             }
-            "uci_chess960" if boolean()? => return Err("Chess960 is not played".into()),
-            "uci_chess960" => {}
+            "uci_chess960" => self.chess960 = boolean()?,
             _ => return Err(format!("there is no option \"{name}\"")),
         }
         Ok(())

@@ -76,6 +76,7 @@ fn decode(entry: &Entry) -> Result<Record, EntryError> {
         board: PackedBoard::from_bits(occupied, codes & used),
         turn: Color::White,
         castling: 0,
+        chess960_rights: 0,
         ep_file: None,
         rule50: 0,
         ply: Ply(0),

@@ -30,16 +30,13 @@ fn are_positions(beginning: &[u8]) -> bool {
     rest.is_empty() && !entries.is_empty() && entries.iter().all(|entry| decode(entry).is_ok())
 }
 
-/// Sends the positions of a file; illegal positions and positions of Chess960 are skipped and counted.
+/// Sends the positions of a file; illegal ones are skipped and counted.
 fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     entries::read(reader, path, sender, FORMAT.name, decode)
 }
 
 fn decode(entry: &Entry) -> Result<Record, EntryError> {
     let failure = |error| match error {
-        PackedPositionError::Chess960(_) => {
-            EntryError { reason: "castling rights of Chess960", message: "not read yet".into() }
-        }
         PackedPositionError::Malformed(message) => EntryError { reason: "malformed", message },
         PackedPositionError::Illegal(message) => EntryError { reason: "illegal position", message },
     };

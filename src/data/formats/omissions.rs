@@ -21,11 +21,18 @@ pub enum OmittedSample {
     NoMove,
     /// The ply is larger than 16,383.
     Ply,
+    /// The move castles in Chess960.
+    Chess960Castling,
 }
 
 impl OmittedSample {
-    pub const ALL: [OmittedSample; 4] =
-        [OmittedSample::NoScore, OmittedSample::UnknownResult, OmittedSample::NoMove, OmittedSample::Ply];
+    pub const ALL: [OmittedSample; 5] = [
+        OmittedSample::NoScore,
+        OmittedSample::UnknownResult,
+        OmittedSample::NoMove,
+        OmittedSample::Ply,
+        OmittedSample::Chess960Castling,
+    ];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -34,6 +41,7 @@ impl OmittedSample {
             OmittedSample::UnknownResult => "without a result",
             OmittedSample::NoMove => "without a move",
             OmittedSample::Ply => "beyond ply 16,383",
+            OmittedSample::Chess960Castling => "that castle in Chess960",
         }
     }
 }

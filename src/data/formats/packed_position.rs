@@ -23,8 +23,6 @@ pub const BYTES: usize = 32;
 const ROOK: u128 = 3;
 /// A rook that may castle.
 const CASTLING_ROOK: u128 = 6;
-/// The home squares of the rooks, in the order of a record's castling rights: K, Q, k, q.
-const ROOK_HOMES: [u32; 4] = [7, 0, 63, 56];
 
 /// Which half of a byte holds the first of two pieces: in the format the lower one; some writers swap them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -48,11 +46,9 @@ pub struct PackedPosition {
     pub result: GameResult,
 }
 
-/// Why 32 bytes are not a position that records can hold.
+/// Why 32 bytes are not a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackedPositionError {
-    /// A legal position whose castling rights are not the standard ones. It is here to be checked further.
-    Chess960(Box<Chess>),
     Malformed(String),
     Illegal(String),
 }
@@ -112,7 +108,7 @@ impl PackedPosition {
     /// The position, validated, without an en passant square that no pawn can take.
     ///
     /// # Errors
-    /// When it is illegal, or only legal by the rules of Chess960.
+    /// When it is illegal both in standard chess and in Chess960.
     pub fn position(&self) -> Result<Chess, PackedPositionError> {
         let illegal = |message: String| PackedPositionError::Illegal(message);
         let mut setup = Setup::empty();
@@ -125,13 +121,8 @@ impl PackedPosition {
         let legal = |setup, mode| {
             Chess::from_setup(setup, mode).or_else(PositionError::ignore_invalid_ep_square).map_err(Box::new)
         };
-        match legal(setup.clone(), CastlingMode::Standard) {
-            Ok(position) => Ok(position),
-            Err(error) => Err(match legal(setup, CastlingMode::Chess960) {
-                Ok(position) => PackedPositionError::Chess960(Box::new(position)),
-                Err(_) => illegal(error.to_string()),
-            }),
-        }
+        legal(setup.clone(), CastlingMode::Standard)
+            .or_else(|error| legal(setup, CastlingMode::Chess960).map_err(|_| illegal(error.to_string())))
     }
 }
 
@@ -139,9 +130,9 @@ impl PackedPosition {
 pub fn write(record: &Record, score: i16, result: GameResult) -> [u8; BYTES] {
     let occupied = record.board().occupancy();
     let mut codes = record.board().codes();
-    for (right, home) in ROOK_HOMES.into_iter().enumerate() {
+    for (right, rook) in record.castling_rooks().into_iter().enumerate() {
         if record.castling() >> right & 1 != 0 {
-            let place = (occupied & ((1 << home) - 1)).count_ones();
+            let place = (occupied & ((1 << rook as u32) - 1)).count_ones();
             codes += (CASTLING_ROOK - ROOK) << (4 * place);
         }
     }

@@ -131,7 +131,7 @@ impl<V: GameVisitor> Visitor for FastReader<'_, V> {
 
     fn begin_movetext(&mut self, tags: Tags) -> Flow<V::Output, Movetext<V::State>> {
         // One empty line.
-        or_give_up(self.expect(b"\n").or_else(|| self.expect(b"\r\n")).filter(|()| tags.problem.is_none()))?;
+        or_give_up(self.expect(b"\n").or_else(|| self.expect(b"\r\n")).filter(|()| tags.problem().is_none()))?;
         // A visitor that breaks here leaves the rest of the text unread, and more games may follow in it.
         let game = or_give_up(OpenGame::begin(self.visitor, tags, self.text.len()).continue_value())?;
         ControlFlow::Continue(Movetext { game, outcome: None })

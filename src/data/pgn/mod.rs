@@ -70,9 +70,9 @@ pub trait GameVisitor: Sync {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
-    /// Chess960 or another variant.
+    /// A variant other than Chess960, or Chess960 without a start position.
     Variant,
-    /// The `FEN` tag holds no legal standard position.
+    /// The `FEN` tag holds no legal position.
     StartPosition,
     /// A line that begins like a tag but is not one, where the game cannot be read without it.
     MalformedTag,

@@ -10,7 +10,7 @@ use shakmaty::{ByColor, Chess, Position};
 
 use super::SkipReason;
 use super::tokenizer::{MalformedGame, result_of};
-use crate::chess::{FenPositionError, fen_position};
+use crate::chess::fen_position;
 use crate::data::GameResult;
 
 /// The tags of a game.
@@ -34,14 +34,17 @@ pub struct Tags {
     /// Malformed tags that are not needed.
     pub malformed: u64,
     /// Why the game cannot be read; a variant is named whatever the order of the tags.
-    pub problem: Option<MalformedGame>,
+    problem: Option<MalformedGame>,
+    has_start: bool,
+    /// Where a tag says that the game is one of Chess960.
+    chess960: Option<usize>,
 }
 
 impl Tags {
     pub fn new(offset: u64) -> Tags {
         let ratings = ByColor { white: None, black: None };
         let header = GameHeader { offset, start: Chess::default(), result: None, ratings, speed: None };
-        Tags { header, says_illegal: false, malformed: 0, problem: None }
+        Tags { header, says_illegal: false, malformed: 0, problem: None, has_start: false, chess960: None }
     }
 
     /// Takes a tag; `at` is its place in the text.
@@ -53,14 +56,29 @@ impl Tags {
             b"TimeControl" => self.header.speed = Speed::of(value),
             b"Termination" => self.says_illegal = says_illegal(value),
             _ if name.eq_ignore_ascii_case(b"FEN") => match start_position(value) {
-                Ok(start) => self.header.start = start,
-                Err(reason) => drop(self.problem.get_or_insert(MalformedGame { reason, offset: at })),
+                Some(start) => {
+                    self.header.start = start;
+                    self.has_start = true;
+                }
+                None => {
+                    let problem = MalformedGame { reason: SkipReason::StartPosition, offset: at };
+                    self.problem.get_or_insert(problem);
+                }
             },
-            _ if name.eq_ignore_ascii_case(b"Variant") && !is_standard(value) => {
-                self.problem = Some(MalformedGame { reason: SkipReason::Variant, offset: at });
-            }
+            _ if name.eq_ignore_ascii_case(b"Variant") => match Rules::of(value) {
+                Rules::Standard => {}
+                Rules::Chess960 => self.chess960 = Some(at),
+                Rules::Other => self.problem = Some(MalformedGame { reason: SkipReason::Variant, offset: at }),
+            },
             _ => {}
         }
+    }
+
+    /// Why the game cannot be read, once all tags are taken. A game of Chess960 needs its start position.
+    pub fn problem(&self) -> Option<MalformedGame> {
+        let without_start = || self.chess960.filter(|_| !self.has_start);
+        let missing = || without_start().map(|offset| MalformedGame { reason: SkipReason::Variant, offset });
+        self.problem.or_else(missing)
     }
 }
 
@@ -142,25 +160,43 @@ fn rating(value: &[u8]) -> Option<u16> {
     number(std::str::from_utf8(value).ok()?)
 }
 
-fn is_standard(variant: &[u8]) -> bool {
-    [&b"standard"[..], b"chess", b"normal", b"from position", b"?", b""]
-        .iter()
-        .any(|name| variant.trim_ascii().eq_ignore_ascii_case(name))
+/// The rules that a `Variant` tag names.
+enum Rules {
+    Standard,
+    /// Also with different start positions of the two sides.
+    Chess960,
+    Other,
 }
 
-/// The position of a `FEN` tag. Castling rights that only Chess960 has make it a variant's.
-fn start_position(fen: &[u8]) -> Result<Chess, SkipReason> {
+impl Rules {
+    fn of(variant: &[u8]) -> Rules {
+        let letters = variant.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase);
+        match &letters.collect::<Vec<u8>>()[..] {
+            b"standard" | b"chess" | b"normal" | b"fromposition" | b"" => Rules::Standard,
+            b"chess960"
+            | b"960"
+            | b"fischerandom"
+            | b"fischerrandom"
+            | b"fischerandomchess"
+            | b"fischerrandomchess"
+            | b"frc"
+            | b"doublechess960"
+            | b"doublefischerandom"
+            | b"doublefischerrandom"
+            | b"dfrc"
+            | b"freestyle"
+            | b"freestylechess" => Rules::Chess960,
+            _ => Rules::Other,
+        }
+    }
+}
+
+/// The position of a `FEN` tag, of standard chess or Chess960.
+fn start_position(fen: &[u8]) -> Option<Chess> {
     let text = fen.trim_ascii();
     let text = text.strip_suffix(b";").unwrap_or(text);
-    let fen = Fen::from_ascii(text).map_err(|_| SkipReason::StartPosition)?;
-    let start = fen_position(&fen).map_err(|error| match error {
-        FenPositionError::Chess960 => SkipReason::Variant,
-        FenPositionError::Illegal(_) => SkipReason::StartPosition,
-    })?;
-    if start.board().occupied().count() > 32 {
-        return Err(SkipReason::StartPosition);
-    }
-    Ok(start)
+    let start = fen_position(&Fen::from_ascii(text).ok()?).ok()?;
+    (start.board().occupied().count() <= 32).then_some(start)
 }
 
 #[cfg(test)]

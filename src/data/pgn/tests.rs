@@ -6,6 +6,7 @@ use shakmaty::uci::UciMove;
 use super::games::GameCollector;
 use super::splitter::Splitter;
 use super::*;
+use crate::chess::uci_move;
 use crate::data::GameResult;
 use crate::data::input::Input;
 use crate::units::{Centipawn, Ply};
@@ -172,19 +173,35 @@ fn malformed_games_have_a_reason_and_an_offset() {
     assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
     assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
     check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
-    // A variant by its tag or by its castling rights, whatever the order.
-    let start = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w";
-    check(
-        &format!("[FEN \"{start} HFhf - 0 1\"]\n[Variant \"fischerandom\"]\n\n1. e4 *"),
-        SkipReason::Variant,
-        65,
-        "[Variant",
-    );
-    check(&format!("[FEN \"{start} HFhf - 0 1\"]\n\n1. e4 *"), SkipReason::Variant, 0, "[FEN");
-    check(&format!("[FEN \"{start} KQkq - 0 1\"]\n\n1. e4 *"), SkipReason::Variant, 0, "[FEN");
+    // Chess960 needs a start position.
+    check("[Variant \"Chess960\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
+    check("[Variant \"Chess960\"]\n[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 21, "[FEN");
     check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n[Variant \"Horde\"]\n\n1. e4 *", SkipReason::Variant, 34, "[Variant");
     check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
     check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+}
+
+/// Games of Chess960 by their tag, in any order and spelling, or by their castling rights alone.
+#[test]
+fn games_of_chess960_are_read() {
+    let start = "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w";
+    let check = |rights: &str, variant: &str, text: &str, expected: &str| {
+        let fen = format!("[FEN \"{start} {rights} - 0 1\"]\n");
+        let variant = if variant.is_empty() { String::new() } else { format!("[Variant \"{variant}\"]\n") };
+        for tags in [format!("{fen}{variant}"), format!("{variant}{fen}")] {
+            let game = only(&format!("{tags}\n{text}"));
+            let found: Vec<String> = game.moves.iter().map(|played| uci_move(played.mv)).collect();
+            assert_eq!(found.join(" "), expected, "{tags}{text}");
+        }
+    };
+    for variant in ["", "chess 960", "Chess960", "fischerandom", "Fischer Random", "FRC", "dfrc"] {
+        for rights in ["KQkq", "GBgb"] {
+            check(rights, variant, "1. O-O O-O-O *", "f1g1 f8b8");
+        }
+    }
+    check("KQkq", "Standard", "1. 0-0-0 f8g8 2. g4 *", "f1b1 f8g8 g2g4");
+    // A step next to the rook is a step.
+    check("KQkq", "", "1. Ke1 Ke8 2. Kd1 {+0.31/14 0.25s} Kf8 1-0", "f1e1 f8e8 e1d1 e8f8");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub fn read<V: GameVisitor>(
             None => break,
         }
     }
-    if let Some(problem) = tags.problem {
+    if let Some(problem) = tags.problem() {
         skip_to_result(tokenizer);
         return Err(problem);
     }

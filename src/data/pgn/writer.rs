@@ -5,7 +5,7 @@ use std::fmt::Write;
 use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Move, Position};
 
-use crate::chess::fen_of;
+use crate::chess::{castling_mode, fen_of};
 use crate::data::GameResult;
 
 /// A game being written as PGN: tags first, then moves and comments.
@@ -29,8 +29,11 @@ impl PgnWriter {
         let _ = writeln!(self.text, "[{name} \"{value}\"]");
     }
 
-    /// The tags of the start position; none for the initial position.
+    /// The tags of the start position; none for the initial position. One of Chess960 makes the game that variant's.
     pub fn start_tags(&mut self, start: &Chess) {
+        if castling_mode(start).is_chess960() {
+            self.tag("Variant", "Chess960");
+        }
         if *start != Chess::default() {
             self.tag("SetUp", "1");
             self.tag("FEN", &fen_of(start));

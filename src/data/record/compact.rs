@@ -7,7 +7,8 @@ use super::{NO_FILE, NO_RESULT, NO_SCORE, Record};
 use crate::chess::PackedBoard;
 use crate::data::Method;
 
-/// The parts of a [`Record`] that a method needs. Its `game` is a number counted from some first record's.
+/// The parts of a [`Record`] that a method needs. Its `game` is a number counted from some first record's. There is no
+/// room for castling rights of Chess960: decoded binpacks have none.
 #[derive(Copy, Clone, Debug)]
 pub struct CompactRecord {
     board: PackedBoard,

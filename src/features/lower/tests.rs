@@ -3,7 +3,8 @@
 use shakmaty::Position;
 
 use super::*;
-use crate::chess::{Board, BoardChange, Perspective, PieceBoard, random_game};
+use crate::chess::castlings::every_castling;
+use crate::chess::{Board, BoardChange, Perspective, PieceBoard, random_game, random_game_from, start_of_each_kind};
 use crate::features::code::{Executable, Inputs, Outputs, RowList};
 use crate::features::compiled::generator::{self, Limits};
 use crate::features::library;
@@ -103,13 +104,18 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Follows moves, moves back, pairs of moves and null moves of random games.
+/// Follows moves, moves back, pairs of moves and null moves of random games, and castlings of Chess960.
 fn check_delta(set: &FeatureSet, games: u64) {
     let follower = Follower::of(set);
+    for (position, mv) in every_castling().iter().step_by(5) {
+        let change = BoardChange::of(*mv, position.turn());
+        follower.check(position.board(), &change, &change.applied_to(position.board()));
+    }
     for game in 0..games {
         let mut rng = Seed(40).stream("lowered deltas", game);
         let mut earlier: Option<Board> = None;
-        for (position, mv) in random_game(&mut rng, 150) {
+        let start = start_of_each_kind(game, &mut rng);
+        for (position, mv) in random_game_from(start, &mut rng, 150) {
             let before = position.board();
             let change = BoardChange::of(mv, position.turn());
             let after = change.applied_to(before);

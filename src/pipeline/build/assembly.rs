@@ -167,10 +167,7 @@ fn write_samples(
     mut writer: FsdWriter,
 ) -> Result<FsdWriter, DataError> {
     let mut samples = thin(samples, options, counts)?;
-    let mut write = |records: &[Record]| {
-        let records: Vec<Record> = records.iter().map(|record| record.with_scratch(0)).collect();
-        writer.push_all(&records)
-    };
+    let mut write = |records: &[Record]| writer.push_all(records);
     if options.shuffle {
         shuffle::shuffled(samples, options.seed, write)?;
     } else {

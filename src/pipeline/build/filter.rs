@@ -33,8 +33,8 @@ impl SampleFilter {
         SampleFilter { options, scores_later, unit }
     }
 
-    /// Checks a position; returns the number of its legal moves, or 0 where no option needs it.
-    fn check(&self, position: &Chess, mv: Option<Move>, ply: u16, score: Option<i16>) -> Result<u16, DropReason> {
+    /// Checks a position.
+    fn check(&self, position: &Chess, mv: Option<Move>, ply: u16, score: Option<i16>) -> Result<(), DropReason> {
         let options = &self.options;
         self.check_fields(ply, score, mv.is_some())?;
         let is_quiet = || !position.is_check() && !mv.is_some_and(|mv| mv.is_capture() || mv.is_promotion());
@@ -42,15 +42,10 @@ impl SampleFilter {
             return Err(DropReason::NotQuiet);
         }
         // The move played is legal, so a minimum of 1 is always met.
-        if options.min_moves() < 2 && options.min_moves_quantile.is_none() {
-            return Ok(0);
+        if options.min_moves() > 1 && position.legal_moves().len() < usize::from(options.min_moves()) {
+            return Err(DropReason::FewMoves);
         }
-        let moves = position.legal_moves().len() as u16;
-        if moves < options.min_moves() {
-            Err(DropReason::FewMoves)
-        } else {
-            Ok(if options.min_moves_quantile.is_some() { moves } else { 0 })
-        }
+        Ok(())
     }
 
     /// The checks that do not need the position itself.
@@ -101,7 +96,7 @@ impl SampleFilter {
     /// Whether some filter needs the position itself.
     fn needs_position(&self) -> bool {
         let options = &self.options;
-        options.filter == Filter::Quiet || options.min_moves() > 1 || options.min_moves_quantile.is_some()
+        options.filter == Filter::Quiet || options.min_moves() > 1
     }
 
     /// Filters records of a format other than PGN.
@@ -116,10 +111,10 @@ impl SampleFilter {
                 let sample = record.unpack().map_err(|error| (index, error))?;
                 self.check(&sample.position, sample.mv, sample.ply.0, sample.score)
             } else {
-                self.check_fields(record.ply().0, record.score(), record.has_move()).map(|()| 0)
+                self.check_fields(record.ply().0, record.score(), record.has_move())
             };
             match checked {
-                Ok(moves) => filtered.records.push(record.with_scratch(moves)),
+                Ok(()) => filtered.records.push(*record),
                 Err(reason) => filtered.counts.drop(reason, 1),
             }
         }
@@ -162,11 +157,10 @@ impl UnfinishedGame {
         mv: Move,
         ply: u16,
         score: Option<i16>,
-        checked: Result<u16, DropReason>,
+        checked: Result<(), DropReason>,
     ) -> NewestMove {
-        let packed = checked.and_then(|moves| {
-            let record = Record::of(before, 0, Ply(ply), Some(mv), score, None);
-            record.map(|record| record.with_scratch(moves)).map_err(|_| DropReason::TooManyPieces)
+        let packed = checked.and_then(|()| {
+            Record::of(before, 0, Ply(ply), Some(mv), score, None).map_err(|_| DropReason::TooManyPieces)
         });
         match packed {
             Ok(record) => {

@@ -1,27 +1,47 @@
 //! Leaving out positions with few legal moves, relative to the other positions of the same ply.
 
+use rayon::prelude::*;
+use shakmaty::Position;
+
 use super::drop_reason::{BuildCounts, DropReason};
-use super::temp_samples::TempSamples;
-use crate::data::DataError;
+use super::temp_samples::{TempSamples, TempSamplesWriter};
+use crate::data::{DataError, Record};
 use crate::units::SortedMap;
 
-/// Drops the positions with fewer legal moves than the `quantile` of all positions at their ply. The number of legal
-/// moves is in the records' scratch field.
+/// Drops the positions with fewer legal moves than the `quantile` of all positions at their ply.
 pub fn drop_below_quantile(
     mut samples: TempSamples,
     quantile: f64,
     counts: &mut BuildCounts,
 ) -> Result<TempSamples, DataError> {
     let mut histograms: SortedMap<u16, Vec<u64>> = SortedMap::new();
-    samples.for_each(|_, record| {
-        let histogram = histograms.get_or_insert_with(record.ply().0, || vec![0; 256]);
-        histogram[usize::from(record.scratch()).min(255)] += 1;
+    samples.for_each_block(|_, records| {
+        for (record, moves) in records.iter().zip(legal_moves(records)) {
+            let histogram = histograms.get_or_insert_with(record.ply().0, || vec![0; 256]);
+            histogram[usize::from(moves).min(255)] += 1;
+        }
+        Ok(())
     })?;
     let min_moves: SortedMap<u16, u16> =
         histograms.iter().map(|(ply, histogram)| (*ply, quantile_of(histogram, quantile))).collect();
-    samples.retain(DropReason::FewMoves, counts, |_, record| {
-        min_moves.get(&record.ply().0).is_none_or(|min_moves| record.scratch() >= *min_moves)
-    })
+    let mut kept = TempSamplesWriter::create(samples.output())?;
+    samples.for_each_block(|_, records| {
+        let mut enough = Vec::with_capacity(records.len());
+        for (record, moves) in records.iter().zip(legal_moves(records)) {
+            if min_moves.get(&record.ply().0).is_none_or(|min_moves| moves >= *min_moves) {
+                enough.push(*record);
+            }
+        }
+        counts.drop(DropReason::FewMoves, (records.len() - enough.len()) as u64);
+        kept.push(&enough)
+    })?;
+    kept.finish()
+}
+
+/// The number of legal moves in the position of each record.
+fn legal_moves(records: &[Record]) -> Vec<u16> {
+    let count = |record: &Record| record.position().map_or(0, |position| position.legal_moves().len() as u16);
+    records.par_iter().with_min_len(1 << 10).map(count).collect()
 }
 
 /// The largest m such that at most the share `quantile` of the positions has fewer than m moves; `histogram[m]`

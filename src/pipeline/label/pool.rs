@@ -137,7 +137,7 @@ impl SearchWorker<'_> {
             let message = "the game is over in this position".into();
             return SearchOutcome::Failed { reason: FailReason::NoLegalMove, message };
         }
-        let game = UciGame { start: fen(&position), moves: String::new() };
+        let game = UciGame { start: fen(&position), ..UciGame::new(&position) };
         let mut retries = self.settings.retries;
         loop {
             let failure = match self.search(&game, &position) {
@@ -163,6 +163,8 @@ impl SearchWorker<'_> {
                 self.engine = Some(engine);
                 Ok(answer)
             }
+            // Another try would meet the same refusal.
+            Err(error) if error.is_request() => Err(SearchOutcome::NoEngine(error)),
             Err(error) => {
                 self.engines_lost += 1;
                 Err(SearchOutcome::Failed { reason: FailReason::of(&error), message: error.to_string() })

@@ -28,6 +28,8 @@ pub struct Engine {
     /// The thread that reads stderr.
     stderr: JoinHandle<()>,
     answer_timeout: Duration,
+    /// The option `UCI_Chess960` as it stands; `None` if the engine has none.
+    chess960: Option<bool>,
 }
 
 /// Longer lines are cut, and further lines wait in the pipe, so that an engine's output cannot fill the memory.
@@ -81,8 +83,9 @@ impl Engine {
         let name = String::new();
         let arguments = spec.arguments.clone();
         let identity = EngineIdentity { name, arguments, options: SortedMap::new(), hash: None };
+        let path = spec.path.clone();
         let mut engine =
-            Engine { path: spec.path.clone(), identity, child, stdin, lines, last_lines, stderr, answer_timeout };
+            Engine { path, identity, child, stdin, lines, last_lines, stderr, answer_timeout, chess960: None };
         engine.handshake(spec)?;
         Ok(engine)
     }
@@ -109,6 +112,7 @@ impl Engine {
             self.set_option(offer, &spec.hash.to_string())?;
             self.identity.hash = Some(spec.hash);
         }
+        self.chess960 = offered("UCI_Chess960").map(|_| false);
         for (name, value) in &spec.options {
             let Some(offer) = offered(name) else {
                 let near = similar_names(name, &offers);
@@ -177,7 +181,8 @@ impl Engine {
     /// When the engine is gone or silent, or answers with no legal move.
     pub fn analyse(&mut self, game: &UciGame, position: &Chess, limit: SearchLimit) -> Result<SearchReport, UciError> {
         let doing = "searching";
-        let UciGame { start, moves } = game;
+        self.set_chess960(game)?;
+        let UciGame { start, moves, .. } = game;
         let moves = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
         // Discard lines that the engine wrote after its last answer.
         self.lines.try_iter().take(WAITING_LINES).for_each(drop);
@@ -197,6 +202,19 @@ impl Engine {
         let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
         let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
         Ok(SearchReport { best: mv, eval: info.eval(), depth: info.depth, nodes: info.nodes })
+    }
+
+    /// Sets the option `UCI_Chess960` as the game needs it.
+    fn set_chess960(&mut self, game: &UciGame) -> Result<(), UciError> {
+        match self.chess960 {
+            Some(set) if set != game.chess960 => {
+                self.send(&format!("setoption name UCI_Chess960 value {}", game.chess960), "setting options")?;
+                self.chess960 = Some(game.chess960);
+                Ok(())
+            }
+            None if game.chess960 => Err(UciError::NoChess960 { engine: self.path.clone(), fen: game.start.clone() }),
+            _ => Ok(()),
+        }
     }
 
     fn nonsense(&self, position: &Chess, best: &str, why: &'static str) -> UciError {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move};
 use thiserror::Error;
 
-use crate::chess::{fen_of, uci_move};
+use crate::chess::{castling_mode, fen_of, uci_move, uci_move_chess960};
 use crate::data::Eval;
 
 pub use engine::Engine;
@@ -29,13 +29,15 @@ pub struct UciGame {
     pub start: String,
     /// The moves in UCI notation, separated by blanks.
     pub moves: String,
+    /// Whether engines need their option `UCI_Chess960` for it. Castling is then king takes rook.
+    pub chess960: bool,
 }
 
 impl UciGame {
     /// A game that starts from a position.
     #[must_use]
     pub fn new(start: &Chess) -> UciGame {
-        UciGame { start: fen_of(start), moves: String::new() }
+        UciGame { start: fen_of(start), moves: String::new(), chess960: castling_mode(start).is_chess960() }
     }
 
     /// Adds a move.
@@ -43,7 +45,7 @@ impl UciGame {
         if !self.moves.is_empty() {
             self.moves.push(' ');
         }
-        self.moves.push_str(&uci_move(mv));
+        self.moves.push_str(&if self.chess960 { uci_move_chess960(mv) } else { uci_move(mv) });
     }
 }
 
@@ -110,6 +112,12 @@ pub enum UciError {
     Nonsense { engine: PathBuf, doing: String, answer: String, why: &'static str },
     #[error("the engine {} has no option {name:?}; {}", engine.display(), suggestion(near))]
     UnknownOption { engine: PathBuf, name: String, near: Vec<String> },
+    #[error(
+        "the engine {} has no option UCI_Chess960, and this position needs it: {fen}; take an engine that plays \
+         Chess960, or leave such positions out",
+        engine.display()
+    )]
+    NoChess960 { engine: PathBuf, fen: String },
     #[error("the engine {} cannot set {name} to {value:?}: {why}", engine.display())]
     OptionValue { engine: PathBuf, name: String, value: String, why: String },
 }
@@ -128,7 +136,10 @@ impl UciError {
             UciError::Ended { .. } => Some(EngineFault::Ended),
             UciError::Silent { .. } => Some(EngineFault::Silent),
             UciError::Nonsense { .. } => Some(EngineFault::Nonsense),
-            UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. } => None,
+            UciError::Start { .. }
+            | UciError::UnknownOption { .. }
+            | UciError::NoChess960 { .. }
+            | UciError::OptionValue { .. } => None,
         }
     }
 
@@ -142,7 +153,10 @@ impl UciError {
             },
             UciError::Silent { seconds, .. } => format!("gave no answer within {seconds} s"),
             UciError::Nonsense { answer, why, .. } => format!("answered {answer:?}: {why}"),
-            UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. } => self.to_string(),
+            UciError::Start { .. }
+            | UciError::UnknownOption { .. }
+            | UciError::NoChess960 { .. }
+            | UciError::OptionValue { .. } => self.to_string(),
         }
     }
 }

@@ -34,7 +34,7 @@ impl EngineSpec {
     /// Parses `Name=Value`, or `Name` for a button.
     ///
     /// # Errors
-    /// When the name is missing, or is `Threads` or `Hash`, which are always set.
+    /// When the name is missing, or is `Threads`, `Hash` or `UCI_Chess960`, which are always set.
     pub fn parse_option(text: &str) -> Result<(String, String), String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let name = name.trim();
@@ -47,6 +47,7 @@ impl EngineSpec {
         }
         match name.to_ascii_lowercase().as_str() {
             "threads" => Err("searches run on one thread, so that they can be repeated; use --concurrency".into()),
+            "uci_chess960" => Err("it is set where a game's castling rights need it".into()),
             "hash" => Err("give the size of the hash table with --hash".into()),
             _ => Ok((name.into(), value.into())),
         }

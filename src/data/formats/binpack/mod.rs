@@ -44,7 +44,7 @@ pub use triplet::{Triplet, TripletError};
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule, SampleEncoder};
-use super::omissions::{OmissionCounter, OmittedSample};
+use super::omissions::{OmissionCounter, OmittedField, OmittedSample};
 use crate::data::Record;
 
 pub(super) const FORMAT: FormatTable = FormatTable {
@@ -60,14 +60,22 @@ pub(super) const FORMAT: FormatTable = FormatTable {
     encoder: Some(|| Box::new(ChunkEncoder::default())),
 };
 
-fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
+fn adapt(mut record: Record, counter: &mut OmissionCounter) -> Option<Record> {
     if record.ply().0 > MAX_PLY {
         return counter.omit_sample(OmittedSample::Ply);
     }
     if record.score() == Some(NO_SCORE) {
         // The format's value for no score.
         counter.clamp_score();
-        return Some(record.with_score(Some(NO_SCORE - 1)));
+        record = record.with_score(Some(NO_SCORE - 1));
+    }
+    if record.has_chess960_rights() {
+        // As Stockfish's tools do: the format has no rights of Chess960, and thus no castling moves either.
+        if record.castles() {
+            return counter.omit_sample(OmittedSample::Chess960Castling);
+        }
+        counter.omit_field(OmittedField::CastlingRights, true);
+        record = record.without_castling();
     }
     Some(record)
 }

@@ -1,7 +1,7 @@
 //! The code of a move in a chain's movetext: the number of the own piece, in square order, and the number of its
 //! target.
 
-use shakmaty::{Role, Square};
+use shakmaty::Role;
 
 use super::bits::{BitWindow, width};
 use super::bmi2::BitInstructions;
@@ -31,17 +31,17 @@ pub fn decode_move(
     if choice >= count {
         return Err(MovetextError::Choice { from: square(moves.from), choice, count });
     }
-    Ok(nth_of(&moves, targets, choice, bits))
+    Ok(nth_of(position, &moves, targets, choice, bits))
 }
 
 /// Move number `choice` of a piece, which must have more moves than that.
 #[inline(always)]
-pub fn nth_move(moves: &Moves, choice: u32, bits: impl BitInstructions) -> PackedMove {
-    nth_of(moves, moves.targets.count_ones(), choice, bits)
+pub fn nth_move(position: &Position, moves: &Moves, choice: u32, bits: impl BitInstructions) -> PackedMove {
+    nth_of(position, moves, moves.targets.count_ones(), choice, bits)
 }
 
 #[inline(always)]
-fn nth_of(moves: &Moves, targets: u32, choice: u32, bits: impl BitInstructions) -> PackedMove {
+fn nth_of(position: &Position, moves: &Moves, targets: u32, choice: u32, bits: impl BitInstructions) -> PackedMove {
     let from = square(moves.from);
     if moves.promotes {
         let role = PROMOTIONS[choice as usize & 3];
@@ -52,7 +52,7 @@ fn nth_of(moves: &Moves, targets: u32, choice: u32, bits: impl BitInstructions) 
     }
     // With both rights, the queen side comes first.
     let queen_side = moves.castles[0] && choice == targets;
-    PackedMove::new(from, rook_home(from, queen_side), None)
+    PackedMove::new(from, square(position.castling_rook(moves.from, !queen_side)), None)
 }
 
 /// The number of moves of a piece.
@@ -60,11 +60,6 @@ fn nth_of(moves: &Moves, targets: u32, choice: u32, bits: impl BitInstructions) 
 pub fn count_moves(moves: &Moves, targets: u32) -> u32 {
     let castles = u32::from(moves.castles[0]) + u32::from(moves.castles[1]);
     if moves.promotes { 4 * targets } else { targets + castles }
-}
-
-/// The square of the rook with which a king on `from` castles.
-fn rook_home(from: Square, queen_side: bool) -> Square {
-    square(if queen_side { from as u32 & 56 } else { from as u32 | 7 })
 }
 
 /// A move's code: the piece's number, then the target's.
@@ -96,7 +91,7 @@ pub fn encode_move(position: &Position, mv: PackedMove) -> Option<MoveCode> {
             .castles
             .iter()
             .zip([true, false])
-            .position(|(right, queen_side)| *right && rook_home(mv.from(), queen_side) == mv.to())?;
+            .position(|(right, queen_side)| *right && position.castling_rook(from, !queen_side) == to)?;
         moves.targets.count_ones() + u32::from(side == 1 && moves.castles[0])
     };
     let count = count_moves(&moves, moves.targets.count_ones());

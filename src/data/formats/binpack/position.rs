@@ -7,9 +7,10 @@ use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, S
 use super::attacks::{STEPS, diagonal, straight};
 use super::bmi2::BitInstructions;
 use crate::chess::{PackedBoard, PackedBoardError, PackedMove};
-use crate::data::record::PositionFields;
+use crate::data::record::{PositionFields, castling_rooks, chess960_rights};
 use crate::units::Ply;
 
+mod chess960;
 mod unchecked;
 
 /// Roles numbered as in packed boards: [`Role`] less one.
@@ -31,6 +32,8 @@ pub struct Position {
     turn: Color,
     /// Bits 0–3: K, Q, k, q.
     castling: u8,
+    /// Rights of Chess960, as in records; 0 if all rights are of standard chess.
+    chess960_rights: u16,
     /// The bit of the square on which a pawn can legally be captured en passant; 0 for none.
     ep: u64,
     rule50: u32,
@@ -84,6 +87,7 @@ impl Position {
                 | right(1, Color::White, CastlingSide::QueenSide)
                 | right(2, Color::Black, CastlingSide::KingSide)
                 | right(3, Color::Black, CastlingSide::QueenSide),
+            chess960_rights: chess960_rights(position),
             ep: position.ep_square(EnPassantMode::Legal).map_or(0, bit_of),
             rule50: position.halfmoves(),
             ply: ply.0,
@@ -109,6 +113,7 @@ impl Position {
             board: bits.board_of_codes(self.occupied(), &self.squares, || self.planes()),
             turn: self.turn,
             castling: self.castling,
+            chess960_rights: self.chess960_rights,
             ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
             rule50: self.rule50.min(255) as u8,
             ply: Ply(self.ply),
@@ -168,10 +173,19 @@ impl Position {
         let moves = self.moves(from);
         if own >> to & 1 != 0 {
             let king_side = to > from;
-            let rook = if king_side { from | 7 } else { from & 56 };
-            return to == rook && moves.castles[usize::from(king_side)] && mv.promotion().is_none();
+            let castles = moves.castles[usize::from(king_side)] && mv.promotion().is_none();
+            return castles && to == self.castling_rook(from, king_side);
         }
         moves.targets >> to & 1 != 0 && moves.promotes == mv.promotion().is_some()
+    }
+
+    /// The square of the rook with which a king on `from`, which has the right, castles.
+    #[inline(always)]
+    pub fn castling_rook(&self, from: u32, king_side: bool) -> u32 {
+        if self.chess960_rights != 0 {
+            return self.chess960_rook(from, king_side);
+        }
+        if king_side { from | 7 } else { from & 56 }
     }
 
     /// Whether a pseudo-legal move castles.
@@ -234,6 +248,9 @@ impl Position {
         let from_bit = 1u64 << from;
         let to_bit = 1u64 << to;
         if self.colors[us] & to_bit != 0 {
+            if self.chess960_rights != 0 {
+                return self.castle_chess960(from, to);
+            }
             return self.castle::<CHECKED>(to > from);
         }
         let code = self.code_at(from);
@@ -248,7 +265,11 @@ impl Position {
         self.colors[us] ^= from_bit | to_bit;
         self.roles[code & 7] ^= from_bit;
         self.roles[placed & 7] ^= to_bit;
-        self.castling &= KEPT_RIGHTS[from as usize & 63] & KEPT_RIGHTS[to as usize & 63];
+        if self.chess960_rights == 0 {
+            self.castling &= KEPT_RIGHTS[from as usize & 63] & KEPT_RIGHTS[to as usize & 63];
+        } else {
+            self.lose_chess960_rights(from, to);
+        }
         let pawn = code & 7 == PAWN;
         let reversible = u32::from(!(pawn | (taken != 0)));
         self.rule50 = self.rule50.saturating_add(1) & reversible.wrapping_neg();
@@ -373,7 +394,8 @@ static KEPT_RIGHTS: [u8; 64] = {
 mod tests {
     use super::super::bmi2::Portable;
     use super::*;
-    use crate::chess::{Bitboard, random_move};
+    use crate::chess::castlings::every_castling;
+    use crate::chess::{Bitboard, random_game_from, start_of_each_kind};
     use crate::data::record::{Record, Sample};
     use crate::units::Seed;
 
@@ -385,24 +407,37 @@ mod tests {
     /// In random games the records agree, and of all pseudo-legal moves exactly the legal ones can be played.
     #[test]
     fn plays_as_shakmaty_does() {
-        for game in 0..200 {
+        for game in 0..300 {
             let mut rng = Seed(8).stream("walk", game);
-            let mut expected = Chess::default();
-            let mut position = Position::new(&expected, Ply(0)).expect("fits");
-            for ply in 0..200 {
-                assert_eq!(Record::from_fields(position.fields(Portable), 0, None, None, None), record(&expected, ply));
-                let legal = expected.legal_moves();
-                let mut playable: Vec<PackedMove> =
-                    every_move(&position).into_iter().filter(|mv| position.clone().play(*mv)).collect();
-                let mut packed: Vec<PackedMove> = legal.iter().map(|mv| PackedMove::of(*mv)).collect();
-                playable.sort_by_key(ToString::to_string);
-                packed.sort_by_key(ToString::to_string);
-                assert_eq!(playable, packed, "{expected:?}");
-                let Some(mv) = random_move(&expected, &mut rng) else { break };
-                expected.play_unchecked(mv);
+            let start = start_of_each_kind(game, &mut rng);
+            let mut position = Position::new(&start, Ply(0)).expect("fits");
+            for (ply, (expected, mv)) in (0..).zip(random_game_from(start, &mut rng, 200)) {
+                check(&position, &expected, ply);
                 assert!(position.play(PackedMove::of(mv)));
             }
         }
+    }
+
+    #[test]
+    fn castles_as_shakmaty_does() {
+        for (mut expected, mv) in every_castling() {
+            let mut position = Position::new(&expected, Ply(6)).expect("fits");
+            check(&position, &expected, 6);
+            assert!(position.play(PackedMove::of(mv)), "{mv:?}");
+            expected.play_unchecked(mv);
+            check(&position, &expected, 7);
+        }
+    }
+
+    fn check(position: &Position, expected: &Chess, ply: u16) {
+        assert_eq!(Record::from_fields(position.fields(Portable), 0, None, None, None), record(expected, ply));
+        let mut playable: Vec<PackedMove> =
+            every_move(position).into_iter().filter(|mv| position.clone().play(*mv)).collect();
+        let mut packed: Vec<PackedMove> = expected.legal_moves().iter().map(|mv| PackedMove::of(*mv)).collect();
+        assert!(packed.iter().all(|mv| position.allows(*mv)));
+        playable.sort_by_key(ToString::to_string);
+        packed.sort_by_key(ToString::to_string);
+        assert_eq!(playable, packed, "{expected:?}");
     }
 
     fn every_move(position: &Position) -> Vec<PackedMove> {
@@ -417,9 +452,12 @@ mod tests {
                     all.push(PackedMove::new(from, to, None));
                 }
             }
-            let rooks = [from as u32 & 56, from as u32 | 7];
-            let castles = moves.castles.iter().zip(rooks).filter(|(right, _)| **right);
-            all.extend(castles.map(|(_, rook)| PackedMove::new(from, square(rook), None)));
+            for (right, king_side) in moves.castles.into_iter().zip([false, true]) {
+                if right {
+                    let rook = square(position.castling_rook(from as u32, king_side));
+                    all.push(PackedMove::new(from, rook, None));
+                }
+            }
         }
         all
     }

@@ -58,8 +58,10 @@ impl BitTask for HasTwoMoves<'_> {
                 let moves = position.moves_from(pieces.trailing_zeros(), pawns);
                 pieces &= pieces - 1;
                 let choices = 0..count_moves(&moves, moves.targets.count_ones());
-                legal +=
-                    choices.filter(|choice| position.clone().play(nth_move(&moves, *choice, bits))).take(2).count();
+                legal += choices
+                    .filter(|choice| position.clone().play(nth_move(&position, &moves, *choice, bits)))
+                    .take(2)
+                    .count();
             }
         }
         legal >= 2
@@ -104,6 +106,7 @@ impl Position {
             record.board(),
             record.turn(),
             record.castling(),
+            record.chess960_rights(),
             record.ep_file(),
             record.rule50(),
             record.ply(),
@@ -185,21 +188,19 @@ impl Position {
             None => self.moves_from(bits.nth(pawns, before), true),
             Some(after_pawns) => self.moves_from(bits.nth(pieces, after_pawns), false),
         };
-        Some(nth_move(&moves, pick - skipped, bits))
+        Some(nth_move(self, &moves, pick - skipped, bits))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chess::{Chess, Move};
+    use crate::chess::{Chess, Move, parse_fen};
     use crate::units::{Ply, Seed};
-    use shakmaty::fen::Fen;
-    use shakmaty::{CastlingMode, Position as _};
+    use shakmaty::Position as _;
 
     fn position(fen: &str) -> Chess {
-        let fen: Fen = fen.parse().expect("a FEN");
-        fen.into_position(CastlingMode::Standard).expect("a legal position")
+        parse_fen(fen).expect("a legal position")
     }
 
     fn record(position: &Chess) -> Record {
@@ -243,6 +244,9 @@ mod tests {
         check("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
         // Castling both ways, en passant, promotions.
         check("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1");
+        // In Chess960: both ways, next to steps of the king to the same squares.
+        check("1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1");
+        check("2rk3r/pppppppp/8/8/8/8/PPPPPPPP/2RK3R b HChc - 0 1");
         check("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1");
         check("1n2k3/P7/8/8/8/8/8/4K3 w - - 0 1");
         // In check: few pseudo-legal moves are legal.

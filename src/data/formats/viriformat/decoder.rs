@@ -7,7 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use shakmaty::Role;
 
-use super::recovery::{CHECKED_BYTES, extension_length, first_illegal_move, next_game, nibble_order};
+use super::recovery::{CHECKED_BYTES, extension_length, next_game, nibble_order};
 use super::{CASTLING, EN_PASSANT, MAX_GAME_BYTES, PAIR_BYTES, PROMOTION};
 use crate::chess::{PackedMove, Square};
 use crate::data::formats::binpack::{BitInstructions, BitTask, Position, dispatch};
@@ -76,8 +76,6 @@ struct GameSpan {
 /// Why a game is left out.
 #[derive(Debug, PartialEq, Eq)]
 enum OmittedGame {
-    /// It is sound, but records cannot hold its castling rights.
-    Chess960,
     CutOff,
     Broken(String),
 }
@@ -106,9 +104,6 @@ impl GameBlocks {
                         if !self.add(&records, sender)? {
                             return Ok(None);
                         }
-                    }
-                    Err(OmittedGame::Chess960) => {
-                        self.skip(span, "castling rights of Chess960", "not read yet", sender);
                     }
                     Err(error) => {
                         match &error {
@@ -204,13 +199,6 @@ fn decode_game(bytes: &[u8], span: &GameSpan, order: NibbleOrder) -> Result<Vec<
     let position = PackedPosition::read(board, order).and_then(|packed| Ok((packed.position()?, packed)));
     let (position, packed) = match position {
         Ok(found) => found,
-        Err(PackedPositionError::Chess960(position)) => {
-            return match first_illegal_move(*position, pairs) {
-                Some(number) => broken(format!("move {} (from 1) is illegal", number + 1)),
-                None if span.end.is_none() => Err(OmittedGame::CutOff),
-                None => Err(OmittedGame::Chess960),
-            };
-        }
         Err(PackedPositionError::Malformed(message) | PackedPositionError::Illegal(message)) => {
             return broken(format!("its position is impossible: {message}"));
         }

@@ -3,7 +3,7 @@
 use shakmaty::{Chess, Move, Position as _, Role};
 
 use super::PAIR_BYTES;
-use crate::data::formats::packed_position::{self, NibbleOrder, PackedPosition, PackedPositionError};
+use crate::data::formats::packed_position::{self, NibbleOrder, PackedPosition};
 
 /// Moves of a game that show that it is one.
 const CHECKED_MOVES: usize = 4;
@@ -39,17 +39,13 @@ pub fn extension_length(bytes: &[u8]) -> Option<usize> {
 pub fn starts_game(bytes: &[u8], order: NibbleOrder) -> bool {
     let Some((board, moves)) = bytes.split_first_chunk() else { return false };
     let Ok(packed) = PackedPosition::read(board, order) else { return false };
-    let position = match packed.position() {
-        Ok(position) => position,
-        Err(PackedPositionError::Chess960(position)) => *position,
-        Err(_) => return false,
-    };
+    let Ok(position) = packed.position() else { return false };
     let pairs = moves.as_chunks::<PAIR_BYTES>().0;
     !pairs.is_empty() && first_illegal_move(position, &pairs[..pairs.len().min(CHECKED_MOVES)]).is_none()
 }
 
 /// The number of the first pair whose move is illegal. The zeros at a game's end end the search.
-pub fn first_illegal_move(mut position: Chess, pairs: &[[u8; PAIR_BYTES]]) -> Option<usize> {
+fn first_illegal_move(mut position: Chess, pairs: &[[u8; PAIR_BYTES]]) -> Option<usize> {
     for (number, pair) in pairs.iter().enumerate() {
         if *pair == [0; PAIR_BYTES] {
             return None;
@@ -63,7 +59,7 @@ pub fn first_illegal_move(mut position: Chess, pairs: &[[u8; PAIR_BYTES]]) -> Op
     None
 }
 
-/// The code of a legal move, castling of Chess960 included.
+/// The code of a legal move.
 fn code_of(mv: Move) -> Option<u16> {
     let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Knight as u16);
     let kind = match mv {
@@ -99,11 +95,8 @@ fn legal_moves(bytes: &[u8], order: NibbleOrder) -> Option<usize> {
         let (board, rest) = bytes[at..].split_first_chunk()?;
         let pairs = rest.as_chunks::<PAIR_BYTES>().0;
         let end = pairs.iter().position(|pair| *pair == [0; PAIR_BYTES]).unwrap_or(pairs.len());
-        let position = match PackedPosition::read(board, order).and_then(|packed| packed.position()) {
-            Ok(position) => position,
-            Err(PackedPositionError::Chess960(position)) => *position,
-            Err(_) => break,
-        };
+        let read = PackedPosition::read(board, order).and_then(|packed| packed.position());
+        let Ok(position) = read else { break };
         match first_illegal_move(position, &pairs[..end]) {
             Some(illegal) => {
                 moves += illegal;

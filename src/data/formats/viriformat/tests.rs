@@ -5,7 +5,8 @@ use rand::RngExt;
 use shakmaty::{CastlingMode, Color, FromSetup, Piece, Position as _, Role, Setup, Square};
 
 use super::*;
-use crate::chess::{Bitboard, Chess, Move, random_move};
+use crate::chess::castlings::every_castling;
+use crate::chess::{Bitboard, Chess, Move, random_move, start_of_each_kind};
 use crate::data::formats::{Format, SampleReader, SkippedSamples};
 use crate::data::{GameResult, Sample};
 use crate::units::{Ply, Seed};
@@ -31,12 +32,12 @@ fn write(records: &[Record]) -> (Vec<u8>, u64) {
     (bytes, encoder.split_games())
 }
 
-/// Random games, some from the middle on.
+/// Random games of standard chess, Chess960 and double Chess960, some from the middle on.
 fn games(count: u32, plies: u16) -> Vec<Record> {
     let mut records = Vec::new();
     for game in 0..count {
         let mut rng = Seed(45).stream("viriformat", u64::from(game));
-        let mut position = Chess::default();
+        let mut position = start_of_each_kind(u64::from(game) / 3, &mut rng);
         let first = if game % 3 == 0 { 0 } else { rng.random_range(0..plies) };
         let white = [GameResult::Loss, GameResult::Draw, GameResult::Win][rng.random_range(0..3)];
         for ply in 0..first + plies {
@@ -80,7 +81,7 @@ fn oracle(mut bytes: &[u8]) -> Vec<Sample> {
         setup.ep_square = Square::try_from(bytes[24] & 127).ok();
         setup.halfmoves = u32::from(bytes[25]);
         setup.fullmoves = u32::from(u16::from_le_bytes([bytes[26], bytes[27]])).try_into().unwrap();
-        let mut position = Chess::from_setup(setup, CastlingMode::Standard).unwrap();
+        let mut position = Chess::from_setup(setup, CastlingMode::Chess960).unwrap();
         let white = [GameResult::Loss, GameResult::Draw, GameResult::Win][usize::from(bytes[30])];
         bytes = &bytes[32..];
         while bytes[..4] != [0; 4] {
@@ -117,6 +118,11 @@ fn games_round_trip_and_a_second_reader_agrees() {
     assert_eq!((found == records, skipped.total()), (true, 0));
     assert_eq!(write(&found).0, bytes);
     let moves: Vec<Sample> = records.iter().map(|record| record.unpack().expect("legal")).collect();
+    let castles_in_chess960 = records
+        .iter()
+        .zip(&moves)
+        .any(|(record, sample)| record.has_chess960_rights() && sample.mv.is_some_and(|mv| mv.is_castle()));
+    assert!(castles_in_chess960);
     let kinds: [&dyn Fn(Move) -> bool; 3] = [&Move::is_castle, &Move::is_en_passant, &Move::is_promotion];
     for kind in kinds {
         assert!(moves.iter().any(|sample| sample.mv.is_some_and(kind)), "the games show every kind of move");
@@ -196,20 +202,22 @@ fn shuffled_samples_become_games_of_one_move() {
     assert_eq!(split, records.len() as u64 - 1 - u64::from(last));
 }
 
-/// Games of Chess960 are checked and counted, and do not disturb those around them.
+/// Every castling of Chess960, in games of one move.
 #[test]
-fn castling_rights_of_chess960_are_counted() {
-    let mut other = example();
-    // White's king on d1, its queen on e1.
-    other[9] = 0x52;
-    other[9 + 1] = 0x24;
-    other[8..12].copy_from_slice(&[0x16, 0x52, 0x24, 0x61]);
-    other.truncate(36);
-    other.extend([0; 4]);
-    let game = example();
-    let (records, skipped) = read(&[&game[..], &other, &game].concat());
-    assert_eq!((records.len(), skipped.by_reason_text().as_str()), (10, "castling rights of Chess960: 1"));
-    assert_eq!(skipped.examples[0].location, "game at byte 56");
+fn castlings_of_chess960_round_trip() {
+    let records: Vec<Record> = (0..)
+        .zip(every_castling())
+        .map(|(game, (position, mv))| {
+            let ply = Ply(u16::from(position.turn().is_black()));
+            let record = Record::of(&position, game, ply, Some(mv), Some(7), Some(GameResult::Draw));
+            record.expect("fits")
+        })
+        .collect();
+    let (bytes, _) = write(&records);
+    let (found, skipped) = read(&bytes);
+    assert_eq!((found == records, skipped.total()), (true, 0));
+    let oracle: Vec<Record> = oracle(&bytes).iter().map(|sample| Record::pack(sample).expect("fits")).collect();
+    assert_eq!(oracle, records);
 }
 
 #[test]
