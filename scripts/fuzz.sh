@@ -40,9 +40,9 @@ while [ $# -gt 0 ]; do
 done
 features=${FSBENCH_FUZZ_FEATURES-report}
 # A target and the most bytes of an input: longer ones take longer and find the same.
-declare -A most=([definition]=3072 [pgn]=2048 [binpack]=1024 [bulletformat]=1024 [viriformat]=1024 [text]=2048 [fsd]=4096 [nnue]=512
+declare -A most=([definition]=3072 [pgn]=2048 [binpack]=1024 [bulletformat]=1024 [viriformat]=1024 [text]=2048 [foreign_text]=2048 [fsd]=4096 [nnue]=512
   [bullet_raw]=2048 [safetensors]=4096 [service_client]=6144 [uci]=1024 [journal]=4096 [experiment]=4096 [record]=12288)
-all=(definition pgn binpack bulletformat viriformat text fsd nnue bullet_raw safetensors service_client uci journal)
+all=(definition pgn binpack bulletformat viriformat text foreign_text fsd nnue bullet_raw safetensors service_client uci journal)
 [ "$features" != report ] || all+=(experiment record)
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
 for target in "${targets[@]}"; do

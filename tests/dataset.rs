@@ -331,3 +331,29 @@ fn lichess_evals_build_to_the_same_samples_twice() {
     assert_eq!((&first["games"], &first["skipped_games"]), (&9_899.into(), &0.into()));
     assert_eq!(first["hash"], build()["hash"]);
 }
+
+/// The statistics of what a training reads are those of the file that a build with the same options makes.
+#[test]
+fn statistics_of_what_a_training_reads() {
+    let folder = folder(&[GAME]);
+    let options = ["--method", "eval", "--min-ply", "1", "--filter", "quiet"];
+    let built = build(folder.path(), &options[..2]);
+    check(&built, 0, "");
+    let arguments = ["dataset", "build", "games.pgn", "--out", "quiet.fsd", "--format", "json"];
+    let built = fsbench(&[&arguments[..], &options].concat(), folder.path());
+    check(&built, 0, "");
+    let stats = |file: &str, options: &[&str]| {
+        let output = fsbench(&[&["dataset", "stats", file, "--format", "json"], options].concat(), folder.path());
+        check(&output, 0, "");
+        json(&output)
+    };
+    let mut read = stats("games.pgn", &options);
+    assert_eq!(read["left_out"], json(&built)["dropped"]);
+    assert_eq!(read["left_out"]["early"], 1);
+    let file = stats("quiet.fsd", &[]);
+    assert!(read["samples"].as_u64().unwrap() < stats("games.pgn", &[])["samples"].as_u64().unwrap());
+    read.as_object_mut().unwrap().remove("left_out");
+    read["path"] = "quiet.fsd".into();
+    assert_eq!(read, file);
+    check(&fsbench(&["dataset", "stats", "games.pgn", "--min-ply", "3"], folder.path()), 2, "--method");
+}

@@ -118,6 +118,16 @@ pub fn text(bytes: &[u8]) {
     stream(bytes, Format::Text);
 }
 
+/// Text in another program's form, which the first line of the input need not show.
+pub fn foreign_text(bytes: &[u8]) {
+    for format in [Format::BulletText, Format::Plain, Format::Epd, Format::CChessCli] {
+        let input = Box::new(Cursor::new(bytes.to_vec()));
+        if let Ok(reader) = SampleReader::from_reader(input, Path::new("input"), format, None) {
+            check_valid(&read(reader).0);
+        }
+    }
+}
+
 /// Bytes of the header, of which the last four are its checksum.
 const HEADER: usize = 256;
 

@@ -5,12 +5,14 @@ use std::path::Path;
 use fsbench::experiment::Experiment;
 use fsbench::record::{
     ActivityRecord, CostRatio, Environment, EqualSpeedRecord, ErrorRecord, ImportanceRecord, LossRecord, MatchResult,
-    NetResult, PositionRecord, Results, RunRecord, SetResult, ShardRecord, SpeedRecord, StageSeconds, Study, Timestamp,
-    UpdatesRecord, ValidationRecord, read_checked_json, write_checked_json,
+    NetResult, NetworkRecord, PositionRecord, Results, RunKey, RunRecord, SetResult, ShardRecord, SpeedRecord,
+    StageSeconds, Study, Timestamp, UpdatesRecord, ValidationRecord, WrongSignRecord, read_checked_json,
+    write_checked_json,
 };
 use fsbench::report::{Summary, WIDTH, html, markdown, text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{file, repaired_document};
 
@@ -29,6 +31,12 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(byt
     let again: T = serde_json::from_slice(&serde_json::to_vec(&value).expect("JSON")).expect("just written");
     assert_eq!(again, value);
     Some(value)
+}
+
+/// Measures of networks of a kind, as results take them.
+fn of_networks<T: NetworkRecord + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> Vec<(&'static str, RunKey, Value)> {
+    let results = round_trip::<Vec<NetResult<T>>>(bytes).unwrap_or_default().into_iter();
+    results.map(|NetResult { key, record }| (T::KIND, key, serde_json::to_value(record).expect("JSON"))).collect()
 }
 
 /// Reads a value from a file with a checksum and, if it is one, writes and reads it again.
@@ -77,17 +85,21 @@ pub fn record(bytes: &[u8]) {
         }
         let runs = round_trip::<Vec<RunRecord>>(document);
         let updates = round_trip::<Vec<SetResult<UpdatesRecord>>>(document);
-        let activity = round_trip::<Vec<NetResult<ActivityRecord>>>(document);
-        let error = round_trip::<Vec<NetResult<ErrorRecord>>>(document);
         let speed = round_trip::<Vec<NetResult<SpeedRecord>>>(document);
         let equal_speed = round_trip::<Vec<NetResult<EqualSpeedRecord>>>(document);
         let matches = round_trip::<Vec<MatchResult>>(document);
+        let networks = [
+            of_networks::<ActivityRecord>(document),
+            of_networks::<ErrorRecord>(document),
+            of_networks::<WrongSignRecord>(document),
+        ];
         let Some(results) = &mut results else { continue };
+        for (kind, key, record) in networks.into_iter().flatten() {
+            results.networks.push(kind, key, record);
+        }
         results.environment = environment.unwrap_or(results.environment.clone());
         results.runs.extend(runs.into_iter().flatten());
         results.updates.extend(updates.into_iter().flatten());
-        results.activity.extend(activity.into_iter().flatten());
-        results.error.extend(error.into_iter().flatten());
         results.speed.extend(speed.into_iter().flatten());
         results.equal_speed.extend(equal_speed.into_iter().flatten());
         results.validation.extend(validation.into_iter().flatten());

@@ -16,7 +16,7 @@ mod service;
 use std::path::PathBuf;
 
 pub use alpha_beta::uci;
-pub use data::{binpack, bulletformat, fsd, pgn, text, viriformat};
+pub use data::{binpack, bulletformat, foreign_text, fsd, pgn, text, viriformat};
 pub use definition::definition;
 #[cfg(feature = "report")]
 pub use documents::{experiment, record};
@@ -36,6 +36,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("bulletformat", bulletformat),
     ("viriformat", viriformat),
     ("text", text),
+    ("foreign_text", foreign_text),
     ("fsd", fsd),
     ("nnue", nnue),
     ("bullet_raw", bullet_raw),

@@ -52,8 +52,6 @@ pub enum ExperimentError {
     /// The error of a step's own work.
     #[error("{step}: {source}")]
     Step { step: String, source: Box<dyn std::error::Error + Send + Sync> },
-    #[error("{step}: the trainer ended without writing {}", path.display())]
-    NoOutcome { step: String, path: PathBuf },
     #[error(transparent)]
     File(#[from] RecordFileError),
     #[error(transparent)]

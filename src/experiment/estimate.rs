@@ -1,21 +1,23 @@
 //! The steps, time, memory and disk that an experiment will take, from short rehearsals of its trainings and matches.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ExperimentError;
-use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
+use super::executor::{Executor, MatchRequest, TrainRequest};
+use super::kept_runs::folder_bytes;
 use super::match_settings::{MatchMeasure, MatchTerms};
+use super::network_links::TrainedRun;
 use super::plan::{PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
-use super::runner_options::{ExperimentMonitor, PassPurpose, RunnerOptions, Stage};
+use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Stage};
 use super::spec::{ComparisonRow, Experiment};
 use super::steps::{EqualSpeed, Match, PlanStep, Step, Train};
 use crate::engine::{BackEnd, Strategy};
-use crate::play::{MatchOptions, MatchProgress};
+use crate::play::MatchOptions;
 use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
@@ -188,7 +190,7 @@ impl Runner<'_> {
             if is_known || !pending.contains(&Train(run).step()) {
                 continue;
             }
-            let name = format!("rehearsing the {}", Step::name(Train(run), &self.plan));
+            let name = format!("rehearsing the {}", Train(run).name(&self.plan));
             monitor.step(rehearsals.len() + 1, self.experiment.rows.len(), &name, None);
             let mut config: TrainConfig = self.config(run);
             let all = config.settings.epoch_samples.unwrap_or(u64::MAX);
@@ -263,7 +265,7 @@ impl Runner<'_> {
     ) -> RunEstimate {
         let rates = self.rates(rehearsals, seconds_per_pair.unwrap_or_default());
         let stage = |(stage, name): (Stage, &'static str)| {
-            let own: Vec<&PlanStep> = pending.iter().filter(|step| step.stage() == stage).collect();
+            let own: Vec<&PlanStep> = pending.iter().filter(|step| step.kind().stage == stage).collect();
             let seconds = own.iter().map(|step| step.estimate(&self.plan, &rates)).sum();
             StageEstimate { stage: name, steps: own.len(), seconds }
         };
@@ -407,14 +409,6 @@ fn training_split(settings: &TrainSettings, outcome: &TrainOutcome) -> u64 {
     outcome.training_samples.max(split as u64)
 }
 
-/// Bytes of the files in a folder and in the folders below it.
-fn folder_bytes(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let bytes =
-        |path: &Path| if path.is_dir() { folder_bytes(path) } else { path.metadata().map_or(0, |found| found.len()) };
-    entries.flatten().map(|entry| bytes(&entry.path())).sum()
-}
-
 /// The largest resident memory of this process so far, where Linux tells.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -426,16 +420,14 @@ fn peak_memory() -> Option<u64> {
 /// Follows nothing, but may be stopped.
 struct NoMonitor<'a>(&'a dyn ExperimentMonitor);
 
-impl TrainingMonitor for NoMonitor<'_> {
-    fn epoch(&mut self, _: &EpochMetrics) {}
+impl ExperimentMonitor for NoMonitor<'_> {
+    fn step(&mut self, _: usize, _: usize, _: &str, _: Option<Duration>) {}
 
-    fn stop_requested(&self) -> bool {
-        self.0.stop_requested()
-    }
-}
+    fn epoch(&mut self, _: &EpochMetrics, _: u32) {}
 
-impl MatchMonitor for NoMonitor<'_> {
-    fn games(&self, _: &MatchProgress) {}
+    fn skipped(&mut self, _: usize) {}
+
+    fn trained(&mut self, _: &TrainedRun, _: FinishedWhen) {}
 
     fn stop_requested(&self) -> bool {
         self.0.stop_requested()

@@ -4,18 +4,22 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
+use super::runner_options::ExperimentMonitor;
+use super::steps::NetworkMeasure;
 use crate::data::ScoreUnit;
 use crate::features::{EncoderKind, Identity};
 use crate::measure::SpeedOptions;
+use crate::net::{NetError, NetFile};
 use crate::pipeline::{BuildOptions, WeightedInput};
-use crate::play::MatchProgress;
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord,
-    SpeedRecord, UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord, SpeedRecord, UpdatesRecord,
+    ValidationRecord,
 };
-use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
+use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
 
 /// The error of a step's own work.
@@ -60,6 +64,9 @@ pub struct TrainRequest<'a> {
 /// A trained network and the games to measure it on.
 #[derive(Clone, Debug)]
 pub struct NetRequest {
+    /// Of its training, as the folder.
+    pub config: TrainConfig,
+    pub folder: PathBuf,
     /// The quantised network.
     pub network: PathBuf,
     /// The float network that it was quantised from.
@@ -68,6 +75,16 @@ pub struct NetRequest {
     pub data: PathBuf,
     /// Largest number of games to use; `None` = all.
     pub games: Option<u64>,
+}
+
+impl NetRequest {
+    /// Reads the quantised network.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(&self) -> Result<NetFile, NetError> {
+        NetFile::load(&self.network)
+    }
 }
 
 /// A match to play, or to continue from the folder's journal.
@@ -102,22 +119,6 @@ pub struct MatchSetup {
     pub search: String,
 }
 
-/// Follows a match, and may stop it.
-pub trait MatchMonitor: Sync {
-    fn games(&self, progress: &MatchProgress);
-
-    /// Called while games are played. If true, the match ends; its journal has the finished games.
-    fn stop_requested(&self) -> bool;
-}
-
-/// Follows a training, and may stop it.
-pub trait TrainingMonitor {
-    fn epoch(&mut self, metrics: &EpochMetrics);
-
-    /// Called between training steps. If true, the training saves a checkpoint and ends.
-    fn stop_requested(&self) -> bool;
-}
-
 /// Does the work of an experiment's steps.
 pub trait Executor {
     /// Finds and parses a feature set.
@@ -145,7 +146,7 @@ pub trait Executor {
     fn train(
         &mut self,
         request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
+        monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<TrainOutcome>, StepError>;
 
     /// Validates the network of a finished training, game by game.
@@ -158,13 +159,11 @@ pub trait Executor {
     /// When the measure fails.
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError>;
 
+    /// Takes a measure of a network, and returns its record as JSON.
+    ///
     /// # Errors
     /// When the measure fails.
-    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError>;
-
-    /// # Errors
-    /// When the measure fails.
-    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError>;
+    fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError>;
 
     /// # Errors
     /// When the measure fails.
@@ -189,7 +188,7 @@ pub trait Executor {
     fn match_cost(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<CostRatio>, StepError>;
 
     /// Plays the pairs of these numbers (from 0) of a match; `None` if the monitor stopped it.
@@ -200,7 +199,7 @@ pub trait Executor {
         &mut self,
         request: &MatchRequest<'_>,
         pairs: Range<u64>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<ShardRecord>, StepError>;
 
     /// Plays a match to its end, taking over the games that its shards have played; `None` if the monitor stopped it.
@@ -210,6 +209,6 @@ pub trait Executor {
     fn play(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError>;
 }

@@ -143,7 +143,7 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, ExperimentError> {
 }
 
 /// Total size of the files in a folder and the folders in it.
-fn folder_bytes(folder: &Path) -> u64 {
+pub(super) fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(data) if data.is_file() => data.len(),

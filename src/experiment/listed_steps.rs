@@ -17,8 +17,8 @@ use crate::units::SortedMap;
 pub struct ListedStep {
     /// What `fsbench run EXPERIMENT --step` takes. It changes with whatever the step's result depends on.
     pub key: String,
-    /// `updates`, `train`, `validation`, `activity`, `error`, `speed`, `equal speed`, `match cost`, `match shard` or
-    /// `match`.
+    /// `train`, `validation`, `equal speed`, `match cost`, `match shard`, `match`, or the measure that a table of
+    /// `[measure]` asks for.
     pub kind: &'static str,
     /// The step in words.
     pub name: String,
@@ -92,13 +92,13 @@ impl Runner<'_> {
             let done = step.load(self)?;
             let key = self.key(&step);
             if let Some((_, seconds)) = self.seconds.get(&key) {
-                let (count, sum) = known.get_or_default(step.kind());
+                let (count, sum) = known.get_or_default(step.kind().name);
                 *count += 1;
                 *sum += seconds;
             }
             steps.push(ListedStep {
                 key: key.to_string(),
-                kind: step.kind(),
+                kind: step.kind().name,
                 name: step.name(&self.plan),
                 needs: step.follows(&self.plan).iter().map(|need| self.key(need).to_string()).collect(),
                 done,

@@ -1,22 +1,26 @@
 //! Executes an experiment's steps in this process, with this program's own data sets, trainer and measures.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
-    DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
-    TrainRequest, TrainingMonitor,
+    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest,
 };
 use super::local_match;
+use super::runner_options::ExperimentMonitor;
+use super::steps::NetworkMeasure;
 use crate::data::Fsd;
-use crate::features::FeatureSet;
-use crate::measure::{self, QuantisationOptions, SpeedOptions};
-use crate::net::{NetFile, load_float};
+use crate::features::{Encoder, FeatureSet};
+use crate::measure::{self, SpeedOptions};
+use crate::net::NetFile;
 use crate::pipeline;
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, Machine, MatchRecord, ShardRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ShardRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{
     EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
@@ -31,11 +35,17 @@ pub struct LocalExecutor {
     node_type: Option<String>,
     /// Data sets that were opened or built: to find one again, its sources would be read whole.
     prepared: Vec<(DataRequest, PreparedData)>,
+    /// The compiled sets: while they are held, the steps do not compile them again.
+    sets: RefCell<Vec<Arc<Encoder>>>,
 }
 
 impl Executor for LocalExecutor {
     fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
         let set = FeatureSet::resolve(request)?;
+        let mut sets = self.sets.borrow_mut();
+        if !sets.iter().any(|known| Arc::ptr_eq(known, set.encoder())) {
+            sets.push(Arc::clone(set.encoder()));
+        }
         Ok(ResolvedSet {
             name: set.name().to_owned(),
             about: set.about().map(str::to_owned),
@@ -72,10 +82,10 @@ impl Executor for LocalExecutor {
     fn train(
         &mut self,
         request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
+        monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<TrainOutcome>, StepError> {
         let run = TrainingRun { resume: true, ..TrainingRun::new(request.config, &request.folder) };
-        match run.train(&mut RunObserverAdapter(monitor)) {
+        match run.train(&mut TrainingObserver { monitor, epochs: request.config.settings.epochs }) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
             Err(error) => Err(error.into()),
@@ -92,21 +102,12 @@ impl Executor for LocalExecutor {
         Ok(measure::updates(&set, data, games, false)?.0)
     }
 
-    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
-        let network = NetFile::load(&request.network)?;
-        Ok(measure::activity(&network, &request.data, request.games)?.0)
-    }
-
-    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
-        let network = NetFile::load(&request.network)?;
-        let (float, checkpoint) = load_float(&request.weights)?;
-        let options = QuantisationOptions { limit: request.games, ..QuantisationOptions::default() };
-        Ok(measure::quantisation(&network, &float, &checkpoint, &request.data, options)?.0)
+    fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError> {
+        (measure.measure)(request)
     }
 
     fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
-        let network = NetFile::load(&request.network)?;
-        let mut record = measure::speed(&network, &request.data, timing, &mut |_| {})?.0;
+        let mut record = measure::speed(&request.load()?, &request.data, timing, &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         self.name_machine(record.machine.as_mut());
         Ok(record)
@@ -127,7 +128,7 @@ impl Executor for LocalExecutor {
     fn match_cost(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<CostRatio>, StepError> {
         let mut cost = local_match::match_cost(request, monitor)?;
         self.name_machine(cost.as_mut().and_then(|cost| cost.machine.as_mut()));
@@ -138,7 +139,7 @@ impl Executor for LocalExecutor {
         &mut self,
         request: &MatchRequest<'_>,
         pairs: Range<u64>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<ShardRecord>, StepError> {
         local_match::play_shard(request, pairs, monitor)
     }
@@ -146,7 +147,7 @@ impl Executor for LocalExecutor {
     fn play(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError> {
         let mut record = local_match::play(request, monitor)?;
         self.name_machine(record.as_mut().map(|record| &mut record.machine));
@@ -159,7 +160,7 @@ impl LocalExecutor {
     /// for the records of times.
     #[must_use]
     pub const fn new(data_cache: Option<PathBuf>, node_type: Option<String>) -> LocalExecutor {
-        LocalExecutor { data_cache, node_type, prepared: Vec::new() }
+        LocalExecutor { data_cache, node_type, prepared: Vec::new(), sets: RefCell::new(Vec::new()) }
     }
 
     fn name_machine(&self, machine: Option<&mut Machine>) {
@@ -176,15 +177,18 @@ fn short_name(network: &Path) -> String {
 }
 
 /// Reports a training to the experiment's monitor.
-struct RunObserverAdapter<'a>(&'a mut dyn TrainingMonitor);
+struct TrainingObserver<'a> {
+    monitor: &'a mut dyn ExperimentMonitor,
+    epochs: u32,
+}
 
-impl RunObserver for RunObserverAdapter<'_> {
+impl RunObserver for TrainingObserver<'_> {
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
-        self.0.epoch(metrics);
+        self.monitor.epoch(metrics, self.epochs);
     }
 
     fn interrupted(&self) -> bool {
-        self.0.stop_requested()
+        self.monitor.stop_requested()
     }
 }
 

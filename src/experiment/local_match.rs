@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::executor::{MatchMonitor, MatchRequest, MatchSetup, StepError};
+use super::executor::{MatchRequest, MatchSetup, StepError};
 use super::match_settings::MatchMeasure;
+use super::runner_options::ExperimentMonitor;
 use crate::alpha_beta::search_digest;
 use crate::engine::Model;
 use crate::net::NetFile;
@@ -30,7 +31,10 @@ pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result
 }
 
 /// Plays a match, or continues it; `None` if the monitor stopped it.
-pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Result<Option<MatchRecord>, StepError> {
+pub(super) fn play(
+    request: &MatchRequest<'_>,
+    monitor: &dyn ExperimentMonitor,
+) -> Result<Option<MatchRecord>, StepError> {
     let Some(prepared) = Prepared::new(request, monitor)? else { return Ok(None) };
     let Prepared { players, networks, settings, nodes, cost } = prepared;
     let interrupted = || monitor.stop_requested();
@@ -50,7 +54,7 @@ pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Re
 pub(super) fn play_shard(
     request: &MatchRequest<'_>,
     pairs: Range<u64>,
-    monitor: &dyn MatchMonitor,
+    monitor: &dyn ExperimentMonitor,
 ) -> Result<Option<ShardRecord>, StepError> {
     let Some(Prepared { players, mut settings, .. }) = Prepared::new(request, monitor)? else { return Ok(None) };
     settings.pairs = pairs.end;
@@ -66,7 +70,7 @@ pub(super) fn play_shard(
 /// Measures the cost of a node for a match; `None` if the monitor stopped it.
 pub(super) fn match_cost(
     request: &MatchRequest<'_>,
-    monitor: &dyn MatchMonitor,
+    monitor: &dyn ExperimentMonitor,
 ) -> Result<Option<CostRatio>, StepError> {
     make_folder(request)?;
     cost(request, &[player(request, 0)?, player(request, 1)?], monitor)
@@ -89,7 +93,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Result<Option<Prepared>, StepError> {
+    fn new(request: &MatchRequest<'_>, monitor: &dyn ExperimentMonitor) -> Result<Option<Prepared>, StepError> {
         make_folder(request)?;
         let mut players = [player(request, 0)?, player(request, 1)?];
         let cost = match request.kind {
@@ -124,7 +128,7 @@ fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, Step
 fn cost(
     request: &MatchRequest<'_>,
     players: &[LoadedPlayer; 2],
-    monitor: &dyn MatchMonitor,
+    monitor: &dyn ExperimentMonitor,
 ) -> Result<Option<CostRatio>, StepError> {
     if let [Some(player), Some(reference)] = request.own.map(|own| own.node_cost) {
         return Ok(Some(CostRatio::of_figures([reference, player])));

@@ -116,6 +116,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::file_lock::LockHolder;
 
     #[test]
     fn a_step_is_locked_once_until_its_lock_is_dropped() {
@@ -144,5 +145,20 @@ mod tests {
         assert_eq!(note("a", 600), None);
         assert_eq!(note("b", 601), None);
         assert_eq!(note("b", 661).as_deref(), Some("b"));
+    }
+
+    /// Of a process that hangs, on this machine or another one, the user learns which it is, and what to do.
+    #[test]
+    fn a_holder_that_hangs_is_named() {
+        let holder = LockHolder { pid: 7, host: "node3".into(), since: "noon".into() };
+        let held = LockError::Held { locked: "work/locks/a".into(), holder: Some(holder) };
+        let since = Instant::now().checked_sub(PATIENCE).expect("the machine has run for a minute");
+        let mut waiting = Some(Waiting { holder: held.to_string(), since, is_told: false });
+        let told = Waiting::look(&mut waiting, &held).expect("it is time");
+        assert_eq!(
+            told,
+            "waiting: work/locks/a is in use by process 7 on node3 since noon; should that process hang, end it, and \
+             its step is done by another"
+        );
     }
 }

@@ -34,16 +34,6 @@ pub(super) fn link(results: &Path, key: &RunKey, network: &Path) -> Option<PathB
     if link.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
         std::fs::remove_file(&link).ok()?;
     }
-    symlink(network, &link).ok()?;
+    std::os::unix::fs::symlink(network, &link).ok()?;
     Some(link)
-}
-
-#[cfg(unix)]
-fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(target, link)
-}
-
-#[cfg(not(unix))]
-fn symlink(_target: &Path, _link: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }

@@ -6,9 +6,10 @@ use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::executor::{Executor, ResolvedSet};
 use super::own_figures::{figures_of_pair, own_speeds};
-use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond, RowStart};
+use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
-    Activity, EqualSpeed, Match, PlanStep, PlannedShard, QuantisationError, Speed, Step, Train, Updates, Validation,
+    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedShard, Speed, Step, Train, Updates,
+    Validation,
 };
 use crate::data::content_hash;
 use crate::json::to_value;
@@ -150,16 +151,16 @@ impl Plan {
                 && choice.covers_method(key.method)
                 && choice.covers_seed(key.seed)
         };
-        let is_covered = |measure: &Option<NetMeasure>| measure.as_ref().is_some_and(|measure| covers(&measure.choice));
-        let speed = measure.speed.as_ref().is_some_and(|measure| covers(&measure.choice));
-        let steps = [
-            (true, Train(run).step()),
-            (true, Validation(run).step()),
-            (is_covered(&measure.activity), Activity(run).step()),
-            (is_covered(&measure.error), QuantisationError(run).step()),
-            (speed, Speed(run).step()),
-        ];
-        self.steps.extend(steps.into_iter().filter_map(|(is_covered, step)| is_covered.then_some(step)));
+        let mut steps = vec![Train(run).step(), Validation(run).step()];
+        for known in &NETWORK_MEASURES {
+            if measure.networks.get(known.name).is_some_and(|measure| covers(&measure.choice)) {
+                steps.push(MeasureNetwork { measure: known, run }.step());
+            }
+        }
+        if measure.speed.as_ref().is_some_and(|measure| covers(&measure.choice)) {
+            steps.push(Speed(run).step());
+        }
+        self.steps.extend(steps);
     }
 
     /// The run of a row with a seed, if the plan has it already.

@@ -167,7 +167,8 @@ impl Runner<'_> {
             Tried::Taken(lock) => lock,
             Tried::Held(holder) => return Ok(Some(holder)),
         };
-        let _step = match locks.step(&step.lock_key(self).to_string())? {
+        let key = step.lock_key(self).unwrap_or_else(|| self.key(step));
+        let _step = match locks.step(&key.to_string())? {
             Tried::Taken(lock) => lock,
             Tried::Held(holder) => return Ok(Some(holder)),
         };
@@ -212,7 +213,7 @@ struct StepTimes(SortedMap<Stage, (u32, Duration)>);
 
 impl StepTimes {
     fn add(&mut self, step: &PlanStep, time: Duration) {
-        let (steps, total) = self.0.get_or_default(step.stage());
+        let (steps, total) = self.0.get_or_default(step.kind().stage);
         *steps += 1;
         *total += time;
     }
@@ -221,7 +222,7 @@ impl StepTimes {
     fn estimate(&self, steps: &[PlanStep]) -> Option<Duration> {
         let mut sum = Duration::ZERO;
         for step in steps {
-            let (done, total) = *self.0.get(&step.stage())?;
+            let (done, total) = *self.0.get(&step.kind().stage)?;
             sum += total / done;
         }
         Some(sum)

@@ -15,7 +15,7 @@ use super::lock;
 use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
-use super::steps::{PlanStep, PlayedShards, match_setup};
+use super::steps::{PlanStep, PlayedShards, StepKind, match_setup};
 use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
@@ -238,7 +238,7 @@ impl<'a> Runner<'a> {
             let stored = match self.store.get("data", &key) {
                 Some(stored) => stored,
                 None => {
-                    let stored = StoredResult::new(begun.elapsed().as_secs_f64(), None, Vec::new(), ());
+                    let stored = StoredResult::new(begun.elapsed().as_secs_f64(), Value::Null);
                     self.store.put("data", &key, &stored)?;
                     stored
                 }
@@ -273,7 +273,8 @@ impl<'a> Runner<'a> {
             let all = pending.clone();
             let will_be_done = |need: &PlanStep| all.contains(need) || self.made.contains_key(&self.key(need));
             // A training says itself what it lacks.
-            pending.retain(|step| step.stage() == Stage::Training || step.needs(&self.plan).iter().all(will_be_done));
+            pending
+                .retain(|step| step.kind().stage == Stage::Training || step.needs(&self.plan).iter().all(will_be_done));
         }
         Ok(pending)
     }
@@ -290,7 +291,8 @@ impl<'a> Runner<'a> {
             return known.clone();
         }
         let needs: Vec<ResultKey> = step.needs(&self.plan).iter().map(|need| self.key(need)).collect();
-        let key = ResultKey::of(&json!([step.determinants(self), needs]));
+        let StepKind { name, version, .. } = step.kind();
+        let key = ResultKey::of(&json!([[name, version, step.inputs(self)], needs]));
         self.keys.borrow_mut().insert(step.id(), key.clone());
         key
     }
@@ -302,7 +304,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Notes the time of a result; rows of different labels may share one.
-    pub(super) fn note<T>(&mut self, key: &ResultKey, stage: Stage, stored: &StoredResult<T>) {
+    pub(super) fn note(&mut self, key: &ResultKey, stage: Stage, stored: &StoredResult) {
         self.newest = self.newest.take().max(Some(stored.recorded.clone()));
         self.seconds.insert(key.clone(), (stage, stored.seconds));
     }
@@ -311,7 +313,8 @@ impl<'a> Runner<'a> {
     fn delete_finished(&self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
         for step in self.plan.steps.iter().filter(|step| self.is_requested(step)) {
             if !kept.contains(&self.key(step)) {
-                step.delete(self)?;
+                step.delete_files(self)?;
+                self.store.remove(step.kind().name, &self.key(step))?;
             }
         }
         Ok(())
@@ -357,10 +360,12 @@ impl<'a> Runner<'a> {
         let folder = self.run_folder(run);
         let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
+            config: self.config(run),
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),
             data: self.source(),
             games,
+            folder,
         })
     }
 }

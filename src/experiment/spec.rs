@@ -24,7 +24,7 @@ use crate::pipeline::{WeightedInput, split_weight};
 use crate::record::{OwnFigures, Published};
 use crate::settings::{SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
-use crate::units::Seed;
+use crate::units::{Seed, SortedMap};
 
 /// A position in the experiment file; lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,8 +237,8 @@ impl DatasetKeys {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measures {
     pub updates: Option<SetMeasure>,
-    pub activity: Option<NetMeasure>,
-    pub error: Option<NetMeasure>,
+    /// By name.
+    pub networks: SortedMap<&'static str, NetMeasure>,
     pub speed: Option<SpeedMeasure>,
 }
 

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json::{from_value, to_value};
 use crate::record::{RecordFileError, Timestamp, read_checked_json, write_checked_json};
 
 /// Hash of everything that determines a result.
@@ -29,7 +27,7 @@ impl std::fmt::Display for ResultKey {
 
 /// A result, and how it was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct StoredResult<T> {
+pub(super) struct StoredResult {
     pub(super) seconds: f64,
     pub(super) recorded: Timestamp,
     /// Hash of what the step made, where the same step may make something else.
@@ -38,16 +36,16 @@ pub(super) struct StoredResult<T> {
     /// Hashes of what the steps that it needs had made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) made_of: Vec<String>,
-    pub(super) record: T,
+    pub(super) record: Value,
 }
 
-impl<T> StoredResult<T> {
-    pub(super) fn new(seconds: f64, made: Option<String>, made_of: Vec<String>, record: T) -> StoredResult<T> {
-        StoredResult { seconds, recorded: Timestamp::now(), made, made_of, record }
+impl StoredResult {
+    pub(super) fn new(seconds: f64, record: Value) -> StoredResult {
+        StoredResult { seconds, recorded: Timestamp::now(), made: None, made_of: Vec::new(), record }
     }
 }
 
-/// A folder of [`StoredResult`]s in files named `KIND-KEY.json`.
+/// A folder of [`StoredResult`]s, in files named `KIND-KEY.json`.
 #[derive(Clone, Debug)]
 pub(super) struct ResultStore {
     folder: PathBuf,
@@ -63,31 +61,12 @@ impl ResultStore {
     }
 
     /// The stored result; `None` if it is missing, unreadable or damaged.
-    pub(super) fn get<T: DeserializeOwned>(&self, kind: &str, key: &ResultKey) -> Option<StoredResult<T>> {
-        let stored: StoredResult<Value> = read_checked_json(&self.path(kind, key)).ok()?;
-        let StoredResult { seconds, recorded, made, made_of, record } = stored;
-        Some(StoredResult { seconds, recorded, made, made_of, record: from_value(&record, "").ok()? })
+    pub(super) fn get(&self, kind: &str, key: &ResultKey) -> Option<StoredResult> {
+        read_checked_json(&self.path(kind, key)).ok()
     }
 
-    pub(super) fn put<T: Serialize>(
-        &self,
-        kind: &str,
-        key: &ResultKey,
-        stored: &StoredResult<T>,
-    ) -> Result<(), RecordFileError> {
-        let path = self.path(kind, key);
-        let record = to_value(&stored.record);
-        let record = record.map_err(|source| RecordFileError::Serialise { path: path.clone(), source })?;
-        // Of one type for all kinds, so that it is compiled once.
-        let StoredResult { seconds, recorded, made, made_of, .. } = stored;
-        let file = StoredResult {
-            seconds: *seconds,
-            recorded: recorded.clone(),
-            made: made.clone(),
-            made_of: made_of.clone(),
-            record,
-        };
-        write_checked_json(&path, &file)
+    pub(super) fn put(&self, kind: &str, key: &ResultKey, stored: &StoredResult) -> Result<(), RecordFileError> {
+        write_checked_json(&self.path(kind, key), stored)
     }
 
     /// Removes a result; a missing one is no error.

@@ -25,7 +25,7 @@ use super::*;
 use crate::data::{DataFiles, Method};
 use crate::net::{Activation, BucketRule};
 use crate::play::MatchProgress;
-use crate::record::Results;
+use crate::record::{ActivityRecord, ErrorRecord, Results};
 use crate::train::{
     DeviceChoice, EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions,
     TrainerChoice,
@@ -155,8 +155,10 @@ fn every_step_is_done_once_and_a_rerun_changes_no_byte() {
     let mut executor = FakeExecutor::default();
     let results = folder.run(TEXT, &mut executor).expect("done");
     assert_eq!((executor.calls.len(), executor.calls.values().sum::<u32>() as usize), (STEPS, STEPS));
-    assert_eq!((results.runs.len(), results.updates.len(), results.activity.len()), (6, 2, 6));
-    assert_eq!((results.validation.len(), results.error.len(), results.speed.len()), (6, 6, 2));
+    let activity = results.networks.of::<ActivityRecord>();
+    let errors = results.networks.of::<ErrorRecord>();
+    assert_eq!((results.runs.len(), results.updates.len(), activity.len()), (6, 2, 6));
+    assert_eq!((results.validation.len(), errors.len(), results.speed.len()), (6, 6, 2));
     assert_eq!(results.environment.seconds.training, 12.0);
     let files = folder.files();
     assert_eq!(files["experiment.toml"], TEXT.as_bytes());

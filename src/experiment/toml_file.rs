@@ -1,10 +1,11 @@
 //! Reads an experiment file: TOML in, checked settings out, with errors that name file, line and column.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -18,11 +19,12 @@ use super::own_figures::add_own_figures;
 use super::runs_table::{RunsTable, expand_rows};
 use super::scale::apply_scale;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
+use super::steps::NETWORK_MEASURES;
 use super::sweep::{MOST_RUNS, Sweep};
 use crate::data::{EvalOptions, EvalUnit, EvalView, ScoreUnit};
 use crate::json::{ReadError, from_value};
 use crate::record::{Published, Results};
-use crate::settings::{Document, SettingError};
+use crate::settings::{Document, SettingError, unknown_field};
 use crate::train::TrainSettings;
 use crate::units::Seed;
 
@@ -103,23 +105,31 @@ fn default_results() -> PathBuf {
     Results::DEFAULT_FOLDER.into()
 }
 
-/// What to measure
-// The tables of `Measures`.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct MeasureTables {
-    /// Rows updated per move, by feature set
-    #[schemars(with = "Option<SetMeasure>")]
-    updates: Option<Value>,
-    /// Share of active neurons, by network
-    #[schemars(with = "Option<NetMeasure>")]
-    activity: Option<Value>,
-    /// Quantisation error, by network
-    #[schemars(with = "Option<NetMeasure>")]
-    error: Option<Value>,
-    /// Evaluations per second, by network
-    #[schemars(with = "Option<SpeedMeasure>")]
-    speed: Option<Value>,
+/// The tables of [`Measures`], by name.
+#[derive(Default, Deserialize)]
+#[serde(transparent)]
+struct MeasureTables(Map<String, Value>);
+
+const UPDATES: &str = "updates";
+const SPEED: &str = "speed";
+
+impl JsonSchema for MeasureTables {
+    fn schema_name() -> Cow<'static, str> {
+        "MeasureTables".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut tables = Map::new();
+        let mut add = |name: &str, about: &str, table: Schema| {
+            tables.insert(name.to_owned(), json!({ "description": about, "anyOf": [table, { "type": "null" }] }));
+        };
+        add(UPDATES, "Rows updated per move, by feature set", generator.subschema_for::<SetMeasure>());
+        for measure in &NETWORK_MEASURES {
+            add(measure.name, measure.about, generator.subschema_for::<NetMeasure>());
+        }
+        add(SPEED, "Evaluations per second, by network", generator.subschema_for::<SpeedMeasure>());
+        json_schema!({ "description": "What to measure", "type": "object", "properties": tables })
+    }
 }
 
 /// The file's text, and where its keys stand in it.
@@ -263,37 +273,35 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
 
 fn read_measures(
     document: &Document,
-    tables: &MeasureTables,
+    MeasureTables(tables): &MeasureTables,
     rows: &[ComparisonRow],
     seeds: &[Seed],
 ) -> Result<Measures, Mistake> {
     let mut measures = Measures::default();
-    if let Some(table) = &tables.updates {
-        let path = "measure.updates";
-        let measure: SetMeasure = from_value(table, path).map_err(|error| unreadable(document, error))?;
-        check_games(measure.games)
-            .and_then(|()| check_sets(measure.sets.as_deref(), rows))
-            .map_err(|error| wrong(document, path, error))?;
-        measures.updates = Some(measure);
-    }
-    let of_networks = [
-        ("measure.activity", &tables.activity, &mut measures.activity),
-        ("measure.error", &tables.error, &mut measures.error),
-    ];
-    for (path, table, into) in of_networks {
-        let Some(table) = table else { continue };
-        let measure = NetMeasure::read(table, path).map_err(|error| unreadable(document, error))?;
-        check_games(measure.limit.games)
-            .and_then(|()| measure.choice.check(rows, seeds))
-            .map_err(|error| wrong(document, path, error))?;
-        *into = Some(measure);
-    }
-    if let Some(table) = &tables.speed {
-        let path = "measure.speed";
-        let measure = SpeedMeasure::read(table, path).map_err(|error| unreadable(document, error))?;
-        let checked = measure.options.check().and_then(|()| measure.choice.check(rows, seeds));
-        checked.map_err(|error| wrong(document, path, error))?;
-        measures.speed = Some(measure);
+    for (name, table) in tables {
+        let path = &format!("measure.{name}");
+        let unreadable = |error| unreadable(document, error);
+        let wrong = |error| wrong(document, path, error);
+        if name == UPDATES {
+            let measure: SetMeasure = from_value(table, path).map_err(unreadable)?;
+            check_games(measure.games).map_err(wrong)?;
+            check_sets(measure.sets.as_deref(), rows).map_err(wrong)?;
+            measures.updates = Some(measure);
+        } else if name == SPEED {
+            let measure = SpeedMeasure::read(table, path).map_err(unreadable)?;
+            measure.options.check().map_err(wrong)?;
+            measure.choice.check(rows, seeds).map_err(wrong)?;
+            measures.speed = Some(measure);
+        } else if let Some(known) = NETWORK_MEASURES.iter().find(|known| known.name == name) {
+            let measure = NetMeasure::read(table, path).map_err(unreadable)?;
+            check_games(measure.limit.games).map_err(wrong)?;
+            measure.choice.check(rows, seeds).map_err(wrong)?;
+            measures.networks.insert(known.name, measure);
+        } else {
+            let mut names = vec![UPDATES, SPEED];
+            names.extend(NETWORK_MEASURES.iter().map(|known| known.name));
+            return Err(unreadable(ReadError::of_key("measure", name, unknown_field(name, &names))));
+        }
     }
     Ok(measures)
 }

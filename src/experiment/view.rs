@@ -20,8 +20,7 @@ impl Runner<'_> {
         self.results.updates.sort_by_key(|result| sets.get(&result.set).copied());
         self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
         self.results.validation.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
-        self.results.error.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.networks.sort(&|key| order.get(key).copied());
         self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.equal_speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.matches.sort_by_key(|result| (order.get(&result.key).copied(), result.record.kind));

@@ -1,7 +1,7 @@
 //! A feature set: a definition with its blocks side by side in one index space.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::chess::{Board, Perspective};
 
@@ -123,7 +123,27 @@ impl Block {
     }
 }
 
-/// A definition, resolved and compiled.
+/// The encoders of this process that are in use, by the hash of the definition's text: a definition is compiled once as
+/// long as a set of it is held.
+#[derive(Default)]
+struct CompiledEncoders(Vec<(blake3::Hash, Weak<Encoder>)>);
+
+static COMPILED: Mutex<CompiledEncoders> = Mutex::new(CompiledEncoders(Vec::new()));
+
+impl CompiledEncoders {
+    fn find(key: &blake3::Hash) -> Option<Arc<Encoder>> {
+        let CompiledEncoders(known) = &*COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(of, _)| of == key)?.1.upgrade()
+    }
+
+    fn add(key: blake3::Hash, encoder: &Arc<Encoder>) {
+        let CompiledEncoders(known) = &mut *COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(of, encoder)| *of != key && encoder.strong_count() > 0);
+        known.push((key, Arc::downgrade(encoder)));
+    }
+}
+
+/// A definition, resolved and compiled. Sets of one definition share what was compiled, while one of them is held.
 ///
 /// ```
 /// use fsbench::features::FeatureSet;
@@ -174,11 +194,20 @@ impl FeatureSet {
     }
 
     fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
-        let blocks = definition.blocks.iter().map(Block::new).collect::<Result<Vec<Block>, FeatureError>>()?;
+        let key = blake3::hash(definition.text.as_bytes());
+        let encoder = match CompiledEncoders::find(&key) {
+            Some(encoder) => encoder,
+            None => {
+                let blocks = definition.blocks.iter().map(Block::new).collect::<Result<Vec<Block>, FeatureError>>()?;
+                let encoder = Arc::new(Encoder::new(blocks));
+                CompiledEncoders::add(key, &encoder);
+                encoder
+            }
+        };
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
-            encoder: Arc::new(Encoder::new(blocks)),
+            encoder,
             num_features: definition.size,
             identity: Identity::of(&definition.blocks),
             definition: definition.text,
@@ -277,5 +306,23 @@ impl FeatureSet {
         combinations.sort_unstable();
         combinations.dedup();
         combinations.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_compiled_once_while_it_is_held() {
+        let text = "name = \"a\"\nfeatures = \"rank(P) * square(K) for P in pieces\"";
+        let set = FeatureSet::from_definition(text).expect("a definition");
+        let again = FeatureSet::from_definition(set.definition()).expect("the same");
+        assert!(Arc::ptr_eq(set.encoder(), again.encoder()));
+        let other = FeatureSet::from_definition(&text.replace("rank", "file")).expect("another");
+        assert!(!Arc::ptr_eq(set.encoder(), other.encoder()));
+        let encoder = Arc::downgrade(set.encoder());
+        drop((set, again));
+        assert!(encoder.upgrade().is_none(), "nothing keeps it");
     }
 }

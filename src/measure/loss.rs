@@ -245,7 +245,7 @@ impl LossMeter<'_> {
 
 /// Positions to score. Consecutive ones are often a move apart.
 #[derive(Default)]
-struct Positions {
+pub(super) struct Positions {
     boards: Vec<Board>,
     turns: Vec<Color>,
     /// The change from the board before, if few pieces differ.
@@ -253,13 +253,13 @@ struct Positions {
 }
 
 impl Positions {
-    fn push(&mut self, board: Board, turn: Color) {
+    pub(super) fn push(&mut self, board: Board, turn: Color) {
         self.changes.push(self.boards.last().and_then(|before| BoardChange::between(before, &board)));
         self.boards.push(board);
         self.turns.push(turn);
     }
 
-    fn line(&self) -> impl Iterator<Item = LinePosition<'_>> {
+    pub(super) fn line(&self) -> impl Iterator<Item = LinePosition<'_>> {
         (0..self.boards.len()).map(|at| {
             let step = self.changes[at].as_ref().map_or(LineStep::Start(&self.boards[at]), LineStep::Move);
             LinePosition { turn: self.turns[at], step }

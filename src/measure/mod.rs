@@ -25,6 +25,7 @@ mod speed_race;
 mod tally;
 mod updates;
 mod validation;
+mod wrong_sign;
 
 pub use activity::activity;
 pub use equal_speed::{EqualSpeedOptions, OwnSpeeds, WIDTH_STEP, corrected_width, equal_speed, relative_speed};
@@ -38,6 +39,7 @@ pub use quantisation::{QuantisationOptions, quantisation};
 pub use speed::{SpeedOptions, SpeedProgress, speed};
 pub use updates::updates;
 pub use validation::validation;
+pub use wrong_sign::wrong_sign;
 
 use thiserror::Error;
 

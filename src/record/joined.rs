@@ -71,8 +71,7 @@ impl Results {
         self.runs.append(&mut other.runs);
         self.updates.append(&mut other.updates);
         self.validation.append(&mut other.validation);
-        self.activity.append(&mut other.activity);
-        self.error.append(&mut other.error);
+        self.networks.append(other.networks);
         self.speed.append(&mut other.speed);
         self.equal_speed.append(&mut other.equal_speed);
         self.matches.append(&mut other.matches);
@@ -91,8 +90,7 @@ impl Results {
         self.runs.retain(|run| is_other(&run.key));
         self.updates.retain(|result| result.set != row.set);
         self.validation.retain(|result| is_other(&result.key));
-        self.activity.retain(|result| is_other(&result.key));
-        self.error.retain(|result| is_other(&result.key));
+        self.networks.retain(&is_other);
         self.speed.retain(|result| is_other(&result.key));
         self.equal_speed.retain(|result| is_other(&result.key));
         self.matches.retain(|result| is_other(&result.key));
@@ -111,8 +109,7 @@ impl Results {
         renamed.extend(self.runs.iter_mut().map(|run| &mut run.key.set));
         renamed.extend(self.updates.iter_mut().map(|result| &mut result.set));
         renamed.extend(self.validation.iter_mut().map(|result| &mut result.key.set));
-        renamed.extend(self.activity.iter_mut().map(|result| &mut result.key.set));
-        renamed.extend(self.error.iter_mut().map(|result| &mut result.key.set));
+        renamed.extend(self.networks.keys_mut().map(|key| &mut key.set));
         renamed.extend(self.speed.iter_mut().map(|result| &mut result.key.set));
         renamed.extend(self.equal_speed.iter_mut().map(|result| &mut result.key.set));
         renamed.extend(self.matches.iter_mut().flat_map(|result| [&mut result.key.set, &mut result.reference]));

@@ -3,7 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::network_records::{NetworkRecord, RecordKind};
 use crate::features::Identity;
+
+/// The records of networks, each in a results folder's file of its own.
+pub(super) const KINDS: [RecordKind; 3] =
+    [RecordKind::of::<ActivityRecord>(), RecordKind::of::<ErrorRecord>(), RecordKind::of::<WrongSignRecord>()];
 
 /// Means per move for one perspective (the mover's, the other's, or their mean).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +94,10 @@ pub struct ActivityRecord {
     pub buckets: Vec<BucketActivity>,
 }
 
+impl NetworkRecord for ActivityRecord {
+    const KIND: &'static str = "activity";
+}
+
 /// Activity on the positions of one output bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BucketActivity {
@@ -120,4 +129,34 @@ pub struct ErrorRecord {
     pub tolerance: f64,
     /// Number of positions with an accumulator element outside i16, which wraps in the engine.
     pub accumulator_overflows: u64,
+}
+
+impl NetworkRecord for ErrorRecord {
+    const KIND: &'static str = "error";
+}
+
+/// How often a network's evaluation has the other sign than the score, over the positions of a run's validation games.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrongSignRecord {
+    /// The feature set's name.
+    pub name: String,
+    pub identity: Identity,
+    /// Positions with a score that is not 0.
+    pub positions: u64,
+    /// Positions without a score, or of score 0, which do not count.
+    pub left_out: u64,
+    /// Positions in which the integer network's evaluation has the other sign than the score, or is 0.
+    pub wrong: u64,
+}
+
+impl WrongSignRecord {
+    /// The share of `positions` that are wrong; `None` without positions.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        (self.positions > 0).then(|| self.wrong as f64 / self.positions as f64)
+    }
+}
+
+impl NetworkRecord for WrongSignRecord {
+    const KIND: &'static str = "wrong_sign";
 }

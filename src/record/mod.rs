@@ -9,6 +9,7 @@ mod loss;
 pub mod machine;
 mod matches;
 mod measures;
+mod network_records;
 mod neuron;
 mod own_figures;
 mod results;
@@ -31,8 +32,9 @@ pub use matches::{
     MatchResult, ShardRecord,
 };
 pub use measures::{
-    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
+    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord, WrongSignRecord,
 };
+pub use network_records::{NetworkRecord, NetworkRecords};
 pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
 pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, MatchResult, Method, OwnFigures, RecordFileError,
-    RunKey, RunRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
+    Environment, EqualSpeedRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError, RunKey, RunRecord,
+    SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};
 
@@ -127,8 +127,8 @@ pub struct Results {
     pub updates: Vec<SetResult<UpdatesRecord>>,
     /// Each with its losses by game, in a file of its own.
     pub validation: Vec<NetResult<ValidationRecord>>,
-    pub activity: Vec<NetResult<ActivityRecord>>,
-    pub error: Vec<NetResult<ErrorRecord>>,
+    /// Other measures of networks.
+    pub networks: NetworkRecords,
     pub speed: Vec<NetResult<SpeedRecord>>,
     /// Of the first seed's networks: widths of equal speed, and the speeds of the networks trained at them.
     pub equal_speed: Vec<NetResult<EqualSpeedRecord>>,
@@ -163,8 +163,6 @@ const UPDATES: &str = "updates.json";
 const VALIDATION: &str = "validation.json";
 /// The folder of the losses by game.
 const LOSSES: &str = "validation";
-const ACTIVITY: &str = "activity.json";
-const ERROR: &str = "error.json";
 const SPEED: &str = "speed.json";
 const EQUAL_SPEED: &str = "equal_speed.json";
 const MATCH: &str = "match.json";
@@ -182,8 +180,7 @@ impl Results {
             runs: Vec::new(),
             updates: Vec::new(),
             validation: Vec::new(),
-            activity: Vec::new(),
-            error: Vec::new(),
+            networks: NetworkRecords::new(),
             speed: Vec::new(),
             equal_speed: Vec::new(),
             matches: Vec::new(),
@@ -207,8 +204,7 @@ impl Results {
             runs: read_or_empty(folder, RUNS)?,
             updates: read_or_empty(folder, UPDATES)?,
             validation: load_validation(folder)?,
-            activity: read_or_empty(folder, ACTIVITY)?,
-            error: read_or_empty(folder, ERROR)?,
+            networks: NetworkRecords::load(folder)?,
             speed: read_or_empty(folder, SPEED)?,
             equal_speed: read_or_empty(folder, EQUAL_SPEED)?,
             matches: read_or_empty(folder, MATCH)?,
@@ -224,8 +220,7 @@ impl Results {
         write_json(&folder.join(RUNS), &self.runs)?;
         write_json(&folder.join(UPDATES), &self.updates)?;
         self.save_validation(folder)?;
-        write_json(&folder.join(ACTIVITY), &self.activity)?;
-        write_json(&folder.join(ERROR), &self.error)?;
+        self.networks.save(folder)?;
         write_json(&folder.join(SPEED), &self.speed)?;
         if !self.equal_speed.is_empty() || folder.join(EQUAL_SPEED).exists() {
             write_json(&folder.join(EQUAL_SPEED), &self.equal_speed)?;
@@ -291,7 +286,10 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     std::fs::read_dir(folder).map_err(listed)?.map(|entry| Ok(entry.map_err(listed)?.path())).collect()
 }
 
-fn read_or_empty<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, RecordFileError> {
+pub(super) fn read_or_empty<T: serde::de::DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+) -> Result<Vec<T>, RecordFileError> {
     let path = folder.join(name);
     if path.exists() { read_json(&path) } else { Ok(Vec::new()) }
 }

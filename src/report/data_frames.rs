@@ -3,6 +3,7 @@
 use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
 
 use super::comparisons::{Difference, PairComparison, PartComparison};
+use super::measured::MEASURED_COLUMNS;
 use super::summary::{Summary, SummaryRow};
 use super::tables::method_name;
 use super::training_data::TrainingData;
@@ -158,12 +159,10 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.estimate("relative_loss", &|row| row.relative_loss);
     columns.estimate("difference", &|row| row.difference);
     columns.estimate("accuracy", &|row| row.accuracy);
-    columns.estimate("l1_active", &|row| row.l1_active);
-    columns.estimate("l1_saturated", &|row| row.l1_saturated);
-    columns.estimate("l1_never", &|row| row.l1_never);
     columns.number("tolerance", &|row| row.tolerance);
-    columns.estimate("within_tolerance", &|row| row.within_tolerance);
-    columns.estimate("error_mean", &|row| row.error_mean);
+    for column in &MEASURED_COLUMNS {
+        columns.estimate(column.name, &|row| row.measured.get(column.name));
+    }
     columns.estimate("speed", &|row| row.speed);
     columns.text("speed_strategy", &|row| {
         row.speed_way.as_ref().map(|fastest| fastest.strategy.clone()).unwrap_or_default()

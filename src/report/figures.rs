@@ -303,7 +303,8 @@ fn time(summary: &MethodSummary) -> Option<Figure> {
 
 fn neuron_activity(summary: &MethodSummary) -> Option<Figure> {
     let group = |row: &SummaryRow| {
-        Some((row.name.clone(), vec![row.l1_active?.scaled(100.0), row.l1_saturated?.scaled(100.0)]))
+        let [active, saturated] = ["l1_active", "l1_saturated"].map(|name| row.measured.get(name));
+        Some((row.name.clone(), vec![active?.scaled(100.0), saturated?.scaled(100.0)]))
     };
     let chart = bars(
         "share of accumulator outputs, %",

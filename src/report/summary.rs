@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::comparisons::Comparisons;
 use super::equal_speed::EqualSpeed;
+use super::measured::MeasuredNumbers;
 use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
@@ -13,7 +14,7 @@ use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
 use crate::record::{
-    Environment, LayerActivity, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedEntry,
+    Environment, ErrorRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedEntry,
     SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
@@ -122,16 +123,11 @@ pub struct SummaryRow {
     pub difference: Option<Estimate>,
     /// For pqr: share of validation samples in which the network prefers the move played.
     pub accuracy: Option<Estimate>,
-    /// Share of accumulator outputs above zero, and share at the activation's upper bound.
-    pub l1_active: Option<Estimate>,
-    pub l1_saturated: Option<Estimate>,
-    /// Number of accumulator neurons that are zero in every position.
-    pub l1_never: Option<Estimate>,
-    /// Share of positions whose WDL by float and by integer network differ by at most `tolerance`.
-    pub within_tolerance: Option<Estimate>,
-    /// The difference of WDL up to which a position counts as agreeing.
+    /// Numbers of its networks.
+    #[serde(flatten)]
+    pub measured: MeasuredNumbers,
+    /// The difference of expected results up to which float and integer network count as agreeing.
     pub tolerance: Option<f64>,
-    pub error_mean: Option<Estimate>,
     /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy.
     pub speed: Option<Estimate>,
     /// The fastest strategy and its back end.
@@ -254,12 +250,7 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
     let over =
         |value: &dyn Fn(&RunRecord) -> f64| Estimate::over(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
     let updates = results.updates.iter().find(|result| result.set == planned.set).map(|result| &result.record);
-    let layers: Vec<&LayerActivity> =
-        nets_of(&results.activity, planned).filter_map(|result| result.record.layers.first()).collect();
-    let over_layers = |value: &dyn Fn(&LayerActivity) -> f64| {
-        Estimate::over(&layers.iter().map(|layer| value(layer)).collect::<Vec<_>>())
-    };
-    let errors: Vec<_> = nets_of(&results.error, planned).map(|result| &result.record).collect();
+    let errors = results.networks.of::<ErrorRecord>();
     let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| &result.record).collect();
     let speed_seeds = nets_of(&results.speed, planned).map(|result| result.key.seed).collect();
     let arranged: Vec<_> =
@@ -292,12 +283,8 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         relative_loss: over(&|run| run.validation_loss / run.baseline_loss),
         difference: None,
         accuracy: accuracy.and_then(|values| Estimate::over(&values)),
-        l1_active: over_layers(&|layer| layer.active),
-        l1_saturated: over_layers(&|layer| layer.saturated),
-        l1_never: over_layers(&|layer| layer.never_active as f64),
-        within_tolerance: Estimate::over(&errors.iter().map(|error| error.within_tolerance).collect::<Vec<_>>()),
-        tolerance: errors.first().map(|error| error.tolerance),
-        error_mean: Estimate::over(&errors.iter().map(|error| error.mean).collect::<Vec<_>>()),
+        measured: MeasuredNumbers::of(results, planned),
+        tolerance: nets_of(&errors, planned).next().map(|error| error.record.tolerance),
         speed_spread: fastest.as_ref().map(|fastest| fastest.spread),
         speed_noisy: fastest.as_ref().is_some_and(|fastest| fastest.spread > SpeedEntry::NOISY_SHARE),
         nanoseconds,

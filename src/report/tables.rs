@@ -1,6 +1,7 @@
 //! The report's tables: one row per feature set, one table per method, in sections. The terminal, Markdown and HTML
 //! reports all print these.
 
+use super::measured::MEASURED_COLUMNS;
 use super::numbers::{self, MISSING};
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{Method, RunRecord};
@@ -282,17 +283,12 @@ impl ColumnBuilder<'_> {
 
     fn add_network(&mut self) {
         self.section = Section::Network;
-        self.estimates("active neurons %", "share of accumulator outputs above zero", &|row| percent(row.l1_active));
-        let meaning = "number of accumulator neurons that are zero in every position";
-        self.estimates("never active", meaning, &|row| row.l1_never);
-        let tolerance = self.rows.iter().find_map(|row| row.tolerance).unwrap_or_default();
-        let meaning = format!(
-            "share of positions whose expected results by the float and by the integer network differ by at most \
-             {tolerance}"
-        );
-        self.estimates("integer agrees %", &meaning, &|row| percent(row.within_tolerance));
-        let meaning = "mean difference between the expected results by the float and by the integer network";
-        self.estimates("integer error", meaning, &|row| row.error_mean);
+        for column in &MEASURED_COLUMNS {
+            let Some(heading) = column.heading else { continue };
+            let scale = if column.is_share { 100.0 } else { 1.0 };
+            let number = |row: &SummaryRow| row.measured.get(column.name).map(|number| number.scaled(scale));
+            self.estimates(heading, column.meaning, &number);
+        }
     }
 
     /// Adds a column of estimates with as many decimals as their intervals allow.

@@ -1,11 +1,12 @@
 //! Fixed records for the report's tests: seven sets and two methods, from simple formulas.
 
 use crate::features::EncoderKind;
+use crate::json::to_value;
 use crate::record::{
     ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts,
     LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method,
-    MoveCounts, NetResult, OwnFigures, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord,
-    StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord,
+    MoveCounts, NetResult, NetworkRecord, NetworkRecords, OwnFigures, PlannedRow, Results, RunKey, RunRecord,
+    SetResult, SpeedEntry, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord, WrongSignRecord,
 };
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
@@ -44,8 +45,11 @@ pub(super) fn results() -> Results {
             for seed in seeds {
                 let key = RunKey { set: facts.0.into(), method, seed };
                 results.runs.push(run(&key, facts));
-                results.activity.push(NetResult { key: key.clone(), record: activity(&key, facts) });
-                results.error.push(NetResult { key: key.clone(), record: error(&key, facts) });
+                push(&mut results, &key, &activity(&key, facts));
+                push(&mut results, &key, &error(&key, facts));
+                if method == Method::Eval {
+                    push(&mut results, &key, &wrong_sign(&key, facts));
+                }
                 if seed == Seed(1) && method == Method::Eval {
                     results.speed.push(NetResult { key, record: speed(facts) });
                 }
@@ -181,12 +185,15 @@ pub(super) fn empty() -> Results {
     let runs = Vec::new();
     let updates = Vec::new();
     let validation = Vec::new();
-    let activity = Vec::new();
-    let error = Vec::new();
+    let networks = NetworkRecords::new();
     let speed = Vec::new();
     let equal_speed = Vec::new();
     let matches = Vec::new();
-    Results { study, environment, runs, updates, validation, activity, error, speed, equal_speed, matches }
+    Results { study, environment, runs, updates, validation, networks, speed, equal_speed, matches }
+}
+
+fn push<T: NetworkRecord>(results: &mut Results, key: &RunKey, record: &T) {
+    results.networks.push(T::KIND, key.clone(), to_value(record).expect("JSON"));
 }
 
 fn identity() -> crate::features::Identity {
@@ -278,6 +285,11 @@ fn error(key: &RunKey, &(name, features, ..): &SetFacts) -> ErrorRecord {
         tolerance: 0.03,
         accumulator_overflows: 0,
     }
+}
+
+fn wrong_sign(key: &RunKey, &(name, features, ..): &SetFacts) -> WrongSignRecord {
+    let wrong = 1_900 + (100.0 * deviation(key.seed, features)) as u64;
+    WrongSignRecord { name: name.into(), identity: identity(), positions: 20_000, left_out: 150, wrong }
 }
 
 fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use fsbench::units::Seed;
 use rand::RngExt;
 use serde_json::Value;
 
+use super::common::skip::skip;
 use super::experiment;
 use super::workspace::Workspace;
 
@@ -18,7 +20,7 @@ fn workspace() -> Workspace {
     let workspace = experiment::workspace();
     let text = std::fs::read_to_string(workspace.path("proj/small.toml")).unwrap();
     let text = text.replace("seeds = [1]", "seeds = [1, 2, 3]")
-        + "[measure.activity]\ngames = 5\n[measure.error]\ngames = 5\n"
+        + "[measure.activity]\ngames = 5\n[measure.error]\ngames = 5\n[measure.wrong_sign]\n"
         + "[match]\nnodes = 30\npairs = 6\nshard_pairs = 2\nhash = 1\nseeds = [1, 2]\n";
     workspace.write("proj/small.toml", &text);
     workspace
@@ -29,7 +31,7 @@ fn worker(workspace: &Workspace) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// The results without times: losses, updates, activity, errors, matches at equal nodes.
+/// The results without times: losses, updates, activity, errors, signs, matches at equal nodes.
 pub fn results(workspace: &Workspace) -> Vec<Value> {
     let read = |name: &str| -> Value {
         serde_json::from_slice(&std::fs::read(workspace.path(&format!("results/{name}"))).unwrap()).unwrap()
@@ -55,7 +57,7 @@ pub fn results(workspace: &Workspace) -> Vec<Value> {
             Value::from([&counts.map(Value::clone)[..], &player("player"), &player("reference_player")].concat())
         })
         .collect();
-    let records = ["updates.json", "activity.json", "error.json", "validation.json"].map(read);
+    let records = ["updates.json", "activity.json", "error.json", "wrong_sign.json", "validation.json"].map(read);
     [vec![losses.into(), matches.into()], records.to_vec()].concat()
 }
 
@@ -108,6 +110,39 @@ fn killed_workers_lose_no_step() {
     let skipped = workspace.run(&["run", "proj/small.toml", "--out", "results"]);
     let said = super::workspace::stderr(&skipped);
     assert!(said.contains(&format!("skipped steps (finished or not requested): {}", steps.len())), "{said}");
+}
+
+/// The program's worker of two processes, on a machine of that name.
+fn workers_on(workspace: &Workspace, host: &str) -> Child {
+    let script = "hostname \"$0\" || exit 99; exec \"$@\"";
+    let unshared = ["--user", "--map-root-user", "--uts", "sh", "-c", script, host, env!("CARGO_BIN_EXE_fsbench")];
+    let mut command = workspace.command_of(Path::new("unshare"), &unshared);
+    command.args(["work", "proj/small.toml", "--out", "results", "--jobs", "2"]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Four processes at once, two on each of two machines that share the folder.
+#[test]
+fn four_processes_on_two_hosts_find_what_one_finds() {
+    let alone = workspace();
+    alone.stdout(&["run", "proj/small.toml", "--out", "results"]);
+    let shared = workspace();
+    let workers = ["here", "there"].map(|host| workers_on(&shared, host));
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        let said = super::workspace::stderr(&output);
+        if output.status.code() == Some(99) || said.starts_with("unshare: ") {
+            return skip("namespaces", "unshare cannot give a process a machine's name here");
+        }
+        assert!(output.status.success(), "{said}");
+    }
+    assert_eq!(results(&shared), results(&alone));
+    let machines = ["here", "there"].map(|host| shared.cache().join(format!("runs/locks/machine {host}")).exists());
+    assert_eq!(machines, [true, true], "both took part");
+    // The last process has written the results; a run alone finds every step done, and changes none.
+    let done = stored(&shared);
+    shared.stdout(&["run", "proj/small.toml", "--out", "results"]);
+    assert_eq!(stored(&shared), done);
 }
 
 /// A worker of a folder does all experiments in it, also where another worker does the last steps of one.

@@ -30,6 +30,8 @@ fn write_games(folder: &Path) {
         ("x.binpack", Format::Binpack),
         ("x.vf", Format::Viriformat),
         ("x.txt", Format::Text),
+        ("x.plain", Format::Plain),
+        ("x.bullet-text", Format::BulletText),
         ("x.bullet", Format::Bullet),
     ] {
         write(&folder.join(name), format, &scored);
@@ -39,8 +41,19 @@ fn write_games(folder: &Path) {
     fs::copy(folder.join("x.binpack"), folder.join("no-extension")).unwrap();
 }
 
-const WITH_MOVES: [&str; 9] =
-    ["x.pgn", "x.fsd", "x.binpack", "x.binpack.zst", "x.vf", "x.vf.zst", "x.txt", "x.txt.zst", "no-extension"];
+const WITH_MOVES: [&str; 11] = [
+    "x.pgn",
+    "x.fsd",
+    "x.binpack",
+    "x.binpack.zst",
+    "x.vf",
+    "x.vf.zst",
+    "x.txt",
+    "x.txt.zst",
+    "x.plain",
+    "x.plain.zst",
+    "no-extension",
+];
 
 #[test]
 fn measures_take_every_format() {
@@ -55,7 +68,7 @@ fn measures_take_every_format() {
     for name in WITH_MOVES {
         assert_eq!(counts(name), expected, "{name}");
     }
-    for name in WITH_MOVES.into_iter().chain(["x.bullet", "x.bullet.zst"]) {
+    for name in WITH_MOVES.into_iter().chain(["x.bullet", "x.bullet.zst", "x.bullet-text", "x.bullet-text.zst"]) {
         let arguments = ["select", "piece", "--top", "5", "--out", "top.idx", "--force", "--data", name];
         let found = document(&arguments, folder.path());
         assert_eq!(found["positions"], expected[1], "{name}");

@@ -14,4 +14,5 @@ mod foreign;
 mod oracle;
 mod robust;
 mod stress;
+mod texts;
 mod verify;

@@ -28,7 +28,16 @@ fn read_cut(path: &Path, format: Format, bytes: &[u8]) -> (Vec<Record>, Option<D
 fn a_file_cut_off_anywhere_is_an_error_or_its_beginning() {
     let folder = TempDir::new().unwrap();
     let records: Vec<Record> = samples(3, 12).into_iter().filter(|record| record.score().is_some()).collect();
-    for format in [Format::Fsd, Format::Binpack, Format::Viriformat, Format::Bullet, Format::Text] {
+    let formats = [
+        Format::Fsd,
+        Format::Binpack,
+        Format::Viriformat,
+        Format::Bullet,
+        Format::Text,
+        Format::BulletText,
+        Format::Plain,
+    ];
+    for format in formats {
         let path = folder.path().join("x");
         write(&path, format, &records);
         let bytes = fs::read(&path).unwrap();
@@ -41,7 +50,7 @@ fn a_file_cut_off_anywhere_is_an_error_or_its_beginning() {
             // ends in an error: broken parts are counted. So are games of viriformat, if a game begins at all.
             let is_valid = match format {
                 Format::Bullet => cut % 32 == 0,
-                Format::Text | Format::Binpack => true,
+                Format::Text | Format::BulletText | Format::Plain | Format::Binpack => true,
                 Format::Viriformat => cut == 0 || cut >= 36,
                 _ => false,
             };

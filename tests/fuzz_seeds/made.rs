@@ -18,7 +18,8 @@ use fsbench::service::{Description, Dtype, Layout};
 use fsbench::train::run_dir::{METRICS, RunDir};
 use fsbench::units::{Ply, Seed};
 use serde_json::json;
-use shakmaty::{Chess, Move, Position};
+use shakmaty::fen::Fen;
+use shakmaty::{Chess, EnPassantMode, Move, Position};
 use tempfile::TempDir;
 
 use super::common::castlings::every_castling;
@@ -40,6 +41,7 @@ pub fn seeds() -> Seeds {
         ("viriformat", vec![named("chess960", castlings(&folder, Format::Viriformat))]),
         ("text", compressed(&written(&folder, Format::Text), "text")),
         ("text", vec![named("chess960", castlings(&folder, Format::Text))]),
+        ("foreign_text", foreign_text(&folder)),
         ("fsd", fsd(&folder)),
         ("nnue", nnue()),
         ("bullet_raw", bullet_raw(&folder)),
@@ -63,7 +65,7 @@ pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x");
     std::fs::write(&path, bytes).unwrap();
-    let reads = |format| {
+    let reads = |format: Format| {
         let mut reader = fsbench::data::formats::SampleReader::open(&path, Some(format), None).unwrap();
         let mut samples = 0;
         while let Some(block) = reader.next_block().unwrap() {
@@ -78,6 +80,7 @@ pub fn is_accepted(target: &str, bytes: &[u8]) -> bool {
         "bulletformat" => reads(Format::Bullet),
         "viriformat" => reads(Format::Viriformat),
         "text" => reads(Format::Text),
+        "foreign_text" => reads(fsbench::data::formats::detect(&path).unwrap()),
         #[cfg(feature = "report")]
         "journal" if bytes.starts_with(br#"{"journal":"match""#) => {
             let lines = std::str::from_utf8(bytes).unwrap().lines().skip(1);
@@ -196,6 +199,23 @@ fn write_samples(path: &Path, format: Format, records: &[Record]) -> Vec<u8> {
 
 fn written(folder: &TempDir, format: Format) -> Vec<u8> {
     write_samples(&folder.path().join("samples"), format, &samples(2, 12))
+}
+
+/// Samples in the forms of other programs.
+fn foreign_text(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let mut epd = String::new();
+    let mut c_chess_cli = String::from("FEN,Eval,Result\n");
+    for (number, record) in samples(1, 12).iter().enumerate() {
+        let fen = Fen::from_position(&record.position().unwrap(), EnPassantMode::Legal);
+        epd += &format!("{fen} {}\n", ["c9 \"1-0\";", "[0.5]", "bm e4; c9 \"0-1\"; id \"a, b\";"][number % 3]);
+        c_chess_cli += &format!("{fen},{},{}\n", 7 * number, number % 3);
+    }
+    vec![
+        named("bullet", written(folder, Format::BulletText)),
+        named("plain", written(folder, Format::Plain)),
+        named("epd", epd.into_bytes()),
+        named("c-chess-cli", c_chess_cli.into_bytes()),
+    ]
 }
 
 fn one_sample(folder: &TempDir) -> Vec<u8> {

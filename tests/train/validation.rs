@@ -1,13 +1,13 @@
 //! Losses of a validation, game by game, against a direct computation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fsbench::chess::Perspective;
 use fsbench::data::{Fsd, Method, Split, in_split};
 use fsbench::features::FeatureSet;
-use fsbench::measure::validation;
-use fsbench::net::{forward, load_float};
+use fsbench::measure::{validation, wrong_sign};
+use fsbench::net::{NetFile, forward, forward_integer, load_float};
 use fsbench::record::{ClassLosses, LossSums, ValidationRecord};
 use fsbench::train::{Silent, TrainConfig, TrainOutcome, TrainingRun, run_dir};
 
@@ -78,6 +78,48 @@ fn losses_by_game_equal_a_direct_computation() {
 fn board(sample: &fsbench::data::Sample) -> &fsbench::chess::Board {
     use shakmaty::Position;
     sample.position.board()
+}
+
+/// Against the forward pass by definition, position by position.
+#[test]
+fn wrong_signs_equal_a_direct_count() {
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Eval), |settings| settings.epochs = 1);
+    workspace.run(&config, "run", false, &mut Silent).expect("trained");
+    let file = NetFile::load(&workspace.path("run").join(run_dir::NETWORK)).expect("the network");
+    let set = FeatureSet::resolve("piece").expect("shipped");
+    let data = Fsd::open(config.data.only().expect("one file")).expect("samples");
+    for limit in [None, Some(3)] {
+        let mut games = BTreeSet::new();
+        let [mut positions, mut left_out, mut wrong] = [0; 3];
+        for record in data.records() {
+            let game = record.game();
+            if !in_split(config.settings.split_seed, 0.2, game, Split::Validation)
+                || limit.is_some_and(|limit| games.len() as u64 == limit && !games.contains(&game))
+            {
+                continue;
+            }
+            games.insert(game);
+            let sample = record.unpack().expect("a sample");
+            let stm = Perspective::of(record.turn());
+            let [own, other] = [stm, stm.other()].map(|pov| set.reference(board(&sample), pov));
+            let evaluation = file.net.scheme.score(forward_integer(&file.net, 0, &own, &other));
+            match sample.score.expect("scored") {
+                0 => left_out += 1,
+                score => {
+                    positions += 1;
+                    let has_same_sign = evaluation != 0 && (evaluation > 0) == (score > 0);
+                    wrong += u64::from(!has_same_sign);
+                }
+            }
+        }
+        let record = wrong_sign(&file, &config, limit).expect("measured");
+        assert_eq!((record.positions, record.left_out, record.wrong), (positions, left_out, wrong), "{limit:?}");
+        assert!(wrong > 0 && wrong < positions && left_out > 0, "{record:?}");
+        assert_eq!(record.share(), Some(wrong as f64 / positions as f64));
+    }
+    let without = wrong_sign(&file, &config, Some(0)).expect("measured");
+    assert_eq!((without.positions, without.share()), (0, None));
 }
 
 /// The shares of pqr add up to the run's. A run of a large split does not keep its losses: validated again, with

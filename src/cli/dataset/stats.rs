@@ -10,11 +10,17 @@ use crate::cli::progress_bar::progress;
 use crate::cli::sample::{FileArgument, FileHints};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, ResultFormat, print_json, refuse_existing};
-use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};
+use crate::data::{Method, Needs};
+use crate::pipeline::build::Filter;
+use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats, stats_as_read};
+use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
 
 /// Show the distributions of plies, pieces, scores, results, king squares and moves
+///
+/// With --method, of the samples that a training with these options reads, and what they leave out; they are built into
+/// the cache, as for a training. Other options of `dataset build` are seen in the file that it makes.
 ///
 /// --out also writes plots (SVG and PNG) and stats.json. The logistic curve 1 / (1 + exp(-(score - a) / b)) is fitted
 /// to the results by maximum likelihood.
@@ -24,6 +30,8 @@ pub struct Arguments {
     file: FileArgument,
     #[command(flatten)]
     hints: FileHints,
+    #[command(flatten)]
+    read_as: ReadAs,
     /// A folder for stats.json and the plots
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -35,6 +43,35 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+}
+
+/// Which samples a training reads.
+#[derive(Debug, clap::Args)]
+struct ReadAs {
+    /// Count the samples that this method uses [default: all of the file]
+    #[arg(long, value_enum)]
+    method: Option<Method>,
+    /// What a sample for eval must hold [default: score]
+    #[arg(long, value_enum, value_name = "WHAT", requires = "method")]
+    needs: Option<Needs>,
+    /// Leave out positions before this ply [default: 0]
+    #[arg(long, value_name = "PLY", requires = "method")]
+    min_ply: Option<u16>,
+    /// Which positions to leave out [default: none]
+    #[arg(long, value_enum, requires = "method")]
+    filter: Option<Filter>,
+}
+
+impl ReadAs {
+    fn options(&self) -> Option<BuildOptions> {
+        let default = BuildOptions::new(self.method?);
+        Some(BuildOptions {
+            needs: self.needs.unwrap_or_default(),
+            min_ply: self.min_ply.unwrap_or_default(),
+            filter: self.filter.unwrap_or_default(),
+            ..default
+        })
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -50,9 +87,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let FileHints { from, from_unit, evals } = arguments.hints;
     let file = &arguments.file.file()?;
-    let stats = dataset_stats(file, from, from_unit, evals, &mut show);
+    let stats = match arguments.read_as.options() {
+        None => dataset_stats(file, from, from_unit, evals, &mut show).map_err(failure),
+        Some(options) => {
+            let input = WeightedInput { format: from, unit: from_unit, evals, ..WeightedInput::file(file) };
+            stats_as_read(&input, &options, &mut show).map_err(failure)
+        }
+    };
     bar.finish_and_clear();
-    let stats = stats.map_err(failure)?;
+    let stats = stats?;
     warn_of_scores(file, &stats.notes);
     if let Some(folder) = &arguments.out {
         write(&stats, folder)?;
@@ -97,6 +140,7 @@ fn text(stats: &DatasetStats) -> String {
     )];
     sections.extend(stats.skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count}: {reason}")));
     sections.extend(stats.skipped.examples.iter().map(|entry| format!("  {entry}")));
+    sections.extend(stats.left_out.iter().map(|(reason, count)| format!("dropped      {count} {}", reason.name())));
     let repeated = stats.duplicates;
     let distinct = if repeated.exact {
         format!("{} positions", repeated.distinct)

@@ -50,7 +50,7 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     if let Some(format) = Format::value_variants().iter().find(|format| (format.table().recognises)(&beginning)) {
         return Ok(*format);
     }
-    if let Some(format) = foreign::of_text(&beginning) {
+    if let Some(format) = foreign::of_beginning(&beginning) {
         return Err(DataError::Foreign { path: path.into(), format });
     }
     match named {

@@ -4,19 +4,25 @@
 pub mod binpack;
 mod block_queue;
 mod bullet;
+mod bullet_text;
+mod c_chess_cli;
 mod detect;
 mod entries;
+mod epd;
 mod foreign;
 mod format_table;
 mod game_numbers;
+mod lines;
 mod marlinformat;
 mod omissions;
 mod packed_position;
 mod pgn;
+mod plain;
 mod reader;
 mod score_unit;
 mod skipped;
 mod text;
+mod text_kind;
 mod viriformat;
 mod writer;
 
@@ -60,6 +66,14 @@ pub enum Format {
     Marlinformat,
     /// Lines FEN,score,move; plain, .zst, .gz or .bz2.
     Text,
+    /// Lines FEN | score | result of bullet, White's view; plain, .zst, .gz or .bz2.
+    BulletText,
+    /// Stockfish's text of some lines per sample; plain, .zst, .gz or .bz2.
+    Plain,
+    /// EPD or FENs with results; plain, .zst, .gz or .bz2. Read only.
+    Epd,
+    /// Lines FEN,score,result of c-chess-cli; plain, .zst, .gz or .bz2. Read only.
+    CChessCli,
 }
 
 impl Format {
@@ -72,6 +86,10 @@ impl Format {
             Format::Bullet => &bullet::FORMAT,
             Format::Marlinformat => &marlinformat::FORMAT,
             Format::Text => &text::FORMAT,
+            Format::BulletText => &bullet_text::FORMAT,
+            Format::Plain => &plain::FORMAT,
+            Format::Epd => &epd::FORMAT,
+            Format::CChessCli => &c_chess_cli::FORMAT,
         }
     }
 

@@ -4,215 +4,83 @@
 //! There are no results and no game numbers.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, Read};
-use std::path::Path;
 
-use rayon::prelude::*;
-use shakmaty::Position as _;
-use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
 
-use super::binpack::InvalidSample;
-use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
-use super::foreign;
-use super::format_table::{FormatTable, GameRule, SampleEncoder};
+use super::ScoreUnit;
+use super::format_table::{FormatTable, GameRule};
+use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, ply_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedField};
-use super::skipped::SkippedSample;
-use super::{ScoreUnit, writer::TASK_SAMPLES};
-use crate::chess::{Chess, fen_of, fen_position, uci_move};
-use crate::data::input::check_text;
-use crate::data::{DataError, Eval, Record, RecordError, Sample};
-use crate::units::Ply;
-
-/// Text parsed at once; also the longest line.
-const BATCH_BYTES: usize = 4 << 20;
+use super::text_kind::{TextKind, of_line, of_text};
+use crate::chess::{fen_of, uci_move};
+use crate::data::{Eval, Record, RecordError, Sample};
 
 pub const FORMAT: FormatTable = FormatTable {
     name: "text",
     endings: &["txt", "csv", "text"],
-    recognises: begins_with_sample,
+    recognises: |beginning| of_text(beginning) == Some(TextKind::Samples),
     is_text: true,
     default_unit: ScoreUnit::Centipawns,
     games: GameRule::InferredWithoutResults,
     needs_result: false,
-    read: Some(read),
+    read: Some(|reader, path, sender| lines::read(reader, path, sender, parse_line)),
     adapt,
-    encoder: Some(|| Box::new(SampleLines { samples: 0 })),
+    encoder: Some(|| TextEncoder::boxed(append_line)),
 };
 
-/// Sends the samples of a file; malformed lines are skipped and counted.
-fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
-    let unpacked = block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?;
-    check_text(&unpacked.beginning, path)?;
-    let mut text = unpacked.reader;
-    let compression = unpacked.compression.name();
-    let mut lines = LineBatches { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
-    loop {
-        match lines.next_batch(&mut text) {
-            Ok(Some((first, batch))) => {
-                if !parse_batch(&batch, first, sender)? {
-                    return Ok(());
-                }
-            }
-            Ok(None) => return Ok(()),
-            Err(cause) if compression == "plain" => return Err(DataError::Read { path: path.into(), cause }),
-            Err(cause) => {
-                let at = lines.read;
-                let games = sender.games;
-                return Err(DataError::BrokenStream { path: path.into(), compression, at, games, cause });
-            }
-        }
-    }
-}
-
-/// Splits text into batches of complete lines.
-struct LineBatches {
-    pending: Vec<u8>,
-    /// Number of the first line of `pending`, from 1.
-    first: u64,
-    /// Whether `pending` begins inside a line longer than a batch.
-    in_long_line: bool,
-    /// Bytes read so far.
-    read: u64,
-}
-
-impl LineBatches {
-    /// The next batch and the number of its first line; `None` at the end.
-    fn next_batch(&mut self, text: &mut dyn BufRead) -> std::io::Result<Option<(u64, Vec<u8>)>> {
-        loop {
-            let wanted = BATCH_BYTES - self.pending.len();
-            let read = text.take(wanted as u64).read_to_end(&mut self.pending)?;
-            self.read += read as u64;
-            let ended = read < wanted;
-            if self.in_long_line {
-                let rest = memchr::memchr(b'\n', &self.pending).map(|end| self.pending.split_off(end));
-                self.in_long_line = rest.is_none() && !ended;
-                self.pending = rest.unwrap_or_default();
-                if self.pending.is_empty() && !ended {
-                    continue;
-                }
-            }
-            if self.pending.is_empty() {
-                return Ok(None);
-            }
-            let end = match memchr::memrchr(b'\n', &self.pending) {
-                _ if ended => self.pending.len(),
-                Some(end) => end + 1,
-                None => {
-                    // The beginning of the line is reported as malformed; the rest is dropped.
-                    self.in_long_line = true;
-                    self.pending.len()
-                }
-            };
-            let rest = self.pending.split_off(end);
-            let batch = std::mem::replace(&mut self.pending, rest);
-            let first = self.first;
-            self.first += memchr::memchr_iter(b'\n', &batch).count() as u64;
-            return Ok(Some((first, batch)));
-        }
-    }
-}
-
-fn parse_batch(batch: &[u8], first: u64, sender: &mut BlockSender) -> Result<bool, DataError> {
-    let mut lines: Vec<&[u8]> = batch.split(|byte| *byte == b'\n').collect();
-    if lines.last().is_some_and(|line| line.is_empty()) {
-        lines.pop();
-    }
-    let parse = || lines.par_iter().map(|line| parse_line(line)).collect();
-    let parsed: Vec<Result<Option<Record>, LineError>> = sender.decoders.install(parse);
-    let mut records = Vec::with_capacity(BLOCK_SAMPLES);
-    for (line, number) in parsed.into_iter().zip(first..) {
-        match line {
-            Ok(Some(record)) => records.push(record),
-            Ok(None) => {}
-            Err(LineError { column, reason, message }) => {
-                let location = format!("line {number}, column {column}");
-                sender.skip(reason, SkippedSample { location, message });
-            }
-        }
-        if records.len() == BLOCK_SAMPLES && !sender.send(std::mem::take(&mut records))? {
-            return Ok(false);
-        }
-    }
-    sender.send(records)
-}
-
-/// Why a line is not a sample.
-#[derive(Debug)]
-struct LineError {
-    /// From 1, in bytes.
-    column: usize,
-    reason: &'static str,
-    message: String,
-}
-
 /// Parses a line's sample; `None` for an empty line.
-fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
+    let line = trimmed(line);
     if line.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let failure = |column: usize, reason, message: String| LineError { column: column + 1, reason, message };
     let mut commas = memchr::memchr_iter(b',', line);
     let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
-        let message = match foreign::of_line(line) {
-            Some(format) => format!("not FEN,score,move: this is {format}"),
-            None => "not FEN,score,move: three fields separated by commas".into(),
+        let message = match of_line(line) {
+            Some(kind) if kind != TextKind::Samples => format!("not FEN,score,move: this is {kind}"),
+            _ => "not FEN,score,move: three fields separated by commas".into(),
         };
-        return Err(failure(0, "not three fields", message));
+        return Err(TextError::at(0, "not three fields", message));
     };
 
-    let position = parse_position(&line[..first]).map_err(|message| failure(0, "position", message))?;
-    let plies =
-        (position.fullmoves().get() - 1).saturating_mul(2).saturating_add(u32::from(position.turn().is_black()));
-    let ply =
-        u16::try_from(plies).map_err(|_| failure(0, "position", format!("move number {}", position.fullmoves())))?;
-    let score = parse_score(&line[first + 1..second]).map_err(|message| failure(first + 1, "score", message))?;
+    let position = parse_position(&line[..first]).map_err(|message| TextError::at(0, "position", message))?;
+    let ply = ply_of(&position).map_err(|message| TextError::at(0, "position", message))?;
+    let score = parse_score(&line[first + 1..second]).map_err(|message| TextError::at(first + 1, "score", message))?;
     let uci = line[second + 1..].trim_ascii();
     let mv = match uci {
         b"" => None,
         _ => match UciMove::from_ascii(uci) {
             Ok(UciMove::Null) => None,
             Ok(mv) => Some(mv.to_move(&position).map_err(|_| {
-                failure(second + 1, "move", format!("the move {} is illegal in the position", excerpt(uci)))
+                let message = format!("the move {} is illegal in the position", excerpt(uci));
+                TextError::at(second + 1, "move", message)
             })?),
             Err(_) => {
-                let message = match foreign::of_line(line) {
-                    Some(format) => format!("not FEN,score,move: this is {format}"),
-                    None => format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci)),
+                let message = match of_line(line) {
+                    Some(kind) if kind != TextKind::Samples => format!("not FEN,score,move: this is {kind}"),
+                    _ => format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci)),
                 };
-                return Err(failure(second + 1, "move", message));
+                return Err(TextError::at(second + 1, "move", message));
             }
         },
     };
-    let sample = Sample { position, game: 0, ply: Ply(ply), mv, score, result: None };
-    Record::pack(&sample).map(Some).map_err(|error| failure(0, "position", error.to_string()))
+    let sample = Sample { position, game: 0, ply, mv, score, result: None };
+    Record::pack(&sample).map(Some).map_err(|error| TextError::at(0, "position", error.to_string()))
 }
 
-fn parse_position(fen: &[u8]) -> Result<Chess, String> {
-    let parsed =
-        Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is not a FEN: {error}", excerpt(fen)))?;
-    fen_position(&parsed).map_err(|error| error.to_string())
-}
-
+/// A score or a mate; `None` if empty.
 fn parse_score(text: &[u8]) -> Result<Option<i16>, String> {
     let text = text.trim_ascii();
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = || format!("`{}` is not a score: give centipawns from −32767 to 32767, #n or #-n", excerpt(text));
-    let text = std::str::from_utf8(text).map_err(|_| wrong())?;
-    if let Some(mate) = text.strip_prefix('#') {
-        let moves: i32 = mate.parse().map_err(|_| wrong())?;
-        return if moves == 0 { Err(wrong()) } else { Ok(Some(Eval::Mate(moves).centipawns())) };
+    let Some(mate) = text.strip_prefix(b"#") else {
+        return lines::parse_score(text).map(Some).map_err(|message| format!("{message}, #n or #-n"));
+    };
+    match std::str::from_utf8(mate).ok().and_then(|mate| mate.parse::<i32>().ok()) {
+        Some(moves) if moves != 0 => Ok(Some(Eval::Mate(moves).centipawns())),
+        _ => Err(format!("`{}` is not a score: a mate is #n or #-n", excerpt(text))),
     }
-    text.parse().ok().filter(|score| *score != i16::MIN).map(Some).ok_or_else(wrong)
-}
-
-/// The part of a line that an error quotes.
-fn excerpt(text: &[u8]) -> String {
-    crate::text::excerpt(text, 90)
 }
 
 fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
@@ -220,35 +88,6 @@ fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
     // A FEN derives the ply's parity from the side to move.
     counter.omit_field(OmittedField::Ply, record.ply().0 % 2 != u16::from(record.turn().is_black()));
     Some(record)
-}
-
-/// Writes a line per sample.
-struct SampleLines {
-    samples: u64,
-}
-
-impl SampleEncoder for SampleLines {
-    fn push(&mut self, records: &[Record], out: &mut Vec<u8>) -> Result<(), InvalidSample> {
-        let first = self.samples;
-        let lines: Vec<Result<String, InvalidSample>> = records
-            .par_chunks(TASK_SAMPLES)
-            .enumerate()
-            .map(|(task, records)| format_lines(records, first + (task * TASK_SAMPLES) as u64))
-            .collect();
-        for lines in lines {
-            out.extend_from_slice(lines?.as_bytes());
-        }
-        self.samples += records.len() as u64;
-        Ok(())
-    }
-}
-
-fn format_lines(records: &[Record], first: u64) -> Result<String, InvalidSample> {
-    let mut lines = String::with_capacity(80 * records.len());
-    for (record, sample) in records.iter().zip(first..) {
-        append_line(record, &mut lines).map_err(|problem| InvalidSample { sample, problem })?;
-    }
-    Ok(lines)
 }
 
 /// Appends a sample's line to `out`.
@@ -279,29 +118,6 @@ fn mate_in(score: i16) -> Option<i32> {
     let score = i32::from(score);
     let moves = (Eval::MATE - score.abs()) / 2 * score.signum();
     (score.abs() > Eval::LARGEST && moves != 0 && i32::from(Eval::Mate(moves).centipawns()) == score).then_some(moves)
-}
-
-/// Whether one of the first lines is a sample, or the first looks like one and like no other format.
-fn begins_with_sample(beginning: &[u8]) -> bool {
-    let lines = || beginning.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    lines().take(foreign::LINES).any(is_sample)
-        || lines().next().is_some_and(looks_like_sample) && foreign::of_text(beginning).is_none()
-}
-
-/// Whether a line has a sample's three fields, of which the last may be a move.
-pub fn is_sample(line: &[u8]) -> bool {
-    let fields: Vec<&[u8]> = line.trim_ascii().split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
-    match fields[..] {
-        [_, _, mv] => looks_like_sample(line) && (mv.is_empty() || UciMove::from_ascii(mv).is_ok()),
-        _ => false,
-    }
-}
-
-/// Whether a line looks like a sample: eight ranks of a FEN before a comma.
-fn looks_like_sample(line: &[u8]) -> bool {
-    let Some(comma) = memchr::memchr(b',', line) else { return false };
-    let ranks = line[..comma].trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
-    memchr::memchr_iter(b'/', ranks).count() == 7
 }
 
 #[cfg(test)]
@@ -354,28 +170,5 @@ mod tests {
         check(&format!("{START},1,e2e5"), 60, "illegal");
         check(&format!("{START},1,knight"), 60, "not a move");
         check(&START.replace("0 1", "0 99999,,"), 1, "move number");
-    }
-
-    #[test]
-    fn samples_differ_from_games() {
-        assert!(looks_like_sample(format!("{START},1,e2e4").as_bytes()));
-        assert!(!looks_like_sample(b"[Event \"a, b\"]"));
-        assert!(!looks_like_sample(b"1. e4 { well, well } e5"));
-    }
-
-    #[test]
-    fn long_lines_do_not_fill_the_memory() {
-        let text = [&b"first\n"[..], &b"x".repeat(3 * BATCH_BYTES), b"\nlast"].concat();
-        let mut reader = text.as_slice();
-        let mut lines = LineBatches { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
-        let mut batches = Vec::new();
-        while let Some((first, batch)) = lines.next_batch(&mut reader).expect("reads") {
-            assert!(batch.len() <= BATCH_BYTES);
-            batches.push((first, batch));
-        }
-        assert_eq!(batches.first().map(|(first, batch)| (*first, batch.as_slice())), Some((1, &b"first\n"[..])));
-        assert_eq!(batches.last().map(|(_, batch)| batch.as_slice()), Some(&b"\nlast"[..]));
-        assert_eq!(batches.last().map(|(first, _)| *first), Some(2));
-        assert_eq!(batches.len(), 3);
     }
 }

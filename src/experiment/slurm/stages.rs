@@ -89,16 +89,20 @@ struct Task<'a> {
 /// A task, and where its needs are done.
 type WithNeeds<'a> = (Task<'a>, BTreeSet<ArrayTask>);
 
-/// The stages in the order in which they are submitted: name, kinds, whether they measure time.
-const STAGES: [(&str, &[&str], bool); 7] = [
-    ("train", &["train"], false),
-    ("measure", &["updates", "validation", "activity", "error"], false),
-    ("speed", &["speed", "equal speed"], true),
-    ("match-cost", &["match cost"], true),
-    ("match-shards", &["match shard"], false),
-    ("match", &["match"], false),
-    ("timed-match", &["match"], true),
-];
+/// The stages in the order in which they are submitted.
+const STAGES: [&str; 7] = ["train", "measure", "speed", "match-cost", "match-shards", "match", "timed-match"];
+
+fn stage_of(step: &ListedStep) -> &'static str {
+    match (step.kind, step.alone) {
+        ("train", _) => "train",
+        ("match cost", _) => "match-cost",
+        ("match shard", _) => "match-shards",
+        ("match", false) => "match",
+        ("match", true) => "timed-match",
+        (_, false) => "measure",
+        (_, true) => "speed",
+    }
+}
 
 /// Arranges the missing steps in arrays. `submit` gets one after the other and returns its job; `live`: where steps are
 /// that are in the queue already; `largest`: the largest number of a task.
@@ -111,9 +115,9 @@ pub fn arrange<'a>(
     let missing_keys: BTreeSet<&str> = missing.iter().map(|step| step.key.as_str()).collect();
     let numbers = training_numbers(missing, live);
     let mut places: SortedMap<&str, ArrayTask> = SortedMap::new();
-    for (stage, kinds, alone) in STAGES {
-        let of_stage = missing.iter().filter(|step| kinds.contains(&step.kind) && step.alone == alone);
-        let mut left: Vec<&ListedStep> = of_stage.copied().collect();
+    for stage in STAGES {
+        let mut left: Vec<&ListedStep> = missing.iter().copied().filter(|step| stage_of(step) == stage).collect();
+        let alone = left.first().is_some_and(|step| step.alone);
         let mut round = 1;
         while !left.is_empty() {
             // Steps that wait for others of their stage come in a later round.

@@ -1,52 +1,14 @@
 //! Share of active neurons, by network.
 
-use serde_json::{Value, json};
+use super::NetworkMeasure;
+use crate::json::to_value;
+use crate::measure;
+use crate::record::{ActivityRecord, NetworkRecord};
 
-use super::Step;
-use crate::experiment::executor::StepError;
-use crate::experiment::plan::Plan;
-use crate::experiment::runner::Runner;
-use crate::experiment::runner_options::ExperimentMonitor;
-use crate::record::{ActivityRecord, NetResult};
-
-/// The index is into [`Plan::runs`].
-#[derive(Clone, Copy, Debug)]
-pub struct Activity(pub usize);
-
-impl Activity {
-    fn games(runner: &Runner<'_>) -> Option<u64> {
-        runner.experiment.measure.activity.as_ref()?.limit.games
-    }
-}
-
-impl Step for Activity {
-    type Record = ActivityRecord;
-    const KIND: &'static str = "activity";
-    const VERSION: u32 = 1;
-
-    fn index(self) -> usize {
-        self.0
-    }
-
-    fn name(self, plan: &Plan) -> String {
-        format!("activity of {}", plan.runs[self.0].key)
-    }
-
-    fn inputs(self, runner: &Runner<'_>) -> Value {
-        json!(Activity::games(runner))
-    }
-
-    fn run(
-        self,
-        runner: &mut Runner<'_>,
-        _monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<Option<ActivityRecord>, StepError> {
-        let request = runner.net_request(self.0, Activity::games(runner))?;
-        runner.executor.activity(&request).map(Some)
-    }
-
-    fn show(self, record: ActivityRecord, runner: &mut Runner<'_>) {
-        let key = runner.plan.runs[self.0].key.clone();
-        runner.results.activity.push(NetResult { key, record });
-    }
-}
+pub const ACTIVITY: NetworkMeasure = NetworkMeasure {
+    name: ActivityRecord::KIND,
+    version: 1,
+    about: "Share of active neurons, by network",
+    words: "activity",
+    measure: |request| Ok(to_value(&measure::activity(&request.load()?, &request.data, request.games)?.0)?),
+};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PlanStep, Step, Train};
+use super::{PlanStep, Step, StepKind, StepWork, Train};
 use crate::experiment::equal_speed::EqualSpeedRequest;
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::StepError;
@@ -16,15 +16,15 @@ use crate::record::{EqualSpeedRecord, NetResult};
 pub struct EqualSpeed(pub usize);
 
 impl Step for EqualSpeed {
-    type Record = EqualSpeedRecord;
-    const KIND: &'static str = "equal speed";
-    const VERSION: u32 = 1;
+    fn kind(&self) -> StepKind {
+        StepKind::measure("equal speed", 1)
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         let PlannedEqualSpeed { run, reference, is_search, .. } = plan.equal_speeds[self.0];
         let run = &plan.runs[run].key;
         let reference = &plan.runs[reference].key.set;
@@ -35,32 +35,36 @@ impl Step for EqualSpeed {
         }
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         let PlannedEqualSpeed { run, reference, is_search, own } = runner.plan.equal_speeds[self.0];
         let options = runner.experiment.equal_speed.as_ref().map(|measure| measure.options);
         json!([is_search, options, runner.timed_on(&[run, reference]), runner.data_hash(), own])
     }
 
-    fn needs(self, plan: &Plan) -> Vec<PlanStep> {
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
         let PlannedEqualSpeed { run, reference, .. } = plan.equal_speeds[self.0];
         vec![Train(run).step(), Train(reference).step()]
     }
 
-    fn run_of(self, plan: &Plan) -> usize {
+    fn run_of(&self, plan: &Plan) -> usize {
         plan.equal_speeds[self.0].run
     }
 
-    fn runs_alone(self, _plan: &Plan) -> bool {
+    fn runs_alone(&self, _plan: &Plan) -> bool {
         true
     }
 
-    fn threads(self, _plan: &Plan) -> usize {
+    fn threads(&self, _plan: &Plan) -> usize {
         1
     }
 
-    fn estimate(self, _plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, _plan: &Plan, rates: &Rates) -> f64 {
         rates.width
     }
+}
+
+impl StepWork for EqualSpeed {
+    type Record = EqualSpeedRecord;
 
     fn run(
         self,

@@ -4,16 +4,15 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{MatchShard, PlanStep, Step, Train};
+use super::{MatchShard, PlanStep, Step, StepKind, StepWork, Train};
 use crate::experiment::ExperimentError;
 use crate::experiment::estimate::Rates;
-use crate::experiment::executor::{Executor, MatchMonitor, MatchRequest, MatchSetup, StepError};
+use crate::experiment::executor::{Executor, MatchRequest, MatchSetup, StepError};
 use crate::experiment::plan::{Plan, PlannedMatch};
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, FinishedWhen, Stage};
 use crate::experiment::spec::Experiment;
 use crate::experiment::store::ResultKey;
-use crate::play::MatchProgress;
 use crate::record::{CostRatio, MatchKind, MatchRecord, MatchResult};
 use crate::units::Seed;
 
@@ -26,76 +25,58 @@ pub struct Match(pub usize);
 pub struct MatchCost(pub usize);
 
 impl Step for Match {
-    type Record = MatchRecord;
-    const KIND: &'static str = "match";
-    const VERSION: u32 = 1;
-    const STAGE: Stage = Stage::Matches;
-    const RESUMABLE: bool = true;
+    fn kind(&self) -> StepKind {
+        StepKind { name: "match", version: 1, stage: Stage::Matches, is_resumable: true }
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         let PlannedMatch { run, reference, kind, .. } = plan.matches[self.0];
         let run = &plan.runs[run].key;
         let reference = &plan.runs[reference].key.set;
         format!("match of {run} against {reference} at {}", kind.name())
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         let measure = runner.experiment.matches.as_ref();
         let length = measure.map(|measure| json!([measure.options.pairs(), measure.terms.half_width]));
         json!([self.of_games(runner), length])
     }
 
-    fn needs(self, plan: &Plan) -> Vec<PlanStep> {
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
         let PlannedMatch { run, reference, .. } = plan.matches[self.0];
         vec![Train(run).step(), Train(reference).step()]
     }
 
     /// The result is the same however the match is divided.
-    fn after(self, plan: &Plan) -> Vec<PlanStep> {
+    fn after(&self, plan: &Plan) -> Vec<PlanStep> {
         plan.shards_of(self.0).map(|(shard, _)| MatchShard(shard).step()).collect()
     }
 
-    fn run_of(self, plan: &Plan) -> usize {
+    fn run_of(&self, plan: &Plan) -> usize {
         plan.matches[self.0].run
     }
 
     /// In shards, its cost is measured before.
-    fn runs_alone(self, plan: &Plan) -> bool {
+    fn runs_alone(&self, plan: &Plan) -> bool {
         plan.matches[self.0].measures_cost() && plan.shards_of(self.0).next().is_none()
     }
 
-    fn estimate(self, plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, plan: &Plan, rates: &Rates) -> f64 {
         // Its shards play it.
         if plan.shards_of(self.0).next().is_some() { 0.0 } else { rates.game }
     }
 
-    fn run(
-        self,
-        runner: &mut Runner<'_>,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<Option<MatchRecord>, StepError> {
-        let request = self.request(runner)?;
-        runner.executor.play(&request, &MatchMonitorAdapter(monitor))
-    }
-
-    fn show(self, record: MatchRecord, runner: &mut Runner<'_>) {
-        let PlannedMatch { run, reference, .. } = runner.plan.matches[self.0];
-        let key = runner.plan.runs[run].key.clone();
-        let reference = runner.plan.runs[reference].key.set.clone();
-        runner.results.matches.push(MatchResult { key, reference, record });
-    }
-
     /// A longer match continues the journal of a shorter one, so that one process at a time plays either.
-    fn lock_key(self, runner: &Runner<'_>) -> ResultKey {
-        self.games_key(runner)
+    fn lock_key(&self, runner: &Runner<'_>) -> Option<ResultKey> {
+        Some(self.games_key(runner))
     }
 
     fn tell(
-        self,
+        &self,
         runner: &Runner<'_>,
         when: FinishedWhen,
         monitor: &mut dyn ExperimentMonitor,
@@ -107,43 +88,70 @@ impl Step for Match {
     }
 }
 
-impl Step for MatchCost {
-    type Record = CostRatio;
-    const KIND: &'static str = "match cost";
-    const VERSION: u32 = 1;
-    const STAGE: Stage = Stage::Matches;
+impl StepWork for Match {
+    type Record = MatchRecord;
 
-    fn index(self) -> usize {
+    fn run(
+        self,
+        runner: &mut Runner<'_>,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<MatchRecord>, StepError> {
+        let request = self.request(runner)?;
+        runner.executor.play(&request, &*monitor)
+    }
+
+    fn show(self, record: MatchRecord, runner: &mut Runner<'_>) {
+        let PlannedMatch { run, reference, .. } = runner.plan.matches[self.0];
+        let key = runner.plan.runs[run].key.clone();
+        let reference = runner.plan.runs[reference].key.set.clone();
+        runner.results.matches.push(MatchResult { key, reference, record });
+    }
+}
+
+impl Step for MatchCost {
+    fn kind(&self) -> StepKind {
+        StepKind { name: "match cost", version: 1, stage: Stage::Matches, is_resumable: false }
+    }
+
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
-        format!("cost of a node for the {}", Step::name(Match(self.0), plan))
+    fn name(&self, plan: &Plan) -> String {
+        format!("cost of a node for the {}", Match(self.0).name(plan))
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         Match(self.0).of_games(runner)
     }
 
-    fn needs(self, plan: &Plan) -> Vec<PlanStep> {
-        Step::needs(Match(self.0), plan)
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
+        Match(self.0).needs(plan)
     }
 
-    fn run_of(self, plan: &Plan) -> usize {
+    fn run_of(&self, plan: &Plan) -> usize {
         plan.matches[self.0].run
     }
 
-    fn runs_alone(self, _plan: &Plan) -> bool {
+    fn runs_alone(&self, _plan: &Plan) -> bool {
         true
     }
 
-    fn threads(self, _plan: &Plan) -> usize {
+    fn threads(&self, _plan: &Plan) -> usize {
         1
     }
 
+    fn is_superfluous(&self, runner: &mut Runner<'_>) -> bool {
+        runner.is_settled(self.0)
+    }
+}
+
+impl StepWork for MatchCost {
+    type Record = CostRatio;
+
     fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<CostRatio>, StepError> {
         let request = Match(self.0).request(runner)?;
-        runner.executor.match_cost(&request, &MatchMonitorAdapter(monitor))
+        runner.executor.match_cost(&request, &*monitor)
     }
 
     fn show(self, record: CostRatio, runner: &mut Runner<'_>) {
@@ -153,10 +161,6 @@ impl Step for MatchCost {
     /// The cost decides on the player's nodes.
     fn made(self, record: &CostRatio, _runner: &Runner<'_>) -> Option<String> {
         Some(record.ratio.to_string())
-    }
-
-    fn is_superfluous(self, runner: &mut Runner<'_>) -> bool {
-        runner.is_settled(self.0)
     }
 }
 
@@ -181,9 +185,9 @@ impl Match {
 
     /// Names the folder of the games, and its lock.
     fn games_key(self, runner: &Runner<'_>) -> ResultKey {
-        let trainings = Step::needs(self, &runner.plan);
+        let trainings = self.needs(&runner.plan);
         let keys: Vec<ResultKey> = trainings.iter().map(|training| runner.key(training)).collect();
-        ResultKey::of(&json!(["games", Match::VERSION, self.of_games(runner), keys, runner.made_by(&trainings)]))
+        ResultKey::of(&json!(["games", self.kind().version, self.of_games(runner), keys, runner.made_by(&trainings)]))
     }
 
     /// Every training seed has the openings in another order, so that its games are independent of the others'.
@@ -207,19 +211,6 @@ impl Match {
             // The journal and the games stand in the run's folder, with which they are removed.
             folder: runner.run_folder(run).join("matches").join(self.games_key(runner).to_string()),
         })
-    }
-}
-
-/// Reports a match to the experiment's monitor.
-pub(super) struct MatchMonitorAdapter<'a>(pub(super) &'a dyn ExperimentMonitor);
-
-impl MatchMonitor for MatchMonitorAdapter<'_> {
-    fn games(&self, progress: &MatchProgress) {
-        self.0.games(progress);
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.0.stop_requested()
     }
 }
 

@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::play::MatchMonitorAdapter;
-use super::{AnyStep, Match, MatchCost, PlanStep, Step};
+use super::{KeptStep, Match, MatchCost, PlanStep, Step, StepKind, StepWork};
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::StepError;
 use crate::experiment::match_settings::MatchMeasure;
@@ -48,50 +47,56 @@ pub struct PlayedShards {
 pub struct MatchShard(pub usize);
 
 impl Step for MatchShard {
-    type Record = ShardRecord;
-    const KIND: &'static str = "match shard";
-    const VERSION: u32 = 1;
-    const STAGE: Stage = Stage::Matches;
-    const RESUMABLE: bool = true;
+    fn kind(&self) -> StepKind {
+        StepKind { name: "match shard", version: 1, stage: Stage::Matches, is_resumable: true }
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         let PlannedShard { of, pairs, .. } = &plan.shards[self.0];
-        format!("pairs {} to {} of the {}", pairs.start + 1, pairs.end, Step::name(Match(*of), plan))
+        format!("pairs {} to {} of the {}", pairs.start + 1, pairs.end, Match(*of).name(plan))
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         let PlannedShard { of, pairs, .. } = &runner.plan.shards[self.0];
         json!([Match(*of).of_games(runner), pairs.start, pairs.end])
     }
 
-    fn needs(self, plan: &Plan) -> Vec<PlanStep> {
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
         let of = plan.shards[self.0].of;
-        let mut needs = Step::needs(Match(of), plan);
+        let mut needs = Match(of).needs(plan);
         if plan.matches[of].measures_cost() {
             needs.push(MatchCost(of).step());
         }
         needs
     }
 
-    fn after(self, plan: &Plan) -> Vec<PlanStep> {
+    fn after(&self, plan: &Plan) -> Vec<PlanStep> {
         let PlannedShard { of, batch, .. } = plan.shards[self.0];
         let before = plan.shards_of(of).filter(|(_, other)| other.batch + 1 == batch);
         before.map(|(shard, _)| MatchShard(shard).step()).collect()
     }
 
-    fn run_of(self, plan: &Plan) -> usize {
+    fn run_of(&self, plan: &Plan) -> usize {
         plan.matches[plan.shards[self.0].of].run
     }
 
-    fn estimate(self, plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, plan: &Plan, rates: &Rates) -> f64 {
         let PlannedShard { of, pairs, .. } = &plan.shards[self.0];
         let planned = plan.shards_of(*of).map(|(_, shard)| shard.pairs.end).max().unwrap_or(1);
         rates.game * (pairs.end - pairs.start) as f64 / planned as f64
     }
+
+    fn is_superfluous(&self, runner: &mut Runner<'_>) -> bool {
+        runner.is_settled(runner.plan.shards[self.0].of)
+    }
+}
+
+impl StepWork for MatchShard {
+    type Record = ShardRecord;
 
     fn run(
         self,
@@ -100,15 +105,11 @@ impl Step for MatchShard {
     ) -> Result<Option<ShardRecord>, StepError> {
         let PlannedShard { of, pairs, .. } = runner.plan.shards[self.0].clone();
         let request = Match(of).request(runner)?;
-        runner.executor.play_shard(&request, pairs, &MatchMonitorAdapter(monitor))
+        runner.executor.play_shard(&request, pairs, &*monitor)
     }
 
     fn show(self, record: ShardRecord, runner: &mut Runner<'_>) {
         runner.played.half_points.insert(self.0, record.half_points);
-    }
-
-    fn is_superfluous(self, runner: &mut Runner<'_>) -> bool {
-        runner.is_settled(runner.plan.shards[self.0].of)
     }
 }
 
@@ -120,7 +121,7 @@ impl Plan {
         let mut steps: Vec<PlanStep> = Vec::with_capacity(self.steps.len());
         for step in std::mem::take(&mut self.steps) {
             let (kind, of) = step.id();
-            if kind == Match::KIND {
+            if kind == "match" {
                 if self.matches[of].measures_cost() {
                     steps.push(MatchCost(of).step());
                 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Step;
+use super::{Step, StepKind, StepWork};
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
@@ -22,33 +22,37 @@ impl Speed {
 }
 
 impl Step for Speed {
-    type Record = SpeedRecord;
-    const KIND: &'static str = "speed";
-    const VERSION: u32 = 1;
+    fn kind(&self) -> StepKind {
+        StepKind::measure("speed", 1)
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         format!("speed of {}", plan.runs[self.0].key)
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         json!([Speed::options(runner), runner.timed_on(&[self.0])])
     }
 
-    fn runs_alone(self, _plan: &Plan) -> bool {
+    fn runs_alone(&self, _plan: &Plan) -> bool {
         true
     }
 
-    fn threads(self, _plan: &Plan) -> usize {
+    fn threads(&self, _plan: &Plan) -> usize {
         1
     }
 
-    fn estimate(self, _plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, _plan: &Plan, rates: &Rates) -> f64 {
         rates.speed
     }
+}
+
+impl StepWork for Speed {
+    type Record = SpeedRecord;
 
     fn run(
         self,

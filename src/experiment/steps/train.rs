@@ -4,40 +4,38 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{PlanStep, Step};
+use super::{PlanStep, Step, StepKind, StepWork};
 use crate::data::{DataFiles, Method, ScoreUnit, content_hash};
 use crate::experiment::ExperimentError;
 use crate::experiment::earlier::absolute;
 use crate::experiment::estimate::Rates;
-use crate::experiment::executor::{StepError, TrainRequest, TrainingMonitor};
+use crate::experiment::executor::{StepError, TrainRequest};
 use crate::experiment::network_links::{self, TrainedRun};
 use crate::experiment::plan::{Plan, PlannedStart};
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, Stage};
 use crate::record::{RunKey, RunRecord, read_checked_json, to_file_name_char};
 use crate::train::run_dir::{self, OUTCOME};
-use crate::train::{DeviceChoice, EpochMetrics, SecondMethod, TrainConfig, TrainOutcome};
+use crate::train::{DeviceChoice, SecondMethod, TrainConfig, TrainOutcome};
 
 /// The index is into [`Plan::runs`].
 #[derive(Clone, Copy, Debug)]
 pub struct Train(pub usize);
 
 impl Step for Train {
-    type Record = RunRecord;
-    const KIND: &'static str = "train";
-    const VERSION: u32 = 1;
-    const STAGE: Stage = Stage::Training;
-    const RESUMABLE: bool = true;
+    fn kind(&self) -> StepKind {
+        StepKind { name: "train", version: 1, stage: Stage::Training, is_resumable: true }
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         format!("training {}", plan.runs[self.0].key)
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         let run = &runner.plan.runs[self.0];
         let set = &runner.plan.sets[run.set];
         let data = runner.data.get(run.data);
@@ -58,36 +56,62 @@ impl Step for Train {
         json!([config, set.resolved.identity, set.resolved.definition, hashes])
     }
 
-    fn needs(self, plan: &Plan) -> Vec<PlanStep> {
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
         match plan.runs[self.0].start {
             Some(PlannedStart::Run(other)) => vec![Train(other).step()],
             _ => Vec::new(),
         }
     }
 
-    fn needs_gpu(self, plan: &Plan) -> bool {
+    fn needs_gpu(&self, plan: &Plan) -> bool {
         plan.runs[self.0].settings.device == DeviceChoice::Cuda
     }
 
-    fn threads(self, plan: &Plan) -> usize {
+    fn threads(&self, plan: &Plan) -> usize {
         plan.runs[self.0].settings.threads()
     }
 
-    fn estimate(self, _plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, _plan: &Plan, rates: &Rates) -> f64 {
         rates.trainings[self.0]
     }
+
+    fn tell(
+        &self,
+        runner: &Runner<'_>,
+        when: FinishedWhen,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        // The networks of a trial are not among the results.
+        if runner.purpose == PassPurpose::Results {
+            monitor.trained(&self.trained_run(runner)?, when);
+        }
+        Ok(())
+    }
+
+    fn delete_files(&self, runner: &Runner<'_>) -> Result<(), ExperimentError> {
+        let path = runner.run_folder(self.0);
+        match std::fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(ExperimentError::WorkFolder { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl StepWork for Train {
+    type Record = RunRecord;
 
     fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<RunRecord>, StepError> {
         let config = runner.config(self.0);
         let run = &runner.plan.runs[self.0];
         if let (Some(PlannedStart::Run(other)), None) = (&run.start, &config.start) {
-            let other = Step::name(Train(*other), &runner.plan);
+            let other = Train(*other).name(&runner.plan);
             return Err(format!("it begins with the network of the {other}, which is not done").into());
         }
         let key = run.key.clone();
         let request = TrainRequest { config: &config, folder: runner.run_folder(self.0) };
-        let mut adapter = TrainingMonitorAdapter { monitor, epochs: config.settings.epochs };
-        let Some(outcome) = runner.executor.train(&request, &mut adapter)? else { return Ok(None) };
+        let Some(outcome) = runner.executor.train(&request, monitor)? else { return Ok(None) };
         let path = request.folder.join(OUTCOME);
         if !path.is_file() {
             return Err(format!("the trainer ended without writing {}", path.display()).into());
@@ -116,29 +140,6 @@ impl Step for Train {
     fn made(self, _record: &RunRecord, runner: &Runner<'_>) -> Option<String> {
         let network = runner.network(self.0).ok()?;
         Some(blake3::hash(&std::fs::read(network).ok()?).to_hex().to_string())
-    }
-
-    fn tell(
-        self,
-        runner: &Runner<'_>,
-        when: FinishedWhen,
-        monitor: &mut dyn ExperimentMonitor,
-    ) -> Result<(), ExperimentError> {
-        // The networks of a trial are not among the results.
-        if runner.purpose == PassPurpose::Results {
-            monitor.trained(&self.trained_run(runner)?, when);
-        }
-        Ok(())
-    }
-
-    fn delete_files(self, runner: &Runner<'_>) -> Result<(), ExperimentError> {
-        let path = runner.run_folder(self.0);
-        match std::fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(ExperimentError::WorkFolder { path, source })
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -192,21 +193,5 @@ impl Runner<'_> {
         let set: String = self.plan.sets[run.set].written.chars().take(40).map(to_file_name_char).collect();
         let RunKey { method, seed, .. } = &run.key;
         self.options.work.join(format!("{}-{set}-seed{}-{key}", method.name(), seed.0))
-    }
-}
-
-/// Reports a training to the experiment's monitor.
-struct TrainingMonitorAdapter<'a> {
-    monitor: &'a mut dyn ExperimentMonitor,
-    epochs: u32,
-}
-
-impl TrainingMonitor for TrainingMonitorAdapter<'_> {
-    fn epoch(&mut self, metrics: &EpochMetrics) {
-        self.monitor.epoch(metrics, self.epochs);
-    }
-
-    fn stop_requested(&self) -> bool {
-        self.monitor.stop_requested()
     }
 }

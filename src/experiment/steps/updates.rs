@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PlanStep, Step};
+use super::{PlanStep, Step, StepKind, StepWork};
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
@@ -20,30 +20,34 @@ impl Updates {
 }
 
 impl Step for Updates {
-    type Record = UpdatesRecord;
-    const KIND: &'static str = "updates";
-    const VERSION: u32 = 1;
+    fn kind(&self) -> StepKind {
+        StepKind::measure("updates", 1)
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         format!("updates of {}", plan.sets[self.0].label)
     }
 
-    fn inputs(self, runner: &Runner<'_>) -> Value {
+    fn inputs(&self, runner: &Runner<'_>) -> Value {
         let set = &runner.plan.sets[self.0].resolved;
         json!([set.identity, set.name, runner.data_hash(), Updates::games(runner)])
     }
 
-    fn needs(self, _plan: &Plan) -> Vec<PlanStep> {
+    fn needs(&self, _plan: &Plan) -> Vec<PlanStep> {
         Vec::new()
     }
 
-    fn run_of(self, plan: &Plan) -> usize {
+    fn run_of(&self, plan: &Plan) -> usize {
         plan.runs.iter().position(|run| run.set == self.0).unwrap_or_default()
     }
+}
+
+impl StepWork for Updates {
+    type Record = UpdatesRecord;
 
     fn run(
         self,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Step;
+use super::{Step, StepKind, StepWork};
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::{StepError, TrainRequest};
 use crate::experiment::plan::Plan;
@@ -16,26 +16,30 @@ use crate::train::run_dir::VALIDATION;
 pub struct Validation(pub usize);
 
 impl Step for Validation {
-    type Record = ValidationRecord;
-    const KIND: &'static str = "validation";
-    /// Raised when the file's classes change, too.
-    const VERSION: u32 = 1;
+    /// Its version is raised when the file's classes change, too.
+    fn kind(&self) -> StepKind {
+        StepKind::measure("validation", 1)
+    }
 
-    fn index(self) -> usize {
+    fn index(&self) -> usize {
         self.0
     }
 
-    fn name(self, plan: &Plan) -> String {
+    fn name(&self, plan: &Plan) -> String {
         format!("validation of {} by game", plan.runs[self.0].key)
     }
 
-    fn inputs(self, _runner: &Runner<'_>) -> Value {
+    fn inputs(&self, _runner: &Runner<'_>) -> Value {
         Value::Null
     }
 
-    fn estimate(self, _plan: &Plan, rates: &Rates) -> f64 {
+    fn estimate(&self, _plan: &Plan, rates: &Rates) -> f64 {
         rates.validations[self.0]
     }
+}
+
+impl StepWork for Validation {
+    type Record = ValidationRecord;
 
     fn run(
         self,

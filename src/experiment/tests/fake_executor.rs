@@ -2,16 +2,20 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
+use super::steps::NetworkMeasure;
 use super::*;
 use crate::data::ScoreUnit;
 use crate::features::EncoderKind;
+use crate::json::to_value;
 use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine,
-    MatchRecord, MoveCounts, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord,
-    ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
+    MatchRecord, MoveCounts, NetworkRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp,
+    UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
 };
 use crate::train::{TrainOutcome, TrainSettings};
 
@@ -110,7 +114,7 @@ impl Executor for FakeExecutor {
     fn train(
         &mut self,
         request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
+        monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<TrainOutcome>, StepError> {
         let config = request.config;
         let name = format!("train {} {:?} {}", config.set, config.method, config.seed.0);
@@ -133,7 +137,7 @@ impl Executor for FakeExecutor {
             samples_per_second: Some(1.0),
             seconds: 1.0,
         };
-        monitor.epoch(&metrics);
+        monitor.epoch(&metrics, config.settings.epochs);
         if monitor.stop_requested() {
             return Ok(None);
         }
@@ -195,38 +199,30 @@ impl Executor for FakeExecutor {
         })
     }
 
-    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
-        self.call(format!("activity {}", run_name(&request.network)))?;
-        let layer = LayerActivity { layer: "l1".into(), neurons: 8, active: 0.5, saturated: 0.1, never_active: 0 };
-        Ok(ActivityRecord {
-            name: String::new(),
-            identity: identity(),
-            positions: 1,
-            layers: vec![layer],
-            buckets: vec![],
-        })
-    }
-
-    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
-        self.call(format!("error {}", run_name(&request.network)))?;
-        let mean = 0.001;
-        let p99 = 0.002;
-        let max = 0.003;
-        let within_tolerance = 1.0;
-        let tolerance = 0.03;
+    fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError> {
+        self.call(format!("{} {}", measure.name, run_name(&request.network)))?;
         let name = String::new();
         let identity = identity();
-        Ok(ErrorRecord {
-            name,
-            identity,
-            positions: 1,
-            mean,
-            p99,
-            max,
-            within_tolerance,
-            tolerance,
-            accumulator_overflows: 0,
-        })
+        let record = match measure.name {
+            ActivityRecord::KIND => {
+                let layer =
+                    LayerActivity { layer: "l1".into(), neurons: 8, active: 0.5, saturated: 0.1, never_active: 0 };
+                to_value(&ActivityRecord { name, identity, positions: 1, layers: vec![layer], buckets: vec![] })
+            }
+            ErrorRecord::KIND => to_value(&ErrorRecord {
+                name,
+                identity,
+                positions: 1,
+                mean: 0.001,
+                p99: 0.002,
+                max: 0.003,
+                within_tolerance: 1.0,
+                tolerance: 0.03,
+                accumulator_overflows: 0,
+            }),
+            other => return Err(format!("no made-up record of {other}").into()),
+        };
+        Ok(record?)
     }
 
     fn speed(&mut self, request: &NetRequest, _timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
@@ -295,7 +291,7 @@ impl Executor for FakeExecutor {
     fn match_cost(
         &mut self,
         request: &MatchRequest<'_>,
-        _monitor: &dyn MatchMonitor,
+        _monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<CostRatio>, StepError> {
         self.call(format!("cost {}", run_name(&request.networks[0])))?;
         Ok(Some(CostRatio { rounds: 15, own_node_costs: None, ..CostRatio::of_figures([1.0, 1.0]) }))
@@ -305,7 +301,7 @@ impl Executor for FakeExecutor {
         &mut self,
         request: &MatchRequest<'_>,
         pairs: Range<u64>,
-        _monitor: &dyn MatchMonitor,
+        _monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<ShardRecord>, StepError> {
         let network = run_name(&request.networks[0]);
         self.call(format!("shard {network} at {} {}-{}", request.kind.name(), pairs.start, pairs.end))?;
@@ -316,7 +312,7 @@ impl Executor for FakeExecutor {
     fn play(
         &mut self,
         request: &MatchRequest<'_>,
-        monitor: &dyn MatchMonitor,
+        monitor: &dyn ExperimentMonitor,
     ) -> Result<Option<MatchRecord>, StepError> {
         let names = request.networks.each_ref().map(|network| run_name(network));
         self.call(format!("match {} against {} at {}", names[0], names[1], request.kind.name()))?;

@@ -67,7 +67,7 @@ fn steps(text: &str) -> Vec<String> {
         }
         _ => step.name(&plan),
     };
-    plan.steps.iter().filter(|step| step.kind() != "validation").map(step).collect()
+    plan.steps.iter().filter(|step| step.kind().name != "validation").map(step).collect()
 }
 
 #[test]

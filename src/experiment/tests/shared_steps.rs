@@ -54,6 +54,31 @@ fn workers_do_every_step_once_and_find_what_one_process_finds() {
     assert!(executor.calls.is_empty());
 }
 
+/// Results that are damaged, cut off or empty count as not done: they alone are made again, with the same records.
+#[test]
+fn damaged_results_are_made_again() {
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
+    let expected = folder.run(TEXT, &mut executor).expect("done");
+    let stored = std::fs::read_dir(folder.options().work.join("finished")).expect("results");
+    let mut stored: Vec<PathBuf> = stored.map(|entry| entry.expect("listed").path()).collect();
+    stored.retain(|path| !path.to_string_lossy().contains("/data-") && !path.to_string_lossy().contains("/train-"));
+    stored.sort();
+    for (number, path) in stored.iter().step_by(4).enumerate() {
+        let mut bytes = std::fs::read(path).expect("a result");
+        let middle = bytes.len() / 2;
+        match number % 3 {
+            0 => bytes[middle] ^= 4,
+            1 => bytes.truncate(middle),
+            _ => bytes.clear(),
+        }
+        std::fs::write(path, bytes).expect("written");
+    }
+    let damaged = stored.len().div_ceil(4);
+    assert_eq!(timeless(folder.run(TEXT, &mut executor).expect("done")), timeless(expected));
+    assert_eq!(executor.calls.values().sum::<u32>() as usize, STEPS + damaged, "{:?}", executor.calls);
+}
+
 /// Of an experiment of more than two hundred steps, none is done twice or left.
 #[test]
 fn workers_share_many_steps() {

@@ -147,17 +147,23 @@ impl RowBuffer {
     }
 
     pub fn extend(&mut self, rows: &[u32]) {
-        self.rows.truncate(self.used);
-        self.rows.extend_from_slice(rows);
-        self.used = self.rows.len();
+        let end = self.used + rows.len();
+        self.make_room(end);
+        self.rows[self.used..end].copy_from_slice(rows);
+        self.used = end;
+    }
+
+    #[inline]
+    fn make_room(&mut self, rows: usize) {
+        if self.rows.len() < rows {
+            self.rows.resize(2 * rows, 0);
+        }
     }
 
     /// Spare room behind the rows; [`RowBuffer::commit`] then says how many of it were written.
     #[inline]
     pub(super) fn spare(&mut self) -> &mut [u32; MAX_PIECES] {
-        if self.rows.len() < self.used + MAX_PIECES {
-            self.rows.resize(2 * (self.used + MAX_PIECES), 0);
-        }
+        self.make_room(self.used + MAX_PIECES);
         self.rows[self.used..].first_chunk_mut().expect("resized above")
     }
 

@@ -337,6 +337,22 @@ impl PairBits {
     }
 }
 
+/// The pieces of a board that may have partners: those of few codes, or all.
+fn pieces_with_partners(builder: &mut Builder, time: BoardTime, partners: &[Partners; 2]) -> Register {
+    if partners.iter().any(|partners| partners.by_code.is_empty()) {
+        return builder.occupied(time);
+    }
+    let mut codes: Vec<u64> = partners.iter().flat_map(|partners| &partners.by_code).map(|(code, ..)| *code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let mut pieces = builder.constant(0);
+    for code in codes {
+        let of_code = builder.by_code(time, code);
+        pieces = builder.or(pieces, of_code);
+    }
+    pieces
+}
+
 /// Writes the encoder of such a block.
 pub fn encode(builder: &mut Builder, context: &Context<'_>) {
     let partners = [0, 1].map(|pov| Partners::of(builder, context, pov));
@@ -347,8 +363,8 @@ pub fn encode(builder: &mut Builder, context: &Context<'_>) {
         }
         return;
     }
-    let occupied = builder.occupied(time);
-    builder.for_bits(occupied, |builder, square| {
+    let pieces = pieces_with_partners(builder, time, &partners);
+    builder.for_bits(pieces, |builder, square| {
         let code = builder.code_on(time, square);
         let code = builder.shift_left(code, 6);
         let state = builder.or(code, square);

@@ -161,6 +161,7 @@ impl SampleCounts {
             with_result: histograms.results.count(),
             with_move: self.with_move,
             skipped: reader.skipped(),
+            left_out: SortedMap::new(),
             score_unit: reader.score_unit(),
             unit_said_by: reader.unit().origin,
             notes: reader.notes(),

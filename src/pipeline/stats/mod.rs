@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu::map_tasks;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin};
-use crate::data::{DataError, EvalOptions, PgnNotes, ScoreUnit};
+use crate::data::{DataError, EvalOptions, InputPath, PgnNotes, ScoreUnit};
+use crate::pipeline::build::DropReason;
+use crate::pipeline::{BuildError, BuildOptions, Manifest, WeightedInput, open_or_build_all};
+use crate::units::SortedMap;
 use counts::SampleCounts;
 use distinct_count::DistinctCounter;
 
@@ -41,6 +44,9 @@ pub struct DatasetStats {
     /// Broken entries of the file.
     #[serde(default, skip_serializing_if = "SkippedSamples::is_empty")]
     pub skipped: SkippedSamples,
+    /// Positions that options of reading left out, by reason.
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub left_out: SortedMap<DropReason, u64>,
     /// The file's score unit; all scores below are in centipawns.
     pub score_unit: ScoreUnit,
     /// Where the unit comes from.
@@ -116,4 +122,27 @@ pub fn dataset_stats(
         return Err(DataError::Empty { path: path.into(), format: "statistics", why: reader.skipped().describe() });
     }
     Ok(counts.finish(&reader, read, distinct.duplicates(read)))
+}
+
+/// The statistics of what a training reads of a file: of the samples that a build with these options keeps, which is
+/// made in the cache unless it is there. The options do not apply to a `.fsd` file that was built for a method.
+///
+/// # Errors
+/// As [`dataset_stats`], or when the file cannot be built.
+pub fn stats_as_read(
+    input: &WeightedInput,
+    options: &BuildOptions,
+    progress: &mut dyn FnMut(u64, u64, Option<u64>),
+) -> Result<DatasetStats, BuildError> {
+    let built = open_or_build_all(std::slice::from_ref(input), options, None)?;
+    let mut stats = dataset_stats(built.path(), Some(Format::Fsd), None, EvalOptions::default(), progress)?;
+    let source = match &input.origin {
+        InputPath::File(path) => path.clone(),
+        InputPath::Stdin => "-".into(),
+    };
+    if source != built.path() {
+        stats.left_out = Manifest::of(&built)?.dropped;
+        stats.path = source.display().to_string();
+    }
+    Ok(stats)
 }

@@ -1,0 +1,88 @@
+//! c-chess-cli's samples: lines `FEN,score,result` from the side to move's point of view, the score in centipawns, the
+//! result 0 for lost, 1 for drawn, 2 for won. The first line may be a header. The ply comes from the FEN's counters.
+//! There are no moves and no game numbers.
+
+use super::ScoreUnit;
+use super::format_table::{FormatTable, GameRule, holds_all};
+use super::lines::{self, TextError, excerpt, parse_position, parse_score, ply_of, trimmed};
+use super::text_kind::{TextKind, is_header, of_line, of_text};
+use crate::data::{GameResult, Record, Sample};
+
+pub const FORMAT: FormatTable = FormatTable {
+    name: "c-chess-cli",
+    endings: &[],
+    recognises: |beginning| of_text(beginning) == Some(TextKind::CChessCli),
+    is_text: true,
+    default_unit: ScoreUnit::Centipawns,
+    games: GameRule::Inferred,
+    needs_result: true,
+    read: Some(|reader, path, sender| lines::read(reader, path, sender, parse_line)),
+    adapt: holds_all,
+    encoder: None,
+};
+
+/// Parses a line's sample; `None` for an empty line and the header.
+fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
+    let line = trimmed(line);
+    if line.trim_ascii().is_empty() || std::str::from_utf8(line).is_ok_and(is_header) {
+        return Ok(None);
+    }
+    let mut commas = memchr::memchr_iter(b',', line);
+    let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
+        return Err(TextError::at(0, "not three fields", not_this(line)));
+    };
+    let position = parse_position(&line[..first]).map_err(|message| TextError::at(0, "position", message))?;
+    let ply = ply_of(&position).map_err(|message| TextError::at(0, "position", message))?;
+    let score = parse_score(&line[first + 1..second]).map_err(|message| TextError::at(first + 1, "score", message))?;
+    let result = match line[second + 1..].trim_ascii() {
+        b"0" => GameResult::Loss,
+        b"1" => GameResult::Draw,
+        b"2" => GameResult::Win,
+        other => {
+            let message = match of_line(line) {
+                Some(kind) if kind != TextKind::CChessCli => not_this(line),
+                _ => format!("`{}` is not a result: 0 (lost), 1 (drawn) or 2 (won)", excerpt(other)),
+            };
+            return Err(TextError::at(second + 1, "result", message));
+        }
+    };
+    let sample = Sample { position, game: 0, ply, mv: None, score: Some(score), result: Some(result) };
+    Record::pack(&sample).map(Some).map_err(|error| TextError::at(0, "position", error.to_string()))
+}
+
+fn not_this(line: &[u8]) -> String {
+    match of_line(line) {
+        Some(kind) if kind != TextKind::CChessCli => format!("not FEN,score,result: this is {kind}"),
+        _ => "not FEN,score,result: three fields separated by commas".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLACK: &str = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
+
+    #[test]
+    fn lines_are_from_the_movers_point_of_view() {
+        for (result, expected) in [("0", GameResult::Loss), ("1", GameResult::Draw), (" 2\r", GameResult::Win)] {
+            let record = parse_line(format!("{BLACK},-35,{result}").as_bytes()).expect("a sample").expect("not empty");
+            assert_eq!((record.score(), record.result()), (Some(-35), Some(expected)));
+            assert_eq!(record.ply().0, 1);
+        }
+        assert!(parse_line(b"FEN,Eval,Result").expect("a header").is_none());
+    }
+
+    #[test]
+    fn malformed_lines_have_a_column_and_a_message() {
+        let check = |line: &str, column: usize, message: &str| {
+            let error = parse_line(line.as_bytes()).expect_err("malformed");
+            assert!(error.column == column && error.message.contains(message), "{error:?}");
+        };
+        check("x", 1, "three fields");
+        check(&format!("{BLACK} | 35 | 1.0"), 1, "this is bullet's text");
+        check(&format!("{BLACK},35,e7e5"), BLACK.len() + 5, "this is lines FEN,score,move");
+        check(&format!("{BLACK},3.5,1"), BLACK.len() + 2, "not a score");
+        check(&format!("{BLACK},35,0.5"), BLACK.len() + 5, "not a result");
+    }
+}
