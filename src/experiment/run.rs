@@ -17,6 +17,9 @@ use super::store::ResultKey;
 use crate::output::file_lock::{FileLock, LockError};
 use crate::units::SortedMap;
 
+/// A run alone writes the results folder so often, and once more when it ends.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
+
 /// Where a step stands among the others.
 struct Place {
     number: usize,
@@ -56,6 +59,7 @@ impl Runner<'_> {
         let locks = StepLocks::open(&self.options.work)?;
         let mut times = StepTimes::default();
         let mut waiting = None;
+        let mut saved = Instant::now();
         loop {
             let mut next = None;
             let mut others = None;
@@ -75,7 +79,12 @@ impl Runner<'_> {
                         break;
                     }
                     Ok(Some(holder)) => others = Some(holder),
-                    Err(error) if !goes_on || matches!(error, ExperimentError::Interrupted) => return Err(error),
+                    Err(error) if !goes_on || matches!(error, ExperimentError::Interrupted) => {
+                        if is_alone {
+                            self.save()?;
+                        }
+                        return Err(error);
+                    }
                     Err(error) => {
                         monitor.failed(&error);
                         earlier.failed.push((key, error));
@@ -85,8 +94,9 @@ impl Runner<'_> {
             match (next, others) {
                 (Some(done), _) => {
                     left.remove(done);
-                    if is_alone {
+                    if is_alone && saved.elapsed() >= SAVE_EVERY {
                         self.save()?;
+                        saved = Instant::now();
                     }
                 }
                 (None, Some(_)) if self.options.share == Share::Unclaimed => return Ok(false),
@@ -95,7 +105,7 @@ impl Runner<'_> {
             }
         }
         self.failures(&left, &order, earlier)?;
-        if left.is_empty() && !is_alone {
+        if left.is_empty() {
             self.save()?;
         }
         Ok(left.is_empty())
