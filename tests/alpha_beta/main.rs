@@ -19,8 +19,7 @@ use fsbench::chess::parse_fen;
 use fsbench::engine::{BackEnd, Model};
 use fsbench::features::FeatureSet;
 use fsbench::net::{FloatNet, Scheme, quantise};
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, Move, Position};
+use shakmaty::{CastlingMode, Move, Position};
 
 struct Player {
     set: FeatureSet,

@@ -19,9 +19,10 @@ use fsbench::train::run_dir::{METRICS, RunDir};
 use fsbench::units::{Ply, Seed};
 use serde_json::json;
 use shakmaty::fen::Fen;
-use shakmaty::{Chess, EnPassantMode, Position};
+use shakmaty::{Chess, EnPassantMode, Move, Position};
 use tempfile::TempDir;
 
+use super::common::castlings::every_castling;
 use super::common::{pgn, random_game, random_net};
 
 /// Names and bytes, by target.
@@ -33,10 +34,13 @@ pub fn seeds() -> Seeds {
     let mut all = vec![
         ("definition", definitions()),
         ("pgn", compressed(annotated_pgn().as_bytes(), "pgn")),
+        ("pgn", vec![named("chess960", CHESS960_PGN.into())]),
         ("binpack", vec![named("games", written(&folder, Format::Binpack)), named("one", one_sample(&folder))]),
         ("bulletformat", vec![named("games", written(&folder, Format::Bullet))]),
         ("viriformat", vec![named("games", written(&folder, Format::Viriformat))]),
+        ("viriformat", vec![named("chess960", castlings(&folder, Format::Viriformat))]),
         ("text", compressed(&written(&folder, Format::Text), "text")),
+        ("text", vec![named("chess960", castlings(&folder, Format::Text))]),
         ("foreign_text", foreign_text(&folder)),
         ("fsd", fsd(&folder)),
         ("nnue", nnue()),
@@ -44,6 +48,7 @@ pub fn seeds() -> Seeds {
         ("safetensors", safetensors(&folder)),
         ("service_client", service()),
         ("uci", uci()),
+        ("uci", vec![named("chess960", CHESS960_UCI.into())]),
         ("journal", journal(&folder)),
     ];
     #[cfg(feature = "report")]
@@ -129,6 +134,36 @@ fn annotated_pgn() -> String {
 ; to the end of the line
 21. b8=Q+ { [%eval #3] } Ke7 22. Qb4+ 1-0
 "#
+}
+
+/// A game of Chess960 by its tag, and one by its castling rights.
+const CHESS960_PGN: &str = r#"[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]
+[Variant "fischerandom"]
+[Result "1-0"]
+
+1. O-O {+0.31/9 0.1s} O-O-O {-0.20/8 0.1s} 2. e4 e5 1-0
+
+[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w KQkq - 0 1"]
+
+1. f1b1 Ke8 2. e4 e5 1-0
+"#;
+
+const CHESS960_UCI: &str = "setoption name UCI_Chess960 value true
+position fen 1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1 moves f1g1 f8b8
+go depth 2
+position fen 6kr/pppppppp/8/8/8/8/PPPPPPPP/6KR w KQkq - 0 1
+go depth 2 searchmoves g1h1
+d
+";
+
+/// Samples that castle in Chess960.
+fn castlings(folder: &TempDir, format: Format) -> Vec<u8> {
+    let sample = |(number, (position, mv)): (usize, (Chess, Move))| {
+        let ply = Ply(u16::from(position.turn().is_black()));
+        Record::of(&position, number as u32, ply, Some(mv), Some(7), Some(GameResult::Draw)).unwrap()
+    };
+    let records: Vec<Record> = every_castling().into_iter().step_by(7).enumerate().map(sample).collect();
+    write_samples(&folder.path().join("samples"), format, &records)
 }
 
 /// The samples of random games, each with a score and a result.

@@ -442,8 +442,10 @@ fn stockfish_generates_chess960() {
     let Some(stockfish) = stockfish() else { return };
     let folder = TempDir::new().unwrap();
     let path = folder.path();
-    let same =
-        format!("--engine {} --nodes 100 --games 6 --seed 4 --max-plies 60 --double-chess960", stockfish.display());
+    let same = format!(
+        "--engine {} --nodes 100 --games 6 --seed 4 --max-plies 60 --double-chess960 --random-plies 2..4",
+        stockfish.display()
+    );
     check(&run(path, &format!("{same} --out g.pgn")), 0, "");
     check(&run(path, &format!("{same} --out x.fsd")), 0, "");
     let direct = samples(&path.join("x.fsd"));

@@ -29,9 +29,9 @@ fn check(folder: &Path, arguments: &str, games_expected: usize) {
 #[test]
 fn networks_play_chess960() {
     let folder = bench();
-    let networks = "a.safetensors b.safetensors --nodes 40 --pairs 6";
-    check(folder.path(), &format!("{networks} --chess960"), 12);
-    check(folder.path(), &format!("{networks} --double-chess960"), 12);
+    let networks = "a.safetensors b.safetensors --nodes 30 --pairs 3";
+    check(folder.path(), &format!("{networks} --chess960"), 6);
+    check(folder.path(), &format!("{networks} --double-chess960"), 6);
     let fens = "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w KQkq - 0 1\n6kr/pppppppp/8/8/8/8/PPPPPPPP/RK6 w Ah - 0 1\n";
     fs::write(folder.path().join("960.epd"), fens).unwrap();
     check(folder.path(), "a.safetensors b.safetensors --nodes 40 --pairs 2 --openings 960.epd", 4);
@@ -51,7 +51,7 @@ fn an_engine_plays_chess960() {
     let Some(stockfish) = engines::stockfish() else { return };
     let folder = bench();
     let players = format!("a.safetensors uci:{} --nodes 60 --concurrency 2", stockfish.display());
-    check(folder.path(), &format!("{players} --chess960 --pairs 6"), 12);
+    check(folder.path(), &format!("{players} --chess960 --pairs 3"), 6);
     check(folder.path(), &format!("{players} --double-chess960 --pairs 6"), 12);
 }
 

@@ -141,6 +141,9 @@ fn text(stats: &DatasetStats) -> String {
     sections.extend(stats.skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count}: {reason}")));
     sections.extend(stats.skipped.examples.iter().map(|entry| format!("  {entry}")));
     sections.extend(stats.left_out.iter().map(|(reason, count)| format!("dropped      {count} {}", reason.name())));
+    if stats.chess960 > 0 {
+        sections.push(format!("Chess960     {} with its castling rights", share(stats.chess960)));
+    }
     let repeated = stats.duplicates;
     let distinct = if repeated.exact {
         format!("{} positions", repeated.distinct)

@@ -29,17 +29,12 @@ impl fmt::Display for ForeignFormat {
     }
 }
 
-/// Bytes of a record in a chunk of Leela Chess Zero, of version 6.
-const LEELA_BYTES: usize = 8356;
-
 /// The foreign format of a file, by its decompressed beginning, which shows no other format.
 pub fn of_beginning(beginning: &[u8]) -> Option<ForeignFormat> {
     if text_kind::of_text(beginning) == Some(TextKind::Positions) {
         return Some(ForeignFormat::Positions);
     }
-    // Version and input format, both of 32 bits, at the beginning of every record.
-    let is_record = |record: &[u8]| matches!(record, [6, 0, 0, 0, 1..=5 | 132 | 133, 0, 0, 0, ..]);
-    let records = beginning.len() / LEELA_BYTES;
-    let are_records = records > 0 && beginning.chunks_exact(LEELA_BYTES).all(is_record);
-    are_records.then_some(ForeignFormat::LeelaChunk)
+    // A record begins with its version and its input format, both of 32 bits.
+    let is_chunk = matches!(beginning, [5 | 6, 0, 0, 0, 1..=5 | 132 | 133, 0, 0, 0, ..]);
+    is_chunk.then_some(ForeignFormat::LeelaChunk)
 }

@@ -45,6 +45,7 @@ const MOBILITY_BOUND: usize = 32;
 /// parts are merged.
 pub struct SampleCounts {
     with_move: u64,
+    chess960: u64,
     pieces: [u64; 33],
     kings: [u64; 64],
     mates: [u64; 2],
@@ -77,6 +78,7 @@ impl Default for SampleCounts {
     fn default() -> SampleCounts {
         SampleCounts {
             with_move: 0,
+            chess960: 0,
             pieces: [0; 33],
             kings: [0; 64],
             mates: [0; 2],
@@ -94,6 +96,7 @@ impl SampleCounts {
         let position = record.position()?;
         let board = position.board();
         self.with_move += u64::from(record.has_move());
+        self.chess960 += u64::from(record.has_chess960_rights());
         self.pieces[record.board().count() as usize] += 1;
         for color in Color::ALL {
             let own_view = board.king_of(color).map(|king| color.fold_wb(king, king.flip_vertical()));
@@ -130,6 +133,7 @@ impl SampleCounts {
     pub fn merge(&mut self, other: &SampleCounts) {
         let add = |sums: &mut [u64], counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         self.with_move += other.with_move;
+        self.chess960 += other.chess960;
         add(&mut self.pieces, &other.pieces);
         add(&mut self.kings, &other.kings);
         add(&mut self.mates, &other.mates);
@@ -160,6 +164,7 @@ impl SampleCounts {
             with_score: histograms.with_score,
             with_result: histograms.results.count(),
             with_move: self.with_move,
+            chess960: self.chess960,
             skipped: reader.skipped(),
             left_out: SortedMap::new(),
             score_unit: reader.score_unit(),

@@ -41,6 +41,8 @@ pub struct DatasetStats {
     pub with_result: u64,
     /// Samples that have the move played.
     pub with_move: u64,
+    /// Samples with castling rights of Chess960.
+    pub chess960: u64,
     /// Broken entries of the file.
     #[serde(default, skip_serializing_if = "SkippedSamples::is_empty")]
     pub skipped: SkippedSamples,
