@@ -1,4 +1,5 @@
-//! Measures a feature set or network on real games: rows per move, neuron activity, quantisation error, loss, speed.
+//! Measures a feature set or network on real games: rows per move, neuron activity, quantisation error, wrong signs,
+//! loss, speed.
 //!
 //! Games are counted in parallel. All counts are sums of integers, so the number of threads does not change a result.
 //!
