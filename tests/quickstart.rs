@@ -16,7 +16,7 @@ use toml::Table;
 
 /// Sets whose networks are trained again.
 const SETS: usize = 2;
-const FILES: [&str; 6] = ["runs", "updates", "activity", "error", "validation", "match"];
+const FILES: [&str; 7] = ["runs", "updates", "activity", "error", "wrong_sign", "validation", "match"];
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
