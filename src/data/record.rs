@@ -21,16 +21,16 @@ use std::num::NonZeroU32;
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
-use shakmaty::{
-    CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Setup, Square,
-};
+use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Setup, Square};
 use thiserror::Error;
 
-use crate::chess::{PackedBoard, PackedBoardError, PackedMove, PieceCode, castling_mode};
+use crate::chess::{PackedBoard, PackedBoardError, PackedMove, PieceCode};
 use crate::units::Ply;
 
+mod castling;
 mod compact;
 
+pub(super) use castling::{castling_rooks, chess960_rights};
 pub use compact::CompactRecord;
 
 /// The result of a game for one side.
@@ -133,12 +133,6 @@ pub enum RecordError {
 const NO_SCORE: i16 = i16::MIN;
 const NO_RESULT: u8 = 255;
 const NO_FILE: u8 = 255;
-const RIGHTS: [(Color, CastlingSide); 4] = [
-    (Color::White, CastlingSide::KingSide),
-    (Color::White, CastlingSide::QueenSide),
-    (Color::Black, CastlingSide::KingSide),
-    (Color::Black, CastlingSide::QueenSide),
-];
 
 impl Record {
     pub const BYTES: usize = 40;
@@ -162,7 +156,7 @@ impl Record {
         result: Option<GameResult>,
     ) -> Result<Record, RecordError> {
         PackedBoard::fits(position.board())?;
-        let flags = u8::from(position.turn().is_black()) | rights(position) << 1;
+        let flags = u8::from(position.turn().is_black()) | castling::rights(position) << 1;
         Ok(Record {
             board: PackedBoard::of(position.board()),
             game: game.to_le_bytes(),
@@ -420,38 +414,6 @@ impl Record {
             _ => None,
         }
     }
-}
-
-/// Castling rights as bits 0–3: K, Q, k, q.
-fn rights(position: &Chess) -> u8 {
-    let castles = position.castles();
-    if castles.is_empty() {
-        return 0;
-    }
-    RIGHTS.iter().rev().fold(0, |bits, (color, side)| bits << 1 | u8::from(castles.has(*color, *side)))
-}
-
-/// Bytes 38–39 of a position's record.
-pub(in crate::data) fn chess960_rights(position: &Chess) -> u16 {
-    if castling_mode(position).is_standard() {
-        return 0;
-    }
-    let castles = position.castles();
-    let right = |color, side| castles.rook(color, side).map_or(0, |rook| 8 | rook.file() as u16);
-    RIGHTS.iter().rev().fold(0, |bits, (color, side)| bits << 4 | right(*color, *side))
-}
-
-/// The rooks of castling rights in the order K, Q, k, q, given bytes 38–39 of a record.
-pub(in crate::data) fn castling_rooks(chess960_rights: u16) -> [Square; 4] {
-    std::array::from_fn(|right| {
-        let (color, side) = RIGHTS[right];
-        let file = match (chess960_rights >> (4 * right) & 15, side) {
-            (found @ 8.., _) => File::new(u32::from(found & 7)),
-            (_, CastlingSide::KingSide) => File::H,
-            (_, CastlingSide::QueenSide) => File::A,
-        };
-        Square::from_coords(file, color.backrank())
-    })
 }
 
 #[cfg(test)]
