@@ -25,7 +25,8 @@ pub struct QuantisationOptions {
 
 impl Default for QuantisationOptions {
     fn default() -> Self {
-        QuantisationOptions { scale: EvalLoss::default().output_scale as f32, tolerance: 0.03, limit: None }
+        let scale = EvalLoss::default().output_scale as f32;
+        QuantisationOptions { scale, tolerance: ErrorRecord::TOLERANCE, limit: None }
     }
 }
 

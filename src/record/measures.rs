@@ -131,6 +131,11 @@ pub struct ErrorRecord {
     pub accumulator_overflows: u64,
 }
 
+impl ErrorRecord {
+    /// The usual tolerance.
+    pub const TOLERANCE: f64 = 0.03;
+}
+
 impl NetworkRecord for ErrorRecord {
     const KIND: &'static str = "error";
 }

@@ -138,12 +138,11 @@ impl JsonSchema for MeasuredNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::QuantisationOptions;
 
     #[test]
     fn the_meaning_names_the_tolerance_of_experiments() {
         let is_of_tolerance = |column: &&MeasuredColumn| column.name == "within_tolerance";
         let column = MEASURED_COLUMNS.iter().find(is_of_tolerance).expect("a column");
-        assert!(column.meaning.ends_with(&format!(" {}", QuantisationOptions::default().tolerance)));
+        assert!(column.meaning.ends_with(&format!(" {}", ErrorRecord::TOLERANCE)));
     }
 }
