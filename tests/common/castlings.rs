@@ -8,7 +8,7 @@ use shakmaty::{Bitboard, CastlingMode, Chess, Color, File, FromSetup, Move, Posi
 pub fn every_castling() -> Vec<(Chess, Move)> {
     let mut castlings = Vec::new();
     for turn in Color::ALL {
-        for king in File::ALL[1..7].iter() {
+        for king in &File::ALL[1..7] {
             for rook in File::ALL.iter().filter(|rook| *rook != king) {
                 let setup = castling_setup(turn, *king, *rook);
                 let position = Chess::from_setup(setup, CastlingMode::Chess960).expect("a legal position");

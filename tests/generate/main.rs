@@ -451,7 +451,7 @@ fn stockfish_generates_chess960() {
     let direct = samples(&path.join("x.fsd"));
     assert_eq!(build(path), direct);
     assert!(direct.values().any(Record::has_chess960_rights));
-    assert!(direct.values().any(|record| record.castles()));
+    assert!(direct.values().any(Record::castles));
     assert_eq!(fs::read_to_string(path.join("g.pgn")).unwrap().matches("[Variant \"Chess960\"]").count(), 6);
     // A binpack takes the games without the rights; it counts the castlings that it lacks.
     let output = run(path, &format!("{same} --out x.binpack --format json"));

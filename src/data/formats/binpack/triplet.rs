@@ -101,20 +101,6 @@ struct PieceMoveCounts {
 
 impl Position {
     #[inline(always)]
-    fn from_record(record: &Record, bits: impl BitInstructions) -> Position {
-        Position::from_board(
-            record.board(),
-            record.turn(),
-            record.castling(),
-            record.chess960_rights(),
-            record.ep_file(),
-            record.rule50(),
-            record.ply(),
-            bits,
-        )
-    }
-
-    #[inline(always)]
     fn board_after_other_move(
         &self,
         played: PackedMove,

@@ -1,9 +1,9 @@
 //! Positions known to be legal, set up without validation.
 
-use shakmaty::{Color, File, Rank, Square};
+use shakmaty::{Color, Rank, Square};
 
 use super::{KING, PAWN, Position, ROOK, bit_of};
-use crate::chess::PackedBoard;
+use crate::data::Record;
 use crate::data::formats::binpack::bmi2::BitInstructions;
 use crate::units::Ply;
 
@@ -51,16 +51,9 @@ impl Position {
 
     /// The position of a record known to be legal, with the same guarantee.
     #[inline(always)]
-    pub fn from_board(
-        board: &PackedBoard,
-        turn: Color,
-        castling: u8,
-        chess960_rights: u16,
-        ep_file: Option<File>,
-        rule50: u8,
-        ply: Ply,
-        bits: impl BitInstructions,
-    ) -> Position {
+    pub fn from_record(record: &Record, bits: impl BitInstructions) -> Position {
+        let board = record.board();
+        let turn = record.turn();
         let ([low, middle, high, black], squares) = bits.planes(board);
         let occupied = board.occupancy();
         let roles = [
@@ -76,11 +69,13 @@ impl Position {
             roles: std::array::from_fn(|role| roles.get(role).copied().unwrap_or(0)),
             squares,
             turn,
-            castling,
-            chess960_rights,
-            ep: ep_file.map_or(0, |file| bit_of(Square::from_coords(file, turn.fold_wb(Rank::Sixth, Rank::Third)))),
-            rule50: u32::from(rule50),
-            ply: ply.0,
+            castling: record.castling(),
+            chess960_rights: record.chess960_rights(),
+            ep: record
+                .ep_file()
+                .map_or(0, |file| bit_of(Square::from_coords(file, turn.fold_wb(Rank::Sixth, Rank::Third)))),
+            rule50: u32::from(record.rule50()),
+            ply: record.ply().0,
         }
     }
 
