@@ -8,10 +8,12 @@ use shakmaty::Position as _;
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule};
-use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, parse_score, ply_of, trimmed, white_result};
+use super::lines::{
+    self, TextEncoder, TextError, excerpt, parse_position, parse_score, record_of, trimmed, white_result,
+};
 use super::omissions::{OmissionCounter, OmittedField, OmittedSample};
 use super::packed_position::{result_for, score_for};
-use super::text_kind::{TextKind, of_line, of_text};
+use super::text_kind::{TextKind, of_text, other_form};
 use crate::chess::fen_of;
 use crate::data::{GameResult, Record, RecordError, Sample};
 
@@ -53,14 +55,11 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     }
     let fields = std::str::from_utf8(line).ok().and_then(fields);
     let Some([(fen_at, fen), (score_at, score), (result_at, result)]) = fields else {
-        let message = match of_line(line) {
-            Some(kind) if kind != TextKind::BulletText => format!("not FEN | score | result: this is {kind}"),
-            _ => "not FEN | score | result: three fields separated by |".into(),
-        };
-        return Err(TextError::at(0, "not three fields", message));
+        let otherwise = "not FEN | score | result: three fields separated by |".into();
+        let form = (TextKind::BulletText, "FEN | score | result");
+        return Err(TextError::at(0, "not three fields", other_form(line, form, otherwise)));
     };
-    let position = parse_position(fen.as_bytes()).map_err(|message| TextError::at(fen_at, "position", message))?;
-    let ply = ply_of(&position).map_err(|message| TextError::at(fen_at, "position", message))?;
+    let (position, ply) = parse_position(fen.as_bytes(), fen_at)?;
     let score = parse_score(score.as_bytes()).map_err(|message| TextError::at(score_at, "score", message))?;
     let white = white_result(result.trim()).ok_or_else(|| {
         let message = format!("`{}` is not a result: give 1.0, 0.5 or 0.0", excerpt(result.as_bytes()));
@@ -70,7 +69,7 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     let score = Some(score_for(turn, score));
     let result = Some(result_for(turn, white));
     let sample = Sample { position, game: 0, ply, mv: None, score, result };
-    Record::pack(&sample).map(Some).map_err(|error| TextError::at(fen_at, "position", error.to_string()))
+    record_of(&sample, fen_at)
 }
 
 fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
@@ -103,6 +102,7 @@ fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::formats::lines::tests::check_malformed;
 
     const BLACK: &str = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
 
@@ -128,8 +128,7 @@ mod tests {
     #[test]
     fn malformed_lines_have_a_column_and_a_message() {
         let check = |line: &str, column: usize, message: &str| {
-            let error = parse_line(line.as_bytes()).expect_err("malformed");
-            assert!(error.column == column && error.message.contains(message), "{error:?}");
+            check_malformed(parse_line, line, [1, column], message);
         };
         check("x", 1, "three fields");
         check(&format!("{BLACK} | 35"), 1, "three fields");

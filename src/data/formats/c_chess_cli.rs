@@ -4,8 +4,8 @@
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule, holds_all};
-use super::lines::{self, TextError, excerpt, parse_position, parse_score, ply_of, trimmed};
-use super::text_kind::{TextKind, is_header, of_line, of_text};
+use super::lines::{self, TextError, excerpt, parse_position, parse_score, record_of, trimmed};
+use super::text_kind::{TextKind, is_header, of_text, other_form};
 use crate::data::{GameResult, Record, Sample};
 
 pub const FORMAT: FormatTable = FormatTable {
@@ -21,6 +21,9 @@ pub const FORMAT: FormatTable = FormatTable {
     encoder: None,
 };
 
+/// How error messages show a line.
+const FORM: (TextKind, &str) = (TextKind::CChessCli, "FEN,score,result");
+
 /// Parses a line's sample; `None` for an empty line and the header.
 fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     let line = trimmed(line);
@@ -29,37 +32,28 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     }
     let mut commas = memchr::memchr_iter(b',', line);
     let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
-        return Err(TextError::at(0, "not three fields", not_this(line)));
+        let otherwise = "not FEN,score,result: three fields separated by commas".into();
+        return Err(TextError::at(0, "not three fields", other_form(line, FORM, otherwise)));
     };
-    let position = parse_position(&line[..first]).map_err(|message| TextError::at(0, "position", message))?;
-    let ply = ply_of(&position).map_err(|message| TextError::at(0, "position", message))?;
+    let (position, ply) = parse_position(&line[..first], 0)?;
     let score = parse_score(&line[first + 1..second]).map_err(|message| TextError::at(first + 1, "score", message))?;
     let result = match line[second + 1..].trim_ascii() {
         b"0" => GameResult::Loss,
         b"1" => GameResult::Draw,
         b"2" => GameResult::Win,
         other => {
-            let message = match of_line(line) {
-                Some(kind) if kind != TextKind::CChessCli => not_this(line),
-                _ => format!("`{}` is not a result: 0 (lost), 1 (drawn) or 2 (won)", excerpt(other)),
-            };
-            return Err(TextError::at(second + 1, "result", message));
+            let otherwise = format!("`{}` is not a result: 0 (lost), 1 (drawn) or 2 (won)", excerpt(other));
+            return Err(TextError::at(second + 1, "result", other_form(line, FORM, otherwise)));
         }
     };
     let sample = Sample { position, game: 0, ply, mv: None, score: Some(score), result: Some(result) };
-    Record::pack(&sample).map(Some).map_err(|error| TextError::at(0, "position", error.to_string()))
-}
-
-fn not_this(line: &[u8]) -> String {
-    match of_line(line) {
-        Some(kind) if kind != TextKind::CChessCli => format!("not FEN,score,result: this is {kind}"),
-        _ => "not FEN,score,result: three fields separated by commas".into(),
-    }
+    record_of(&sample, 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::formats::lines::tests::check_malformed;
 
     const BLACK: &str = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
 
@@ -76,8 +70,7 @@ mod tests {
     #[test]
     fn malformed_lines_have_a_column_and_a_message() {
         let check = |line: &str, column: usize, message: &str| {
-            let error = parse_line(line.as_bytes()).expect_err("malformed");
-            assert!(error.column == column && error.message.contains(message), "{error:?}");
+            check_malformed(parse_line, line, [1, column], message);
         };
         check("x", 1, "three fields");
         check(&format!("{BLACK} | 35 | 1.0"), 1, "this is bullet's text");

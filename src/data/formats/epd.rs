@@ -5,7 +5,7 @@ use shakmaty::Position as _;
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule, holds_all};
-use super::lines::{self, TextError, parse_position, ply_of, trimmed, white_result};
+use super::lines::{self, TextError, parse_position, record_of, trimmed, white_result};
 use super::packed_position::result_for;
 use super::text_kind::{TextKind, of_text};
 use crate::data::{GameResult, Record, Sample};
@@ -68,12 +68,11 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     let text = std::str::from_utf8(line)
         .map_err(|error| TextError::at(error.valid_up_to(), "malformed", "this is no text in UTF-8".into()))?;
     let (fen, operations) = split_fen(text);
-    let position = parse_position(fen.as_bytes()).map_err(|message| TextError::at(0, "position", message))?;
-    let ply = ply_of(&position).map_err(|message| TextError::at(0, "position", message))?;
+    let (position, ply) = parse_position(fen.as_bytes(), 0)?;
     let white = result_in(operations).map_err(|message| TextError::at(fen.len(), "result", message))?;
     let result = Some(result_for(position.turn(), white));
     let sample = Sample { position, game: 0, ply, mv: None, score: None, result };
-    Record::pack(&sample).map(Some).map_err(|error| TextError::at(0, "position", error.to_string()))
+    record_of(&sample, 0)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::skipped::SkippedSample;
 use super::writer::TASK_SAMPLES;
 use crate::chess::{Chess, fen_position};
 use crate::data::input::check_text;
-use crate::data::{DataError, GameResult, Record, RecordError};
+use crate::data::{DataError, GameResult, Record, RecordError, Sample};
 use crate::units::Ply;
 
 /// Text parsed at once; also the longest line.
@@ -172,24 +172,29 @@ pub fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
-/// The position of a FEN.
+/// The position of a FEN that stands at `offset` in its line, and the ply that follows from its move number.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn parse_position(fen: &[u8]) -> Result<Chess, String> {
-    let parsed =
-        Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is not a FEN: {error}", excerpt(fen)))?;
-    fen_position(&parsed).map_err(|error| error.to_string())
-}
-
-/// The ply that follows from a position's move number.
-///
-/// # Errors
-/// When it is too large.
-pub fn ply_of(position: &Chess) -> Result<Ply, String> {
+/// When the FEN is none, its position is illegal, or the ply is too large.
+pub fn parse_position(fen: &[u8], offset: usize) -> Result<(Chess, Ply), TextError> {
+    let failure = |message: String| TextError::at(offset, "position", message);
+    let parsed = Fen::from_ascii(fen.trim_ascii())
+        .map_err(|error| failure(format!("`{}` is not a FEN: {error}", excerpt(fen))))?;
+    let position = fen_position(&parsed).map_err(|error| failure(error.to_string()))?;
     let moves = position.fullmoves().get();
     let plies = (moves - 1).saturating_mul(2).saturating_add(u32::from(position.turn().is_black()));
-    u16::try_from(plies).map(Ply).map_err(|_| format!("move number {moves}"))
+    match u16::try_from(plies) {
+        Ok(ply) => Ok((position, Ply(ply))),
+        Err(_) => Err(failure(format!("move number {moves}"))),
+    }
+}
+
+/// The record of a sample whose FEN stands at `offset` in its line.
+///
+/// # Errors
+/// When a record cannot hold the position.
+pub fn record_of(sample: &Sample, offset: usize) -> Result<Option<Record>, TextError> {
+    Record::pack(sample).map(Some).map_err(|error| TextError::at(offset, "position", error.to_string()))
 }
 
 /// A whole number of centipawns.
@@ -259,8 +264,15 @@ impl SampleEncoder for TextEncoder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// The text is malformed there, counted from 1, for a reason that the message contains.
+    pub fn check_malformed(parse: ParseText, text: &str, [line, column]: [usize; 2], message: &str) {
+        let error = parse(text.as_bytes()).expect_err("malformed");
+        assert_eq!([error.line + 1, error.column], [line, column], "{error:?}");
+        assert!(error.message.contains(message), "{error:?}");
+    }
 
     #[test]
     fn long_lines_do_not_fill_the_memory() {

@@ -21,7 +21,7 @@ use shakmaty::uci::UciMove;
 use super::ScoreUnit;
 use super::block_queue::BlockSender;
 use super::format_table::{FormatTable, GameRule};
-use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, parse_score, ply_of, trimmed};
+use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, parse_score, record_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedSample};
 use super::text_kind::{TextKind, of_text};
 use crate::chess::{fen_of, uci_move};
@@ -149,9 +149,10 @@ fn parse_entry(entry: &[u8]) -> Result<Option<Record>, TextError> {
     }
     let failure =
         |line: usize, reason: &'static str, message: String| TextError { line, ..TextError::at(0, reason, message) };
-    let position = parse_position(fen).map_err(|message| failure(fen_line, "position", message))?;
+    let on_fen_line = |error| TextError { line: fen_line, ..error };
+    let (position, derived) = parse_position(fen, 0).map_err(on_fen_line)?;
     let ply = match fields.ply {
-        None => ply_of(&position).map_err(|message| failure(fen_line, "position", message))?,
+        None => derived,
         Some((line, ply)) => {
             let number = std::str::from_utf8(ply).ok().and_then(|ply| ply.parse().ok());
             Ply(number.ok_or_else(|| failure(line, "ply", format!("`{}` is not a ply", excerpt(ply))))?)
@@ -178,7 +179,7 @@ fn parse_entry(entry: &[u8]) -> Result<Option<Record>, TextError> {
         }
     };
     let sample = Sample { position, game: 0, ply, mv, score, result };
-    Record::pack(&sample).map(Some).map_err(|error| failure(fen_line, "position", error.to_string()))
+    record_of(&sample, 0).map_err(on_fen_line)
 }
 
 fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
@@ -206,6 +207,7 @@ fn append_entry(record: &Record, out: &mut String) -> Result<(), RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::formats::lines::tests::check_malformed;
 
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
@@ -231,8 +233,7 @@ mod tests {
     #[test]
     fn malformed_entries_name_their_line() {
         let check = |text: &str, line: usize, message: &str| {
-            let error = parse_entry(text.as_bytes()).expect_err("malformed");
-            assert!(error.line == line && error.message.contains(message), "{error:?}");
+            check_malformed(parse_entry, text, [line + 1, 1], message);
         };
         check(&entry("move e2e5\n"), 1, "illegal");
         check(&entry("score 1\nscore 2\n"), 2, "a second `score`");

@@ -9,9 +9,9 @@ use shakmaty::uci::UciMove;
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule};
-use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, ply_of, trimmed};
+use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, record_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedField};
-use super::text_kind::{TextKind, of_line, of_text};
+use super::text_kind::{TextKind, of_text, other_form};
 use crate::chess::{fen_of, uci_move};
 use crate::data::{Eval, Record, RecordError, Sample};
 
@@ -28,6 +28,9 @@ pub const FORMAT: FormatTable = FormatTable {
     encoder: Some(|| TextEncoder::boxed(append_line)),
 };
 
+/// How error messages show a line.
+const FORM: (TextKind, &str) = (TextKind::Samples, "FEN,score,move");
+
 /// Parses a line's sample; `None` for an empty line.
 fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     let line = trimmed(line);
@@ -36,15 +39,11 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     }
     let mut commas = memchr::memchr_iter(b',', line);
     let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
-        let message = match of_line(line) {
-            Some(kind) if kind != TextKind::Samples => format!("not FEN,score,move: this is {kind}"),
-            _ => "not FEN,score,move: three fields separated by commas".into(),
-        };
-        return Err(TextError::at(0, "not three fields", message));
+        let otherwise = "not FEN,score,move: three fields separated by commas".into();
+        return Err(TextError::at(0, "not three fields", other_form(line, FORM, otherwise)));
     };
 
-    let position = parse_position(&line[..first]).map_err(|message| TextError::at(0, "position", message))?;
-    let ply = ply_of(&position).map_err(|message| TextError::at(0, "position", message))?;
+    let (position, ply) = parse_position(&line[..first], 0)?;
     let score = parse_score(&line[first + 1..second]).map_err(|message| TextError::at(first + 1, "score", message))?;
     let uci = line[second + 1..].trim_ascii();
     let mv = match uci {
@@ -56,16 +55,13 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
                 TextError::at(second + 1, "move", message)
             })?),
             Err(_) => {
-                let message = match of_line(line) {
-                    Some(kind) if kind != TextKind::Samples => format!("not FEN,score,move: this is {kind}"),
-                    _ => format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci)),
-                };
-                return Err(TextError::at(second + 1, "move", message));
+                let otherwise = format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci));
+                return Err(TextError::at(second + 1, "move", other_form(line, FORM, otherwise)));
             }
         },
     };
     let sample = Sample { position, game: 0, ply, mv, score, result: None };
-    Record::pack(&sample).map(Some).map_err(|error| TextError::at(0, "position", error.to_string()))
+    record_of(&sample, 0)
 }
 
 /// A score or a mate; `None` if empty.
@@ -123,6 +119,7 @@ fn mate_in(score: i16) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::formats::lines::tests::check_malformed;
 
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
@@ -157,8 +154,7 @@ mod tests {
     #[test]
     fn malformed_lines_have_a_column_and_a_message() {
         let check = |line: &str, column: usize, message: &str| {
-            let error = parse_line(line.as_bytes()).expect_err("malformed");
-            assert!(error.column == column && error.message.contains(message), "{error:?}");
+            check_malformed(parse_line, line, [1, column], message);
         };
         check("x", 1, "three fields");
         check(&format!("{START},1,e2e4,5"), 1, "three fields");

@@ -85,6 +85,14 @@ pub fn of_line(line: &[u8]) -> Option<TextKind> {
     Some(if has_result { TextKind::Epd } else { TextKind::Positions })
 }
 
+/// What a line is instead of the form that was asked for, whose lines `form` shows; else `otherwise`.
+pub fn other_form(line: &[u8], (expected, form): (TextKind, &str), otherwise: String) -> String {
+    match of_line(line) {
+        Some(kind) if kind != expected => format!("not {form}: this is {kind}"),
+        _ => otherwise,
+    }
+}
+
 /// Whether a line is the header that c-chess-cli writes.
 pub fn is_header(line: &str) -> bool {
     let columns: Vec<&str> = line.split(',').map(str::trim).collect();
