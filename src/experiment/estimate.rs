@@ -315,14 +315,15 @@ impl Runner<'_> {
             validations.push(own.validation_seconds);
         }
         let speed = self.experiment.measure.speed.clone().unwrap_or_default().options;
-        // Each repetition times the whole evaluation and, for a third as long each, two parts of it.
+        // Each repetition times the whole evaluation and, for a quarter as long each, three parts of it; turns with
+        // another network take as long as five repetitions.
         let timings = Strategy::ALL.len() * (BackEnd::available().len() + 1);
         let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options;
         let pairs = self.experiment.matches.as_ref().map_or(0, |measure| measure.options.pairs());
         Rates {
             trainings,
             validations,
-            speed: f64::from(speed.repetitions) * speed.seconds * timings as f64 * 5.0 / 3.0,
+            speed: speed.seconds * (f64::from(speed.repetitions) * timings as f64 * 7.0 / 4.0 + 5.0),
             // Some four widths, two networks.
             width: f64::from(equal_speed.repetitions) * equal_speed.seconds * 8.0,
             game: pairs as f64 * seconds_per_pair,

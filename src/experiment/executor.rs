@@ -165,9 +165,16 @@ pub trait Executor {
     /// When the measure fails.
     fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError>;
 
+    /// Times a network, and by turns with the one `beside` it.
+    ///
     /// # Errors
     /// When the measure fails.
-    fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError>;
+    fn speed(
+        &mut self,
+        request: &NetRequest,
+        beside: Option<&Path>,
+        timing: SpeedOptions,
+    ) -> Result<SpeedRecord, StepError>;
 
     /// Finds the width at which a set is as fast as a reference, or times a network beside it.
     ///

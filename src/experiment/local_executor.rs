@@ -106,8 +106,14 @@ impl Executor for LocalExecutor {
         (measure.measure)(request)
     }
 
-    fn speed(&mut self, request: &NetRequest, timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
-        let mut record = measure::speed(&request.load()?, &request.data, timing, &mut |_| {})?.0;
+    fn speed(
+        &mut self,
+        request: &NetRequest,
+        beside: Option<&Path>,
+        timing: SpeedOptions,
+    ) -> Result<SpeedRecord, StepError> {
+        let beside = beside.map(NetFile::load).transpose()?;
+        let mut record = measure::speed(&request.load()?, &request.data, timing, beside.as_ref(), &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         self.name_machine(record.machine.as_mut());
         Ok(record)

@@ -157,10 +157,19 @@ impl Plan {
                 steps.push(MeasureNetwork { measure: known, run }.step());
             }
         }
-        if measure.speed.as_ref().is_some_and(|measure| covers(&measure.choice)) {
+        // The others are timed beside the first row's network.
+        let is_base = self.timed_beside(run).is_none();
+        let is_timed = |choice: &NetworkChoice| covers(choice) || (is_base && choice.covers_seed(key.seed));
+        if measure.speed.as_ref().is_some_and(|measure| is_timed(&measure.choice)) {
             steps.push(Speed(run).step());
         }
         self.steps.extend(steps);
+    }
+
+    /// The run beside whose network a run's network is timed: the first of its seed. `None` for that run itself.
+    pub(super) fn timed_beside(&self, run: usize) -> Option<usize> {
+        let seed = self.runs[run].key.seed;
+        self.runs[..run].iter().position(|first| first.key.seed == seed)
     }
 
     /// The run of a row with a seed, if the plan has it already.

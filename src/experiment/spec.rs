@@ -268,7 +268,8 @@ pub struct GameLimit {
     pub games: Option<u64>,
 }
 
-/// Evaluations per second, by network
+/// Evaluations per second, by network, by turns with the first row's network of the same seed, which is timed whatever
+/// sets are chosen
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct SpeedMeasure {
     #[schemars(flatten)]

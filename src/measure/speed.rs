@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::MeasureError;
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
+use super::equal_speed::{EqualSpeedOptions, OwnSpeeds};
 use super::lines::{Line, ReadSummary, first_lines_and_next};
+use super::speed_race::Race;
 use crate::chess::{Board, BoardChange, Color};
 use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
-use crate::record::{FtPermutedSpeed, Machine, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
+use crate::record::{FtPermutedSpeed, Machine, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 use crate::settings::{SettingError, check_all};
 use crate::statistics::Estimate;
 
@@ -45,6 +47,14 @@ impl SpeedOptions {
     pub fn check(&self) -> Result<(), SettingError> {
         check_timing(self.positions, self.repetitions, self.seconds)
     }
+
+    /// Those of the turns that two networks take over the same positions.
+    fn of_turns(self) -> EqualSpeedOptions {
+        /// A turn is this part of a repetition.
+        const TURN: f64 = 1.0 / 6.0;
+        let SpeedOptions { positions, seconds, .. } = self;
+        EqualSpeedOptions { positions, seconds: TURN * seconds, ..EqualSpeedOptions::default() }
+    }
 }
 
 /// Checks the numbers of a timing.
@@ -69,7 +79,8 @@ pub struct SpeedProgress {
 /// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy
 /// on the best back end with neurons permuted by positions of other games ([`super::ft_permute()`]), and lines known
 /// beforehand on every back end. The time includes the update of features and accumulators and the forward pass, but
-/// not the moves on the board.
+/// not the moves on the board. `beside`: a network with which it then takes turns, since a machine's speed changes
+/// while networks are timed one after another.
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt, the data cannot be read, or two strategies give different scores.
@@ -77,6 +88,7 @@ pub fn speed(
     file: &NetFile,
     data: &Path,
     options: SpeedOptions,
+    beside: Option<&NetFile>,
     progress: &mut dyn FnMut(&SpeedProgress),
 ) -> Result<(SpeedRecord, ReadSummary), MeasureError> {
     let mut prepare = |activity: &str| progress(&SpeedProgress { repetitions: None, activity: activity.into() });
@@ -110,6 +122,13 @@ pub fn speed(
         }
     }
     repeat(&mut timings, &track, options, progress)?;
+    let mut compared = None;
+    if let Some(other) = beside {
+        let activity = format!("turns with {}", other.origin.name);
+        progress(&SpeedProgress { repetitions: None, activity });
+        let race = Race::new(file, other, data, options.of_turns(), OwnSpeeds::default())?;
+        compared = Some(SpeedBeside { digest: digest(&other.net), speed: race.ratio_or_noisy(&file.net)? });
+    }
 
     let entries = |permuted: bool, name: fn(&str) -> bool| -> Vec<SpeedEntry> {
         let is_wanted = |timing: &&Timing<'_>| timing.permuted == permuted && name(timing.name);
@@ -129,6 +148,7 @@ pub fn speed(
             positions: others.iter().map(|line| line.len() as u64).sum(),
             entries: entries(true, |_| true),
         }),
+        beside: compared,
         machine: Some(Machine::current()),
     };
     let way = |entry: &SpeedEntry| SpeedSetup { strategy: entry.strategy.clone(), back_end: entry.back_end.clone() };

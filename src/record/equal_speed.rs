@@ -80,9 +80,15 @@ pub struct SpeedRatio {
 }
 
 impl SpeedRatio {
+    /// Half-width of the interval, as a share of the ratio.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / (2.0 * self.ratio)
+    }
+
     /// Whether the rounds differ too much to rely on their median, as [`SpeedEntry::is_noisy`].
     #[must_use]
     pub fn is_noisy(&self) -> bool {
-        self.high - self.low > 2.0 * SpeedEntry::NOISY_SHARE * self.ratio
+        self.half_width() > SpeedEntry::NOISY_SHARE
     }
 }

@@ -39,5 +39,5 @@ pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, Position
 pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
-pub use speed::{FtPermutedSpeed, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
+pub use speed::{FtPermutedSpeed, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

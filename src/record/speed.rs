@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Machine;
+use super::{Machine, SpeedRatio};
 use crate::features::{EncoderKind, Identity};
 
 /// The speed of one evaluation strategy on one back end.
@@ -73,6 +73,16 @@ impl TimeBreakdown {
         self.features / self.total()
     }
 
+    #[must_use]
+    pub(crate) fn scaled(&self, factor: f64) -> TimeBreakdown {
+        TimeBreakdown {
+            features: factor * self.features,
+            bookkeeping: self.bookkeeping.map(|time| factor * time),
+            rows: factor * self.rows,
+            forward: factor * self.forward,
+        }
+    }
+
     /// The time of an evaluation in an engine that finds features in `own` nanoseconds.
     #[must_use]
     pub fn total_with_features(&self, own: f64) -> f64 {
@@ -117,8 +127,21 @@ pub struct SpeedRecord {
     /// The same network with permuted FT neurons; `None` if the data leave no positions to find a permutation on.
     #[serde(rename = "arranged", default, skip_serializing_if = "Option::is_none")]
     pub ft_permuted: Option<FtPermutedSpeed>,
+    /// Its speed relative to another network's; `None` if it was timed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<SpeedBeside>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
+}
+
+/// A comparison with another network, in which both evaluate the same positions by turns, with their neurons arranged
+/// where `arranged` has them, each with its fastest strategy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SpeedBeside {
+    /// The other network's [`SpeedRecord::digest`].
+    pub digest: String,
+    #[serde(flatten)]
+    pub speed: SpeedRatio,
 }
 
 /// The speed of a network whose FT neurons were permuted so that more chunks of inputs are zero; its scores are the
@@ -137,5 +160,82 @@ impl SpeedRecord {
     pub fn fastest(&self) -> Option<&SpeedEntry> {
         let speed = |entry: &&SpeedEntry| entry.evaluations_per_second;
         self.entries.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)))
+    }
+
+    /// The record as if both networks had been timed together: all speeds by the factor that makes the ratio of both
+    /// networks' speeds the one that was timed by turns, since a machine's speed may change from one record to the
+    /// next. Half-widths of intervals become the ratio's. `base`: the record of the network that it was timed beside.
+    #[must_use]
+    pub fn calibrated(&self, base: &SpeedRecord) -> SpeedRecord {
+        let mut record = self.clone();
+        let Some(SpeedBeside { speed, .. }) = &self.beside else { return record };
+        let [Some(own), Some(of_base)] = [self, base].map(SpeedRecord::raced_speed) else { return record };
+        let factor = speed.ratio * of_base / own;
+        let permuted = record.ft_permuted.as_mut().map(|permuted| &mut permuted.entries);
+        for entries in [Some(&mut record.entries), Some(&mut record.known_lines), permuted].into_iter().flatten() {
+            for entry in entries {
+                entry.evaluations_per_second *= factor;
+                entry.interval = speed.half_width() * entry.evaluations_per_second;
+                entry.noisy = entry.is_noisy();
+                entry.nanoseconds = entry.nanoseconds.map(|times| times.scaled(1.0 / factor));
+            }
+        }
+        record
+    }
+
+    /// Speed of the network as it takes turns with another: with arranged neurons if there are positions to arrange
+    /// them by, and with the fastest strategy.
+    fn raced_speed(&self) -> Option<f64> {
+        let entries = self.ft_permuted.as_ref().map_or(&self.entries, |permuted| &permuted.entries);
+        entries.iter().map(|entry| entry.evaluations_per_second).max_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(digest: &str, speeds: &[f64], beside: Option<(&str, f64)>) -> SpeedRecord {
+        let nanoseconds = |speed: f64| {
+            let part = 1e9 / (4.0 * speed);
+            TimeBreakdown { features: part, bookkeeping: Some(part), rows: part, forward: part }
+        };
+        let entry = |speed: &f64| SpeedEntry {
+            evaluations_per_second: *speed,
+            interval: 0.5 * speed,
+            noisy: true,
+            nanoseconds: Some(nanoseconds(*speed)),
+            ..SpeedEntry::default()
+        };
+        let speed = |ratio| SpeedRatio { ratio, low: 0.98 * ratio, high: 1.02 * ratio };
+        SpeedRecord {
+            name: digest.into(),
+            identity: serde_json::from_value(serde_json::json!("0".repeat(64))).expect("an identity is a text"),
+            encoder: None,
+            network: None,
+            digest: digest.into(),
+            positions: 1,
+            entries: speeds.iter().map(entry).collect(),
+            best: None,
+            known_lines: Vec::new(),
+            ft_permuted: None,
+            beside: beside.map(|(digest, ratio)| SpeedBeside { digest: digest.into(), speed: speed(ratio) }),
+            machine: None,
+        }
+    }
+
+    /// Timed when the machine was twice as slow, the set seems to be as fast as the first; by turns it is not.
+    #[test]
+    fn speeds_timed_at_another_time_follow_the_turns() {
+        let first = record("first", &[1e6, 5e5], None);
+        let other = record("other", &[1e6, 2e5], Some(("first", 0.5))).calibrated(&first);
+        let speeds: Vec<f64> = other.entries.iter().map(|entry| entry.evaluations_per_second).collect();
+        assert_eq!(speeds, [5e5, 1e5]);
+        for entry in &other.entries {
+            let total = entry.nanoseconds.expect("timed").total();
+            assert!((total * entry.evaluations_per_second - 1e9).abs() < 1.0, "{entry:?}");
+            assert!((entry.spread() - 0.02).abs() < 1e-9 && !entry.noisy, "{entry:?}");
+        }
+        assert_eq!(first.calibrated(&first), first, "timed alone");
     }
 }

@@ -14,8 +14,8 @@ use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
 use crate::record::{
-    Environment, ErrorRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedEntry,
-    SpeedSetup, Study, TimeBreakdown,
+    Environment, ErrorRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedBeside,
+    SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
 use crate::units::{Seed, SortedMap};
@@ -128,7 +128,8 @@ pub struct SummaryRow {
     pub measured: MeasuredNumbers,
     /// The difference of expected results up to which float and integer network count as agreeing.
     pub tolerance: Option<f64>,
-    /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy.
+    /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy. Those of other rows
+    /// than the first: the first's, times the ratio of both as timed by turns; the same holds for all other speeds.
     pub speed: Option<Estimate>,
     /// The fastest strategy and its back end.
     pub speed_way: Option<SpeedSetup>,
@@ -156,8 +157,19 @@ pub struct SummaryRow {
     pub back_end: Option<String>,
     /// The seeds whose networks were timed.
     pub speed_seeds: Vec<Seed>,
+    /// What each of these networks was timed beside.
+    #[serde(skip)]
+    pub(super) timed_beside: TimedBeside,
     /// `None` if the set played no match.
     pub strength: Option<Strength>,
+}
+
+/// What the networks of a row were timed beside.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TimedBeside {
+    /// Digests of the other networks; of the row's own networks if the others were timed beside these.
+    digests: Vec<String>,
+    is_base: bool,
 }
 
 impl MethodSummary {
@@ -251,7 +263,7 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         |value: &dyn Fn(&RunRecord) -> f64| Estimate::over(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
     let updates = results.updates.iter().find(|result| result.set == planned.set).map(|result| &result.record);
     let errors = results.networks.of::<ErrorRecord>();
-    let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| &result.record).collect();
+    let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| calibrated(results, &result.record)).collect();
     let speed_seeds = nets_of(&results.speed, planned).map(|result| result.key.seed).collect();
     let arranged: Vec<_> =
         speeds.iter().filter_map(|record| record.ft_permuted.as_ref().map(|arranged| &arranged.entries[..])).collect();
@@ -299,7 +311,34 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
             .map(|fastest| fastest.speed),
         speed_refresh: FastestStrategy::of(&as_trained, |strategy| strategy == REFRESH).map(|fastest| fastest.speed),
         speed_seeds,
+        timed_beside: TimedBeside::of(&speeds),
         strength: Strength::of(results, planned),
+    }
+}
+
+/// A record of speed in terms of the record of the network that it was timed beside.
+fn calibrated(results: &Results, record: &SpeedRecord) -> SpeedRecord {
+    let Some(SpeedBeside { digest, .. }) = &record.beside else { return record.clone() };
+    match results.speed.iter().find(|base| base.record.digest == *digest) {
+        Some(base) => record.calibrated(&base.record),
+        None => record.clone(),
+    }
+}
+
+impl TimedBeside {
+    fn of(records: &[SpeedRecord]) -> TimedBeside {
+        let digest = |record: &SpeedRecord| record.beside.as_ref().map_or(&record.digest, |beside| &beside.digest).clone();
+        let is_base = records.iter().all(|record| record.beside.is_none());
+        TimedBeside { digests: records.iter().map(digest).collect(), is_base }
+    }
+}
+
+impl SummaryRow {
+    /// Half-width of the interval of the row's speed against another's, by the timings of this row, as a share; 0 if the
+    /// other was timed beside this one.
+    pub(super) fn speed_spread_against(&self, other: &SummaryRow) -> f64 {
+        let is_base = self.timed_beside.is_base && self.timed_beside.digests == other.timed_beside.digests;
+        if is_base { 0.0 } else { self.speed_spread.unwrap_or_default() }
     }
 }
 

@@ -2,12 +2,7 @@
 
 use crate::features::EncoderKind;
 use crate::json::to_value;
-use crate::record::{
-    ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts,
-    LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method,
-    MoveCounts, NetResult, NetworkRecord, NetworkRecords, OwnFigures, PlannedRow, Results, RunKey, RunRecord,
-    SetResult, SpeedEntry, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord, WrongSignRecord,
-};
+use crate::record::{ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts, LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method, MoveCounts, NetResult, NetworkRecord, NetworkRecords, OwnFigures, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedBeside, SpeedEntry, SpeedRatio, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord, WrongSignRecord};
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
 
@@ -314,18 +309,32 @@ fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
         entry("lazy", "avx2", 4e6 / update),
         entry("refresh", "avx2", 2e7 / active),
     ];
+    let digest = |name: &str| format!("{name:0>16}");
+    let (first, _, _, first_update, ..) = SETS[0];
+    let ratio = first_update / update;
+    let beside = SpeedBeside {
+        digest: digest(first),
+        speed: SpeedRatio { ratio, low: ratio - ratio / 90.0, high: ratio + ratio / 90.0 },
+    };
     let arranged = FtPermutedSpeed { positions: 20_000, entries: vec![entry("lazy", "avx2", 5e6 / update)] };
     SpeedRecord {
         name: name.into(),
         identity: identity(),
         encoder: Some(EncoderKind::Interpreter),
         network: Some(format!("eval-{name}-seed1/network.safetensors")),
-        digest: "0".repeat(16),
+        digest: digest(name),
         positions: 20_000,
         entries,
         best: None,
         known_lines: Vec::new(),
         ft_permuted: Some(arranged),
+        beside: (name != first).then_some(beside),
         machine: None,
     }
+}
+
+/// Makes the turns of a network beside the first one noisy: half-width of the interval as a share.
+pub(super) fn make_noisy(record: &mut SpeedRecord, share: f64) {
+    let SpeedBeside { speed, .. } = record.beside.as_mut().expect("timed beside the first");
+    (speed.low, speed.high) = ((1.0 - share) * speed.ratio, (1.0 + share) * speed.ratio);
 }

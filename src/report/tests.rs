@@ -172,8 +172,7 @@ fn the_fastest_strategy_is_shown() {
     assert!(x_axis.contains("evaluations per second") && points[3].x == speed);
 
     assert!(!text(&summary, WIDTH).contains("(noisy)\n") && !row.speed_noisy);
-    let entries = &mut results.speed[3].record.entries;
-    entries.iter_mut().for_each(|entry| entry.interval = 0.8 * entry.evaluations_per_second);
+    test_records::make_noisy(&mut results.speed[3].record, 0.8);
     let summary = Summary::of(&results);
     assert!(summary.methods[0].rows[3].speed_noisy);
     let text = text(&summary, 300);
@@ -189,7 +188,7 @@ fn the_fastest_strategy_is_shown() {
 fn what_decides_stands_under_the_verdict() {
     let mut results = test_records::results_with_matches();
     results.speed.iter_mut().filter(|timed| timed.key.set == "compact").for_each(|timed| {
-        timed.record.entries.iter_mut().for_each(|entry| entry.interval = 0.3 * entry.evaluations_per_second);
+        test_records::make_noisy(&mut timed.record, 0.3);
     });
     let summary = Summary::of(&results);
     let verdict = summary.methods[0].verdict.clone();

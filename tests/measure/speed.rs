@@ -14,7 +14,7 @@ use shakmaty::Position;
 use super::{Nets, games, nets, write_pgn};
 
 fn timed(file: &NetFile, path: &Path, options: SpeedOptions) -> (SpeedRecord, ReadSummary) {
-    speed(file, path, options, &mut |_| {}).unwrap()
+    speed(file, path, options, None, &mut |_| {}).unwrap()
 }
 
 /// The network is timed as in the file, and with neurons permuted by positions of other games if there are any.
@@ -25,7 +25,7 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     let Nets { file, .. } = nets("piece", &[8]);
     let options = SpeedOptions { repetitions: 2, seconds: 0.002, positions: 200 };
     let mut reports = Vec::new();
-    let (record, _) = speed(&file, &path, options, &mut |report| reports.push(report.clone())).unwrap();
+    let (record, _) = speed(&file, &path, options, None, &mut |report| reports.push(report.clone())).unwrap();
     let all: usize = games().iter().map(Vec::len).sum();
     let cut = games()
         .iter()

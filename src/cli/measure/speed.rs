@@ -1,11 +1,12 @@
 //! `fsbench measure speed`: measures evaluations per second.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use super::progress::MeasureProgress;
 use super::{Data, Failure, NetArgument, ResultFormat, failure, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
-use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
+use crate::record::{SpeedBeside, SpeedEntry, SpeedRatio, SpeedRecord, TimeBreakdown};
 
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
@@ -15,13 +16,17 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 /// for positions of other games (see `net convert --arrange`; scores stay the same). --format json: name, identity,
 /// encoder, network, digest, positions, entries[{strategy, back_end, evaluations_per_second, interval, noisy,
 /// nanoseconds{features, bookkeeping, rows, forward}, rows, row_bytes}], best{strategy, back_end}, known_lines[as
-/// entries, without nanoseconds], arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
+/// entries, without nanoseconds], arranged{positions, entries}, beside{digest, ratio, low, high}, machine{cpu, cores,
+/// back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
     options: SpeedOptions,
+    /// Another network, with which this one takes turns: the ratio of their speeds, with its 95% interval
+    #[arg(long, value_name = "NETWORK")]
+    beside: Option<PathBuf>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
@@ -37,7 +42,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut show = |now: &SpeedProgress| {
         progress.show(now.repetitions.map(|(done, total)| (done.into(), total.into())), &now.activity);
     };
-    let (mut record, summary) = speed(&file, &arguments.data.path()?, arguments.options, &mut show).map_err(failure)?;
+    let beside = arguments.beside.as_deref().map(|path| arguments.net.load_other(path)).transpose()?;
+    let data = arguments.data.path()?;
+    let (mut record, summary) = speed(&file, &data, arguments.options, beside.as_ref(), &mut show).map_err(failure)?;
     drop(progress);
     record.network = Some(arguments.net.path().display().to_string());
     print(arguments.format, &record, &summary, text)
@@ -73,6 +80,9 @@ fn text(record: &SpeedRecord) -> String {
             );
         }
         None => out.push_str("\n\nnot measured with permuted neurons: that needs more games"),
+    }
+    if let Some(SpeedBeside { speed: SpeedRatio { ratio, low, high }, .. }) = record.beside {
+        let _ = write!(out, "\n\n{ratio:.3} times as fast as the other network, by turns (95%: {low:.3} to {high:.3})");
     }
     if record.entries.iter().any(|entry| entry.noisy) {
         out.push_str("\n\nnoisy: the repetitions differ too much; measure again on an idle machine");

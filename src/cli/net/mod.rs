@@ -98,6 +98,11 @@ impl NetArgument {
         Ok(load(&self.path, &self.hints)?.file)
     }
 
+    /// Loads another file with the same hints.
+    pub(super) fn load_other(&self, path: &Path) -> Result<NetFile, Failure> {
+        Ok(load(path, &self.hints)?.file)
+    }
+
     /// Loads the network with its feature set, laid out for the engine.
     pub(super) fn load_for_engine(&self) -> Result<PlayingNetwork, Failure> {
         load_for_engine(&self.path, &self.hints)

@@ -1,8 +1,9 @@
-//! Evaluations per second, by network.
+//! Evaluations per second, by network, and by turns with the first row's network of the same seed: speeds that are timed
+//! one after another differ also because the machine's does.
 
 use serde_json::{Value, json};
 
-use super::{Step, StepKind, StepWork};
+use super::{PlanStep, Step, StepKind, StepWork, Train};
 use crate::experiment::estimate::Rates;
 use crate::experiment::executor::StepError;
 use crate::experiment::plan::Plan;
@@ -23,7 +24,7 @@ impl Speed {
 
 impl Step for Speed {
     fn kind(&self) -> StepKind {
-        StepKind::measure("speed", 1)
+        StepKind::measure("speed", 2)
     }
 
     fn index(&self) -> usize {
@@ -35,7 +36,14 @@ impl Step for Speed {
     }
 
     fn inputs(&self, runner: &Runner<'_>) -> Value {
-        json!([Speed::options(runner), runner.timed_on(&[self.0])])
+        let timed = [Some(self.0), runner.plan.timed_beside(self.0)];
+        json!([Speed::options(runner), runner.timed_on(&timed.into_iter().flatten().collect::<Vec<_>>())])
+    }
+
+    fn needs(&self, plan: &Plan) -> Vec<PlanStep> {
+        let mut needs = vec![Train(self.0).step()];
+        needs.extend(plan.timed_beside(self.0).map(|first| Train(first).step()));
+        needs
     }
 
     fn runs_alone(&self, _plan: &Plan) -> bool {
@@ -60,8 +68,9 @@ impl StepWork for Speed {
         _monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<SpeedRecord>, StepError> {
         let request = runner.net_request(self.0, None)?;
+        let beside = runner.plan.timed_beside(self.0).map(|first| runner.network(first)).transpose()?;
         let options = Speed::options(runner);
-        runner.executor.speed(&request, options).map(Some)
+        runner.executor.speed(&request, beside.as_deref(), options).map(Some)
     }
 
     fn show(self, record: SpeedRecord, runner: &mut Runner<'_>) {

@@ -225,8 +225,14 @@ impl Executor for FakeExecutor {
         Ok(record?)
     }
 
-    fn speed(&mut self, request: &NetRequest, _timing: SpeedOptions) -> Result<SpeedRecord, StepError> {
-        self.call(format!("speed {}", run_name(&request.network)))?;
+    fn speed(
+        &mut self,
+        request: &NetRequest,
+        beside: Option<&Path>,
+        _timing: SpeedOptions,
+    ) -> Result<SpeedRecord, StepError> {
+        let beside = beside.map(|network| format!(" beside {}", run_name(network))).unwrap_or_default();
+        self.call(format!("speed {}{beside}", run_name(&request.network)))?;
         let strategy = "incremental".into();
         let back_end = "scalar".into();
         let entry =
@@ -240,6 +246,7 @@ impl Executor for FakeExecutor {
         let best = None;
         let known_lines = Vec::new();
         let ft_permuted = None;
+        let beside = None;
         let machine = None;
         let encoder = None;
         Ok(SpeedRecord {
@@ -253,6 +260,7 @@ impl Executor for FakeExecutor {
             best,
             known_lines,
             ft_permuted,
+            beside,
             machine,
         })
     }

@@ -115,3 +115,18 @@ fn another_folder_changes_nothing() {
     Runner::run(&read(through), &mut executor, &folder.options(), &mut RecordingMonitor::default()).expect("done");
     assert_eq!(trainings(&executor), 6, "{:?}", executor.calls);
 }
+
+/// Speeds that are measured one after another are compared by turns with the first row's network of the same seed,
+/// which is timed whatever sets were chosen.
+#[test]
+fn networks_are_timed_beside_the_first_rows() {
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
+    let text = TEXT.replace("seeds   = [1]\n", "seeds   = [2]\nsets = [\"compact\"]\n");
+    let results = folder.run(&text, &mut executor).expect("done");
+    let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
+    assert_eq!(timed, ["piece", "compact"]);
+    let calls: Vec<&String> = executor.calls.keys().filter(|call| call.starts_with("speed")).collect();
+    let beside: Vec<usize> = calls.iter().map(|call| call.matches(" beside ").count()).collect();
+    assert_eq!(beside, [1, 0], "compact beside piece: {calls:?}");
+}

@@ -1,7 +1,7 @@
 //! The phrases of a verdict: a difference in loss, a speed, Elo, and the data of a set's trainings.
 
 use super::EQUAL;
-use crate::record::RunRecord;
+use crate::record::{RunRecord, SpeedEntry};
 use crate::report::comparisons::{Difference, Statement};
 use crate::report::numbers;
 use crate::report::summary::SummaryRow;
@@ -33,9 +33,8 @@ impl RelativeSpeed {
         let speed = |row: &SummaryRow| row.speed_by_figures.or(row.speed.map(|speed| speed.mean));
         let ratio = speed(row)? / speed(reference)?;
         let is_by_figures = row.speed_by_figures.or(reference.speed_by_figures).is_some();
-        let spread = |row: &SummaryRow| row.speed_spread.unwrap_or_default();
-        let error =
-            if row.speed_noisy || reference.speed_noisy { spread(row).hypot(spread(reference)).exp() } else { 1.0 };
+        let [own, other] = [row.speed_spread_against(reference), reference.speed_spread_against(row)];
+        let error = if own.max(other) > SpeedEntry::NOISY_SHARE { own.hypot(other).exp() } else { 1.0 };
         let own_time = row.nanoseconds.filter(|_| row.own.features_ns.is_none());
         let finding_features = own_time.map(|time| time.features_share());
         Some(RelativeSpeed { ratio, low: ratio / error, high: ratio * error, finding_features, is_by_figures })
