@@ -161,8 +161,8 @@ impl ColumnBuilder<'_> {
         let decimals = numbers::decimals(&speeds);
         let meaning = format!(
             "evaluations per second of the integer network as trained (seed {seeds}), on one thread, with the fastest \
-             strategy; of a set after the first, the first's times the ratio of both as timed by turns;{NOISY} marks \
-             timings whose repetitions differ too much: measure again on an idle machine"
+             strategy; of a set after the first, the first's times the ratio of both as timed by turns. After a speed,\
+             {NOISY} says that its repetitions differ too much: measure again on an idle machine"
         );
         self.texts("evaluations/s", meaning, &|row| {
             let speed = row.speed?;

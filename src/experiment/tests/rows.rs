@@ -56,7 +56,7 @@ fn selections_name_labels_or_sets() {
     let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"wide\"]");
     let results = folder.run(&text, &mut executor).expect("done");
     let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
-    assert_eq!(timed, ["wide"]);
+    assert_eq!(timed, ["piece", "wide"], "beside the first row's network");
     let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"piece\"]");
     let results = ExperimentFolder::new().run(&text, &mut FakeExecutor::default()).expect("done");
     let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
@@ -144,8 +144,8 @@ fn a_sweep_trains_every_row_at_every_grid_point() {
     let named = text.replace("methods = [\"eval\"]", "sets = [\"compact\"]");
     let results = ExperimentFolder::new().run(&named, &mut FakeExecutor::default()).expect("done");
     let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
-    assert_eq!(timed.len(), 4);
-    assert!(timed.iter().all(|set| set.starts_with("compact, hidden 4")), "{timed:?}");
+    assert_eq!(timed.len(), 5);
+    assert!(timed[0] == results.study.rows[0].set && timed[1..].iter().all(|set| set.starts_with("compact, hidden 4")));
 }
 
 /// A second method has data of its own, and changes the run.
