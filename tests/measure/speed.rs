@@ -66,6 +66,20 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     assert_eq!(without_others.digest, record.digest);
 }
 
+/// A network beside itself is as fast as itself, and its record says beside what it was timed.
+#[test]
+fn a_network_takes_turns_with_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_pgn(folder.path(), &games());
+    let Nets { file, .. } = nets("piece", &[8]);
+    let options = SpeedOptions { repetitions: 2, seconds: 0.006, positions: 200 };
+    let (record, _) = speed(&file, &path, options, Some(&file), &mut |_| {}).unwrap();
+    let beside = record.beside.clone().unwrap();
+    assert_eq!(beside.digest, record.digest);
+    assert!((0.5..2.0).contains(&beside.speed.ratio) && beside.speed.low <= beside.speed.high, "{beside:?}");
+    assert!(timed(&file, &path, options).0.beside.is_none());
+}
+
 /// The user's figures change the ratio of speeds as they should: a time of finding features far above all others
 /// decides alone; a cost of a node holds at the network's own width.
 #[test]
