@@ -9,6 +9,7 @@ mod files;
 mod golden;
 pub mod network;
 mod readme;
+mod template;
 
 use std::path::{Path, PathBuf};
 
@@ -81,6 +82,11 @@ pub enum ExportError {
     )]
     TooManyActive { name: String, active: usize, most: usize },
     #[error(
+        "{name} needs large tables: its source would have {megabytes} MB, and at most {most} MB are written; \
+         `fsbench select` finds the features of a set that matter"
+    )]
+    TooLong { name: String, megabytes: usize, most: usize },
+    #[error(
         "--bullet: bullet takes features in pairs, one for each perspective, but in {name} the perspectives can have \
          different numbers of features ({white} and {black} in {fen})"
     )]
@@ -99,6 +105,7 @@ impl ExportError {
             | ExportError::NotAFolder(_)
             | ExportError::BulletIsRust
             | ExportError::TooManyActive { .. }
+            | ExportError::TooLong { .. }
             | ExportError::Unpaired { .. } => true,
             ExportError::Output(_) | ExportError::Data(_) => false,
         }
@@ -107,6 +114,9 @@ impl ExportError {
 
 /// Longest list of exported code: 16 MiB.
 const MAX_ACTIVE: usize = 1 << 22;
+
+/// Longest source of an encoder in megabytes: compilers take a second for it, and editors open it.
+const MAX_MEGABYTES: usize = 4;
 
 impl<'a> Export<'a> {
     pub fn new(set: &'a FeatureSet, language: Language) -> Export<'a> {
@@ -152,7 +162,13 @@ impl<'a> Export<'a> {
             let name = self.set.name().to_owned();
             return Err(ExportError::TooManyActive { name, active, most: MAX_ACTIVE });
         }
-        let mut files = vec![ExportFile::new(self.language.features_file(), self.features())];
+        let features = self.features();
+        let megabytes = features.len().div_ceil(1 << 20);
+        if megabytes > MAX_MEGABYTES {
+            let name = self.set.name().to_owned();
+            return Err(ExportError::TooLong { name, megabytes, most: MAX_MEGABYTES });
+        }
+        let mut files = vec![ExportFile::new(self.language.features_file(), features)];
         if self.bullet {
             files.push(ExportFile::new("bullet.rs", bullet::source(self.set)?));
         }

@@ -15,6 +15,8 @@ use c::CDialect;
 use rust::RustDialect;
 use writer::Writer;
 
+pub use writer::mentions;
+
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SourceLanguage {
     C,
@@ -27,7 +29,7 @@ impl SourceLanguage {
     /// [`Lists::OneWithRepeats`], they begin with their list's `len` and call `fsb_append_rare(list, len, row, by)` or
     /// `append_rare(len, row, by)`.
     ///
-    /// Sections are headed by lines of `//#` and a name.
+    /// Sections are headed by lines of `//#` and the names that they define.
     #[must_use]
     pub const fn prelude(self) -> &'static str {
         match self {
@@ -56,7 +58,7 @@ impl SourceLanguage {
     }
 }
 
-/// A function's text, and the parameters that it has.
+/// A function's text, and the parameters that it has: those that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     pub text: String,
@@ -150,6 +152,14 @@ impl Parameter {
     }
 }
 
+/// The lines of a loop over bits.
+struct BitLoop {
+    heads: Vec<String>,
+    /// Stands in the body if it reads the square.
+    square: String,
+    advance: Option<String>,
+}
+
 /// How a language writes things. Expressions are of 64 bits.
 trait Dialect {
     fn literal(&self, value: u64) -> String;
@@ -157,6 +167,8 @@ trait Dialect {
     fn unary(&self, operator: Unary, of: &str) -> String;
     fn slide(&self, slider: Slider, square: &str, occupied: &str) -> String;
     fn select(&self, condition: &str, yes: &str, no: &str) -> String;
+    /// The code on a square of a board.
+    fn code_on(&self, board: &str, square: &str) -> String;
     /// An element of an array, extended to 64 bits.
     fn element(&self, array: &str, index: &str, width: usize) -> String;
     fn store(&self, array: &str, index: &str, value: &str, width: usize) -> String;
@@ -164,8 +176,10 @@ trait Dialect {
     /// `is_changed`: the variable is written again.
     fn declare(&self, name: &str, value: &str, is_changed: bool) -> String;
     fn assign(&self, name: &str, value: &str) -> String;
-    fn for_bits(&self, left: &str, bits: &str, square: &str) -> [String; 2];
+    fn for_bits(&self, left: &str, bits: &str, square: &str) -> BitLoop;
     fn for_range(&self, number: &str, count: &str) -> String;
+    /// The same where nothing reads the number.
+    fn repeat(&self, number: &str, count: &str) -> String;
     fn if_(&self, condition: &str) -> String;
     fn otherwise(&self) -> String;
     /// Appends a row to a list; with a condition, which is 1 or 0, only if it is 1.

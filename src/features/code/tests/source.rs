@@ -27,8 +27,12 @@ fn random_programs(count: u64) -> Vec<Program> {
 fn bytes(case: &Case) -> Vec<u8> {
     let mut bytes = Vec::new();
     for board in &case.boards {
-        bytes.extend(board.squares());
-        for bitboard in board.by_code().iter().chain(board.by_color()).chain([&board.occupied()]) {
+        let bit = |bit: u8| {
+            let has = |square: &usize| board.squares()[*square] >> bit & 1 == 1;
+            (0..64).filter(has).fold(0u64, |bits, square| bits | 1 << square)
+        };
+        let code_bits = [0, 1, 2, 3].map(bit);
+        for bitboard in board.by_code().iter().chain(board.by_color()).chain([&board.occupied()]).chain(&code_bits) {
             bytes.extend(bitboard.to_le_bytes());
         }
     }
