@@ -16,7 +16,8 @@ use fsbench::export::{Export, Language};
 use fsbench::features::{Delta, DeltaState, FeatureSet};
 use shakmaty::Position;
 
-const SETS: [&str; 4] = ["piece", "chess768-mirrored", "half-ka-v2-hm", "threats-v16"];
+const SETS: [&str; 8] =
+    ["piece", "chess768-mirrored", "half-ka-v2-hm", "threats-v16", "compact", "all-ph-pv", "all-mb", "piece-move"];
 const MOVES: usize = 10_000;
 const ROUNDS: usize = 15;
 

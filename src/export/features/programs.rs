@@ -61,10 +61,10 @@ impl FeaturesWriter {
         let DeltaProgram { program, start, compared, may_cancel } = lower::delta(blocks);
         let mut kept = Vec::new();
         if compared.len() < blocks.len()
-            && let Some(change) = self.function("change", &program, false)
+            && let Some(change) = self.function("follow", &program, false)
         {
             let start = start.filter(|_| change.parameters.contains(&Parameter::StateBefore));
-            let start = start.and_then(|start| self.function("start", &start, false));
+            let start = start.and_then(|start| self.function("start_state", &start, false));
             kept.extend(memory(language, &change, program.state));
             kept.extend(start.map(|start| start.call(language, 0, &|parameter| argument(language, parameter, true))));
             kept.extend(by_perspective(language, &|pov| {
