@@ -110,6 +110,8 @@ impl FeaturesWriter {
         let mut values = TemplateValues::default();
         values.set("CONTEXT", contexts.function(&mut self, "context", true));
         let mut delta = Vec::new();
+        // Whether every move may list an index as removed and as added, and whether some do.
+        let cancels = parts.iter().any(|part| part.may_cancel || part.kept.is_empty());
         let mut repeats = false;
         for (number, part) in parts.iter().enumerate() {
             let own = Contexts::of(part.blocks.iter().copied());
@@ -129,26 +131,26 @@ impl FeaturesWriter {
             }
             conditions.extend(part.condition.map(str::to_owned));
             delta.extend(part.before.iter().cloned());
-            let repeat = "repeats = true;".to_owned();
-            let marks = |lines: &[String], may_cancel: bool| {
-                lines.iter().cloned().chain(may_cancel.then(|| repeat.clone())).collect::<Vec<String>>()
-            };
-            repeats |= part.may_cancel || !conditions.is_empty() || part.kept.is_empty();
             if part.kept.is_empty() {
-                delta.extend(marks(&part.any, true));
+                delta.extend(part.any.iter().cloned());
             } else if conditions.is_empty() {
-                delta.extend(marks(&part.kept, part.may_cancel));
+                delta.extend(part.kept.iter().cloned());
             } else {
                 delta.push(language.when(&conditions.join(" && ")));
-                delta.extend(marks(&part.kept, part.may_cancel));
+                delta.extend(part.kept.iter().cloned());
                 delta.push("} else {".to_owned());
-                delta.extend(marks(&part.any, true));
+                delta.extend(part.any.iter().cloned());
+                if !cancels {
+                    repeats = true;
+                    delta.push("repeats = true;".to_owned());
+                }
                 delta.push("}".to_owned());
             }
         }
         let reads_kings = delta.iter().any(|line| line.contains("kings_"));
         values.flag("empty", parts.is_empty());
         values.flag("kings", reads_kings);
+        values.flag("cancels", cancels);
         values.flag("repeats", repeats);
         let active: Vec<String> = parts.iter().flat_map(|part| part.active.iter().cloned()).collect();
         values.set("ACTIVE", indented(&active, 1));

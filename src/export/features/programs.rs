@@ -4,7 +4,7 @@
 use super::{FeaturePart, FeaturesWriter};
 use crate::export::Language;
 use crate::features::Block;
-use crate::features::code::{Function, Lists, Parameter, Program};
+use crate::features::code::{Function, Parameter, Program};
 use crate::features::lower::{self, DeltaProgram, EncoderProgram};
 
 /// A program's function.
@@ -50,7 +50,7 @@ fn by_perspective(language: Language, lines: &dyn Fn(usize) -> Vec<String>) -> V
 }
 
 fn is_list(parameter: &Parameter) -> bool {
-    matches!(parameter, Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_))
+    matches!(parameter, Parameter::Active | Parameter::Added | Parameter::Removed)
 }
 
 impl FeaturesWriter {
@@ -151,8 +151,7 @@ impl FeaturesWriter {
         let language = self.language;
         let name = language.function(name);
         let tables: Vec<String> = program.tables.iter().map(|table| self.tables.of_program(language, table)).collect();
-        let lists = if repeats { Lists::OneWithRepeats } else { Lists::One };
-        let Function { text, parameters } = language.source().function(program, &name, lists, &tables);
+        let Function { text, parameters } = language.source().function(program, &name, repeats, &tables);
         let function = ProgramFunction { name, parameters, scratch: program.scratch, repeats };
         let does_something = function.has(|of| is_list(of) || *of == Parameter::StateAfter);
         does_something.then(|| {
@@ -192,8 +191,8 @@ fn argument(language: Language, parameter: Parameter, is_start: bool) -> &'stati
         Parameter::StateBefore => ["&state_before", "state_before"],
         Parameter::StateAfter => ["&mut state_after", "state_after"],
         Parameter::Scratch => ["&mut scratch", "scratch"],
-        Parameter::Added(_) => ["added"; 2],
-        Parameter::Removed(_) | Parameter::Active(_) | Parameter::Perspective => ["removed"; 2],
+        Parameter::Added => ["added"; 2],
+        Parameter::Removed | Parameter::Active | Parameter::Perspective => ["removed"; 2],
     };
     language.choose(rust, c)
 }

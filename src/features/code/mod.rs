@@ -23,7 +23,7 @@ pub use form::{Binary, BoardTime, Memory, Operand, Program, Register, Slider, Ta
 #[cfg(test)]
 pub use form::{BoardField, Instruction};
 pub use row_list::{RowList, RowVec};
-pub use source::{Function, Lists, Parameter, SourceLanguage, mentions};
+pub use source::{Function, Parameter, SourceLanguage, mentions};
 
 #[cfg(test)]
 mod tests;

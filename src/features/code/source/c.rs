@@ -150,7 +150,7 @@ impl Dialect for CDialect {
                 Parameter::StateAfter => texts.push(format!("uint64_t *{name}")),
                 Parameter::Scratch => texts.push(format!("uint8_t *{name}")),
                 Parameter::Perspective => texts.push(format!("uint32_t {name}")),
-                Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => {
+                Parameter::Active | Parameter::Added | Parameter::Removed => {
                     texts.push(format!("fsb_list *{name}"));
                 }
             }

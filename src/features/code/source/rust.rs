@@ -143,7 +143,7 @@ impl Dialect for RustDialect {
                 Parameter::StateAfter => texts.push(format!("{name}: &mut [u64]")),
                 Parameter::Scratch => texts.push(format!("{name}: &mut [u8]")),
                 Parameter::Perspective => {}
-                Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => {
+                Parameter::Active | Parameter::Added | Parameter::Removed => {
                     texts.push(format!("{name}: &mut List"));
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::liveness::{Registers, live_after, live_after_run, writes_within, written};
-use super::{BitLoop, Dialect, Function, Lists, Parameter};
+use super::{BitLoop, Dialect, Function, Parameter};
 use crate::features::code::form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Table, Unary,
 };
@@ -39,7 +39,7 @@ enum SourceLine {
 pub(super) struct Writer<'a> {
     dialect: &'a dyn Dialect,
     program: &'a Program,
-    lists: Lists,
+    repeats: bool,
     tables: &'a [String],
     lines: Vec<SourceLine>,
     variables: Vec<VariableText>,
@@ -52,13 +52,13 @@ impl<'a> Writer<'a> {
     pub(super) fn new(
         dialect: &'a dyn Dialect,
         program: &'a Program,
-        lists: Lists,
+        repeats: bool,
         tables: &'a [String],
     ) -> Writer<'a> {
         Writer {
             dialect,
             program,
-            lists,
+            repeats,
             tables,
             lines: Vec::new(),
             variables: Vec::new(),
@@ -70,8 +70,8 @@ impl<'a> Writer<'a> {
 
     pub(super) fn function(mut self, name: &str) -> Function {
         let program = self.program;
-        if self.lists == Lists::OneWithRepeats {
-            let text = self.dialect.begin_repeats(Parameter::list(program, Program::ACTIVE, None).name());
+        if self.repeats {
+            let text = self.dialect.begin_repeats(Parameter::list(program, Program::ACTIVE).name());
             let read = self.indented(&text);
             self.lines.push(SourceLine::Conditional { name: "from".to_owned(), read, unread: None });
         }
@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
             });
         }
         let text: String = texts.iter().rev().map(|text| format!("{text}\n")).collect();
-        let mut parameters = Parameter::of(program, self.lists);
+        let mut parameters = Parameter::of(program);
         parameters.retain(|parameter| match parameter {
             Parameter::Perspective => mentions(&text, "pov") || mentions(&text, "POV"),
             _ => mentions(&text, parameter.name()),
@@ -299,29 +299,17 @@ impl<'a> Writer<'a> {
     }
 
     fn emit(&mut self, kind: u8, rows: [Option<String>; 2], condition: Option<&str>) {
-        let list = |pov: Option<usize>| Parameter::list(self.program, kind, pov).name();
-        let repeats = self.lists == Lists::OneWithRepeats;
-        let append = |pov: Option<usize>, row: &str| self.dialect.append(list(pov), row, condition, repeats);
-        let mut lines = Vec::new();
-        match (self.lists, rows) {
-            (Lists::ByPerspective, rows) => {
-                for (pov, row) in rows.iter().enumerate() {
-                    lines.extend(row.as_ref().map(|row| append(Some(pov), row)));
-                }
-            }
-            (_, [Some(white), Some(black)]) if white == black => lines.push(append(None, &white)),
-            (_, [Some(white), Some(black)]) => {
-                lines.push(append(None, &self.dialect.by_perspective(&[white, black])));
-            }
-            (_, [white, black]) => {
+        let list = Parameter::list(self.program, kind).name();
+        let append = |row: &str| self.dialect.append(list, row, condition, self.repeats);
+        let lines = match rows {
+            [Some(white), Some(black)] if white == black => vec![append(&white)],
+            [Some(white), Some(black)] => vec![append(&self.dialect.by_perspective(&[white, black]))],
+            [white, black] => {
                 let pov = usize::from(white.is_none());
-                if let Some(row) = white.or(black) {
-                    lines.push(self.dialect.if_perspective(pov));
-                    lines.push(format!("    {}", append(None, &row)));
-                    lines.push("}".to_owned());
-                }
+                let row = white.or(black).unwrap_or_default();
+                vec![self.dialect.if_perspective(pov), format!("    {}", append(&row)), "}".to_owned()]
             }
-        }
+        };
         for line in lines {
             self.line(&line);
         }
