@@ -64,7 +64,7 @@ impl FeaturesWriter {
             Mirror::KingLeft => 0xf0f0_f0f0_f0f0_f0f0,
             Mirror::KingRight => 0x0f0f_0f0f_0f0f_0f0f,
         };
-        values.set("MIRRORED", format!("{mirrored:#x}"));
+        values.set("MIRRORED", format!("{mirrored:#018x}"));
         let starts: Vec<u32> = sums.starts.iter().flatten().copied().collect();
         let has_kings = sums.has_gaps || starts.iter().any(|start| *start != starts[0]);
         values.flag("kings", has_kings);
@@ -78,7 +78,12 @@ impl FeaturesWriter {
         let by_code = ByCode::of(&sums.parts);
         values.flag("table", by_code.is_none());
         values.flag("firsts", by_code.as_ref().is_some_and(|by_code| !by_code.is_plain()));
-        values.set("STRIDE", by_code.as_ref().map_or(1, |by_code| by_code.stride));
+        values.flag("missing", by_code.as_ref().is_some_and(|by_code| by_code.firsts.contains(&None)));
+        let stride = match by_code.as_ref().map_or(1, |by_code| by_code.stride) {
+            1 => String::new(),
+            stride => format!(" * {stride}{}", language.choose("", "u")),
+        };
+        values.set("STRIDE", stride);
         let table = match &by_code {
             Some(by_code) if by_code.is_plain() => String::new(),
             Some(by_code) => {
