@@ -7,6 +7,9 @@ use crate::features::Block;
 use crate::features::code::{Function, Parameter, Program};
 use crate::features::lower::{self, DeltaProgram, EncoderProgram};
 
+const FOLLOW: &str = "The features that a change of the board removes and adds while the context stays.";
+const START: &str = "What `follow` keeps of a board.";
+
 /// A program's function.
 struct ProgramFunction {
     name: String,
@@ -61,10 +64,10 @@ impl FeaturesWriter {
         let DeltaProgram { program, start, compared, may_cancel } = lower::delta(blocks);
         let mut kept = Vec::new();
         if compared.len() < blocks.len()
-            && let Some(change) = self.function("follow", &program, false)
+            && let Some(change) = self.function("follow", &program, false, FOLLOW)
         {
             let start = start.filter(|_| change.parameters.contains(&Parameter::StateBefore));
-            let start = start.and_then(|start| self.function("start_state", &start, false));
+            let start = start.and_then(|start| self.function("start_state", &start, false, START));
             kept.extend(memory(language, &change, program.state));
             kept.extend(start.map(|start| start.call(language, 0, &|parameter| argument(language, parameter, true))));
             kept.extend(by_perspective(language, &|pov| {
@@ -107,7 +110,7 @@ impl FeaturesWriter {
         let mut functions = Vec::new();
         for EncoderProgram { program, repeats } in lower::encoders(blocks) {
             let number = functions.len() + 1;
-            functions.extend(self.function(&format!("{name}_{number}"), &program, repeats));
+            functions.extend(self.function(&format!("{name}_{number}"), &program, repeats, ""));
         }
         if functions.is_empty() {
             return None;
@@ -147,7 +150,7 @@ impl FeaturesWriter {
     }
 
     /// Writes a program as a function; `None` if it does nothing.
-    fn function(&mut self, name: &str, program: &Program, repeats: bool) -> Option<ProgramFunction> {
+    fn function(&mut self, name: &str, program: &Program, repeats: bool, about: &str) -> Option<ProgramFunction> {
         let language = self.language;
         let name = language.function(name);
         let tables: Vec<String> = program.tables.iter().map(|table| self.tables.of_program(language, table)).collect();
@@ -155,7 +158,8 @@ impl FeaturesWriter {
         let function = ProgramFunction { name, parameters, scratch: program.scratch, repeats };
         let does_something = function.has(|of| is_list(of) || *of == Parameter::StateAfter);
         does_something.then(|| {
-            self.functions.push(text);
+            let about = if about.is_empty() { String::new() } else { format!("{}\n", language.doc(about)) };
+            self.functions.push(about + &text);
             function
         })
     }
