@@ -14,8 +14,8 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use super::Language;
 use super::template::TemplateValues;
+use super::{ExportError, Language, MAX_TABLE_ENTRIES};
 use crate::features::code::SourceLanguage;
 use crate::features::piece_sums::PieceSums;
 use crate::features::{Block, FeatureSet};
@@ -25,7 +25,10 @@ use sections::Sections;
 use tables::Tables;
 
 /// The text of `feature_set.rs` or `feature_set.h`.
-pub fn source(set: &FeatureSet, language: Language) -> String {
+///
+/// # Errors
+/// When the definition needs large tables.
+pub fn source(set: &FeatureSet, language: Language) -> Result<String, ExportError> {
     let (sums, others): (Vec<_>, Vec<_>) =
         set.blocks().iter().map(|block| (block, PieceSums::of(block))).partition(|(_, sums)| sums.is_some());
     let mut writer = FeaturesWriter { language, tables: Tables::default(), functions: Vec::new(), parts: 0 };
@@ -35,7 +38,11 @@ pub fn source(set: &FeatureSet, language: Language) -> String {
     }
     let others: Vec<&Block> = others.into_iter().map(|(block, _)| block).collect();
     parts.extend(writer.program_part(&others));
-    writer.file(set, &parts)
+    let entries = writer.tables.entries();
+    if entries > MAX_TABLE_ENTRIES {
+        return Err(ExportError::LargeTables { name: set.name().to_owned(), entries, most: MAX_TABLE_ENTRIES });
+    }
+    Ok(writer.file(set, &parts))
 }
 
 /// Some blocks of a set, as lines of the public functions.

@@ -40,6 +40,11 @@ impl Tables {
         self.name(language, base, table, "")
     }
 
+    /// The numbers in all tables.
+    pub fn entries(&self) -> usize {
+        self.all.iter().map(|(_, table, _)| table.len()).sum()
+    }
+
     /// The definitions of the tables that `code` mentions.
     pub fn text(&self, language: Language, code: &str) -> String {
         let mut out = String::new();
