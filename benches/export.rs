@@ -16,7 +16,8 @@ use fsbench::export::{Export, Language};
 use fsbench::features::{Delta, DeltaState, FeatureSet};
 use shakmaty::Position;
 
-const SETS: [&str; 4] = ["piece", "chess768-mirrored", "half-ka-v2-hm", "threats-v16"];
+const SETS: [&str; 8] =
+    ["piece", "chess768-mirrored", "half-ka-v2-hm", "threats-v16", "compact", "all-ph-pv", "all-mb", "piece-move"];
 const MOVES: usize = 10_000;
 const ROUNDS: usize = 15;
 
@@ -91,7 +92,7 @@ fn exported_times(set: &FeatureSet, language: Language, input: &[u8]) -> [f64; 2
         Language::Rust => (include_str!("export/driver.rs.txt"), "rustc", "main.rs", &["--edition", "2021", "-O"]),
         Language::C => (include_str!("export/driver.c.txt"), "gcc", "main.c", &["-std=c11", "-O2"]),
     };
-    std::fs::write(folder.path().join(language.features_file()), Export::new(set, language).features()).unwrap();
+    std::fs::write(folder.path().join(language.features_file()), Export::new(set, language).features().unwrap()).unwrap();
     std::fs::write(folder.path().join(main), driver).unwrap();
     let status =
         Command::new(compiler).args(flags).args([main, "-o", "driver"]).current_dir(folder.path()).status().unwrap();

@@ -6,7 +6,7 @@ use super::ExportError;
 use crate::chess::{BlackOrientation, Board, Mirror, Perspective, fen_of};
 use crate::features::FeatureSet;
 
-const TEMPLATE: &str = include_str!("prelude/bullet.rs.txt");
+const TEMPLATE: &str = include_str!("bullet.rs.template");
 
 /// The text of `bullet.rs`.
 ///

@@ -9,6 +9,7 @@ mod files;
 mod golden;
 pub mod network;
 mod readme;
+mod template;
 
 use std::path::{Path, PathBuf};
 
@@ -52,9 +53,9 @@ impl Language {
 /// use fsbench::features::FeatureSet;
 ///
 /// let set = FeatureSet::resolve("chess768-mirrored")?;
-/// let source = Export::new(&set, Language::C).features();
+/// let source = Export::new(&set, Language::C).features()?;
 /// assert!(source.contains("#define FSB_NUM_FEATURES 768u"));
-/// # Ok::<(), fsbench::features::FeatureError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Export<'a> {
     set: &'a FeatureSet,
@@ -81,6 +82,11 @@ pub enum ExportError {
     )]
     TooManyActive { name: String, active: usize, most: usize },
     #[error(
+        "{name} needs tables of {entries} numbers, and exported source has at most {most}; `fsbench select` finds the \
+         features of a set that matter"
+    )]
+    LargeTables { name: String, entries: usize, most: usize },
+    #[error(
         "--bullet: bullet takes features in pairs, one for each perspective, but in {name} the perspectives can have \
          different numbers of features ({white} and {black} in {fen})"
     )]
@@ -99,6 +105,7 @@ impl ExportError {
             | ExportError::NotAFolder(_)
             | ExportError::BulletIsRust
             | ExportError::TooManyActive { .. }
+            | ExportError::LargeTables { .. }
             | ExportError::Unpaired { .. } => true,
             ExportError::Output(_) | ExportError::Data(_) => false,
         }
@@ -107,6 +114,9 @@ impl ExportError {
 
 /// Longest list of exported code: 16 MiB.
 const MAX_ACTIVE: usize = 1 << 22;
+
+/// Most numbers in the tables of an encoder: about 4 MB of source.
+const MAX_TABLE_ENTRIES: usize = 1 << 19;
 
 impl<'a> Export<'a> {
     pub fn new(set: &'a FeatureSet, language: Language) -> Export<'a> {
@@ -135,7 +145,10 @@ impl<'a> Export<'a> {
     }
 
     /// The text of `feature_set.rs` or `feature_set.h`.
-    pub fn features(&self) -> String {
+    ///
+    /// # Errors
+    /// When the definition needs large tables.
+    pub fn features(&self) -> Result<String, ExportError> {
         features::source(self.set, self.language)
     }
 
@@ -152,7 +165,7 @@ impl<'a> Export<'a> {
             let name = self.set.name().to_owned();
             return Err(ExportError::TooManyActive { name, active, most: MAX_ACTIVE });
         }
-        let mut files = vec![ExportFile::new(self.language.features_file(), self.features())];
+        let mut files = vec![ExportFile::new(self.language.features_file(), self.features()?)];
         if self.bullet {
             files.push(ExportFile::new("bullet.rs", bullet::source(self.set)?));
         }

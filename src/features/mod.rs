@@ -7,7 +7,7 @@
 
 pub mod analysis;
 mod buckets;
-mod code;
+pub(crate) mod code;
 mod compiled;
 mod definition;
 mod encoder;
@@ -18,7 +18,8 @@ mod factor;
 mod identity;
 mod library;
 mod lifting;
-mod lower;
+pub(crate) mod lower;
+pub(crate) mod piece_sums;
 mod reference;
 mod resolve;
 mod row_programs;

@@ -44,7 +44,7 @@ pub fn rust_programs(sets: &[FeatureSet], folder: &Path) -> Vec<Program> {
     let mut arms = String::new();
     for (at, set) in sets.iter().enumerate() {
         let file = format!("set_{at}.rs");
-        std::fs::write(folder.join(&file), Export::new(set, Language::Rust).features()).unwrap();
+        std::fs::write(folder.join(&file), Export::new(set, Language::Rust).features().unwrap()).unwrap();
         modules += &format!("mod set_{at};\n");
         arms += &format!("{at} => run!(set_{at}),\n");
     }
@@ -64,7 +64,7 @@ pub fn rust_programs(sets: &[FeatureSet], folder: &Path) -> Vec<Program> {
 /// A C program for a set.
 pub fn c_program(set: &FeatureSet, folder: &Path, flags: &[&str]) -> Program {
     std::fs::create_dir_all(folder).unwrap();
-    std::fs::write(folder.join("feature_set.h"), Export::new(set, Language::C).features()).unwrap();
+    std::fs::write(folder.join("feature_set.h"), Export::new(set, Language::C).features().unwrap()).unwrap();
     std::fs::write(folder.join("main.c"), include_str!("driver.c.txt")).unwrap();
     let path = folder.join("driver");
     run(

@@ -26,7 +26,7 @@ fn export(file: &NetFile, set: &FeatureSet, folder: &Path) {
     let write = |name: &str, content: &[u8]| std::fs::write(folder.join(name), content).expect("written");
     let exported = ExportedNetwork::new(file, set).expect("exports");
     for language in Language::ALL {
-        write(language.features_file(), Export::new(set, language).features().as_bytes());
+        write(language.features_file(), Export::new(set, language).features().expect("small tables").as_bytes());
         exported.files(language).iter().for_each(|file| write(&file.name, &file.content));
     }
     write("driver.rs", include_bytes!("driver.rs"));

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::Generator;
+use super::FeaturesWriter;
+use super::tables::narrow;
 use crate::chess::{BlackOrientation, too_close};
-use crate::export::Language;
-use crate::features::FeatureSet;
+use crate::export::template::TemplateValues;
+use crate::features::Block;
 
 /// The context of placements of the kings on the real board, by perspective, own king · 64 + their king. Placements
 /// that differ in some block's context have different numbers; adjacent kings may have any.
@@ -15,7 +16,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    pub fn of(set: &FeatureSet) -> Contexts {
+    pub fn of<'a>(blocks: impl Iterator<Item = &'a Block> + Clone) -> Contexts {
         let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
         let by_pov = [0, 1].map(|pov| {
             let mut numbers = vec![0; 4096];
@@ -26,7 +27,7 @@ impl Contexts {
                     (_, BlackOrientation::Flip) => square ^ 56,
                     (_, BlackOrientation::Rotate) => square ^ 63,
                 };
-                let contexts = set.blocks().iter().map(|block| {
+                let contexts = blocks.clone().map(|block| {
                     let black = block.spec().orientation.black;
                     block.context_of_kings(turned(pair >> 6, black), turned(pair & 63, black))
                 });
@@ -50,81 +51,39 @@ impl Contexts {
         (0..64).map(own).collect()
     }
 
-    /// The public function `context`.
-    pub fn function(&self, generator: &mut Generator<'_>) -> Vec<String> {
-        let language = generator.language;
-        let mut lines = language.doc(
-            "The context of two kings, a number below the count of contexts: within a context, a king's move changes\n\
-             few features. The kings stand on squares of the real board.",
-        );
-        lines.push(match language {
-            Language::Rust => "pub fn context(pov: usize, own_king: u32, their_king: u32) -> u16 {".to_owned(),
-            Language::C => {
-                "static inline uint16_t fsb_context(uint32_t pov, uint32_t own_king, uint32_t their_king) {".to_owned()
-            }
+    /// A function that gives the context's number.
+    pub fn function(&self, writer: &mut FeaturesWriter, name: &str, is_public: bool) -> String {
+        let language = writer.language;
+        let (entries, is_own) = match [0, 1].map(|pov| self.by_own(pov)) {
+            [Some(white), Some(black)] => ([white, black], true),
+            _ => (self.by_pov.clone(), false),
+        };
+        let length = entries[0].len();
+        let turn = [56, 63].into_iter().find(|turn| {
+            let mask = if is_own { *turn } else { turn << 6 | turn };
+            (0..length).all(|at| entries[1][at] == entries[0][at ^ mask])
         });
-        let unused = |name: &str| match language {
-            Language::Rust => format!("let _ = {name};"),
-            Language::C => format!("(void){name};"),
-        };
-        let own = [0, 1].map(|pov| self.by_own(pov));
-        let (entries, index) = match own {
-            [Some(white), Some(black)] => {
-                lines.push(unused("their_king"));
-                ([white, black], "own_king")
-            }
-            _ => (self.by_pov.clone(), "pair"),
-        };
-        if self.count <= 1 {
-            lines.extend([unused("pov"), unused("own_king")]);
-            lines.push(if language == Language::Rust { "0" } else { "return 0;" }.to_owned());
-            lines.push("}".to_owned());
-            return lines;
+        let mut values = TemplateValues::default();
+        values.flag("public", is_public);
+        values.flag("constant", self.count <= 1);
+        values.flag("own", is_own);
+        values.flag("turned", turn.is_some());
+        values.set("FUNCTION", name);
+        values.set("TURN", turn.unwrap_or(0));
+        values.set("LENGTH", length);
+        if self.count > 1 {
+            let (numbers, start) = match turn {
+                Some(_) => (entries[0].clone(), "The context by "),
+                None => (entries.concat(), "The context by perspective and "),
+            };
+            let place = match (is_own, turn) {
+                (true, Some(_)) => "square of the own king, turned for Black.",
+                (true, None) => "square of the own king.",
+                (false, Some(_)) => "own king * 64 + their king, turned for Black.",
+                (false, None) => "own king * 64 + their king.",
+            };
+            values.set("TABLE", writer.tables.name(language, "CONTEXT", &narrow(&numbers), &format!("{start}{place}")));
         }
-        let turn = [56u32, 63].into_iter().find(|turn| {
-            let mask = if index == "pair" { turn << 6 | turn } else { *turn };
-            (0..entries[0].len()).all(|at| entries[1][at] == entries[0][at ^ mask as usize])
-        });
-        let numbers = |entries: &[u32]| entries.iter().map(|entry| i64::from(*entry)).collect::<Vec<i64>>();
-        let (table, rows) = match turn {
-            Some(_) => {
-                let about = "The context by oriented square of the own king, before mirroring.";
-                let about = if index == "pair" {
-                    "The context by own king * 64 + their king, turned for Black."
-                } else {
-                    about
-                };
-                (generator.tables.list(language, "context", &numbers(&entries[0]), about), 1)
-            }
-            None => {
-                let both: Vec<u32> = entries.concat();
-                let about = "The context by perspective and squares of the kings.";
-                (generator.tables.rows(language, "context", 2, &numbers(&both), about), 2)
-            }
-        };
-        let usize_of =
-            |text: &str| if language == Language::Rust { format!("({text}) as usize") } else { text.to_owned() };
-        let turned = |king: &str| match turn {
-            Some(_) => format!("({king} ^ turn) & 63"),
-            None => format!("{king} & 63"),
-        };
-        if let Some(turn) = turn {
-            lines.push(match language {
-                Language::Rust => format!("let turn = if pov == WHITE {{ 0 }} else {{ {turn} }};"),
-                Language::C => format!("const uint32_t turn = pov == FSB_WHITE ? 0 : {turn};"),
-            });
-        }
-        let at = match index {
-            "pair" => format!("({}) << 6 | ({})", turned("own_king"), turned("their_king")),
-            _ => turned("own_king"),
-        };
-        let row = if rows == 2 { "[pov]" } else { "" };
-        let entry = format!("{}{row}[{}]", table, usize_of(&at));
-        lines.push(match language {
-            Language::Rust => format!("{entry} as u16"),
-            Language::C => format!("return {entry};"),
-        });
-        lines.push("}".to_owned());
-        lines
+        values.render(language.choose(include_str!("context.rs.template"), include_str!("context.c.template")))
     }
 }

@@ -2,7 +2,6 @@
 //! code that the network's shape and scheme need, and `weights.bin` with its numbers.
 
 mod describe;
-mod template;
 #[cfg(test)]
 mod tests;
 mod values;

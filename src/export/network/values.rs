@@ -1,8 +1,8 @@
 //! The values and flags of the templates for one network: its shape's widths and its scheme's scales.
 
-use super::template::TemplateValues;
 use super::weights::{ALIGNMENT, HEADER, MAGIC};
 use super::{ExportedNetwork, LICENCE, describe};
+use crate::export::template::TemplateValues;
 use crate::net::{Activation, BucketRule, Scheme, Shape, WeightType};
 use crate::text::grouped;
 

@@ -5,7 +5,6 @@
 //! [`BoardTime::Before`]; a delta has two, [`Program::ADDED`] and [`Program::REMOVED`], between the boards before and
 //! after a change.
 
-#[cfg(test)]
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -257,7 +256,6 @@ impl Program {
     }
 
     /// The memories that are read or written.
-    #[cfg(test)]
     #[must_use]
     pub fn memories(&self) -> BTreeSet<Memory> {
         fn visit(body: &Body, found: &mut BTreeSet<Memory>) {

@@ -202,6 +202,18 @@ impl CompiledBlock {
         self.piece_table.is_some()
     }
 
+    /// For a piece table in which the enemy king makes no difference: the own king's part of the rows, by its oriented
+    /// square, and the piece's, by relative code and oriented square.
+    pub fn king_and_piece_rows(&self) -> Option<(Vec<(usize, Option<u32>)>, &[u32])> {
+        let [white, _] = self.piece_table.as_ref()?.own_kings.as_deref()?;
+        let oriented = |(own, (base, number)): (usize, &(u32, u8))| {
+            let mirror = if number & 1 != 0 { 7 } else { 0 };
+            (own ^ mirror, (*base != NONE).then_some(*base))
+        };
+        let kings = white.iter().enumerate().map(oriented).collect();
+        Some((kings, &self.terms.first()?.tables[self.binders.first()?.slot]))
+    }
+
     /// For a piece table: the kings' part of the rows, and the number of the oriented table. `None` where the kings
     /// leave the block without rows.
     #[inline(always)]

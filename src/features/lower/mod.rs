@@ -1,4 +1,5 @@
-//! Lowering: from a set's blocks to programs that encode boards and follow moves.
+//! Lowering: from a set's blocks to programs that encode boards and follow moves. The encoder runs them, the export
+//! writes them down.
 //!
 //! Everything is done on the board as it stands. A variable's value is a state, code · 64 + square, or a bare square; a
 //! perspective's exclusive or ([`Context::orientation`]) turns it into the state that the perspective sees. [`Context`]

@@ -1,6 +1,6 @@
 //! Programs as C11.
 
-use super::{Dialect, Parameter};
+use super::{BitLoop, Dialect, Parameter};
 use crate::features::code::form::{Binary, Operand, Slider, Table, Unary};
 
 pub(super) struct CDialect;
@@ -56,6 +56,10 @@ impl Dialect for CDialect {
         format!("{condition} != 0 ? {yes} : {no}")
     }
 
+    fn code_on(&self, board: &str, square: &str) -> String {
+        format!("fsb_code_on({board}, {})", place(square))
+    }
+
     fn element(&self, array: &str, index: &str, _: usize) -> String {
         format!("{array}[{}]", place(index))
     }
@@ -79,15 +83,20 @@ impl Dialect for CDialect {
         assigned(name, value)
     }
 
-    fn for_bits(&self, left: &str, bits: &str, square: &str) -> [String; 2] {
-        [
-            format!("for (uint64_t {left} = {bits}; {left} != 0; {left} &= {left} - 1) {{"),
-            format!("const uint64_t {square} = fsb_lsb({left});"),
-        ]
+    fn for_bits(&self, left: &str, bits: &str, square: &str) -> BitLoop {
+        BitLoop {
+            heads: vec![format!("for (uint64_t {left} = {bits}; {left} != 0; {left} &= {left} - 1) {{")],
+            square: format!("const uint64_t {square} = fsb_lsb({left});"),
+            advance: None,
+        }
     }
 
     fn for_range(&self, number: &str, count: &str) -> String {
         format!("for (uint64_t {number} = 0; {number} < {count}; {number}++) {{")
+    }
+
+    fn repeat(&self, number: &str, count: &str) -> String {
+        self.for_range(number, count)
     }
 
     fn if_(&self, condition: &str) -> String {
@@ -122,12 +131,12 @@ impl Dialect for CDialect {
     fn table(&self, name: &str, table: &Table) -> String {
         let [kind, values] = match table {
             Table::Bytes(values) => ["uint8_t", &joined(values.iter().map(ToString::to_string))],
-            Table::Words(values) => ["uint32_t", &joined(values.iter().map(|value| format!("{value}u")))],
+            Table::Words(values) => ["uint32_t", &joined(values.iter().map(|value| word(*value, "FSB_NONE", "u")))],
             Table::Bitboards(values) => {
                 ["uint64_t", &joined(values.iter().map(|value| format!("UINT64_C({value:#x})")))]
             }
         };
-        format!("static const {kind} {name}[{}] = {{\n{values}}};\n\n", table.len().max(1))
+        format!("static const {kind} {name}[{}] = {{\n{values}}};\n", table.len().max(1))
     }
 
     fn head(&self, name: &str, parameters: &[Parameter]) -> String {
@@ -141,12 +150,12 @@ impl Dialect for CDialect {
                 Parameter::StateAfter => texts.push(format!("uint64_t *{name}")),
                 Parameter::Scratch => texts.push(format!("uint8_t *{name}")),
                 Parameter::Perspective => texts.push(format!("uint32_t {name}")),
-                Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => {
+                Parameter::Active | Parameter::Added | Parameter::Removed => {
                     texts.push(format!("fsb_list *{name}"));
                 }
             }
         }
-        format!("static inline void {name}({}) {{\n", wrapped(&texts, 92))
+        format!("FSB_INLINE void {name}({}) {{\n", wrapped(&texts, 92))
     }
 }
 
@@ -155,9 +164,28 @@ fn place(index: &str) -> &str {
     index.strip_prefix("(uint64_t)").unwrap_or(index)
 }
 
-/// Numbers in lines of at most 120 columns.
+/// A number of 32 bits; the greatest one stands for none.
+pub(super) fn word(value: u32, none: &str, suffix: &str) -> String {
+    if value == u32::MAX { none.to_owned() } else { format!("{value}{suffix}") }
+}
+
+/// Numbers in lines of at most 120 columns: of few numbers in columns, sixteen or fewer to the line.
 pub(super) fn joined(values: impl Iterator<Item = String>) -> String {
+    const MOST_IN_COLUMNS: usize = 1024;
+    let mut values: Vec<String> = values.collect();
+    if values.is_empty() {
+        values.push("0".to_owned());
+    }
+    let width = values.iter().map(String::len).max().unwrap_or(1);
+    let in_line = [16, 8, 4, 2].into_iter().find(|count| count * (width + 2) <= 116).unwrap_or(1);
     let mut lines = String::new();
+    if values.len() <= MOST_IN_COLUMNS {
+        for line in values.chunks(in_line) {
+            let line: Vec<String> = line.iter().map(|value| format!("{value:>width$}")).collect();
+            lines += &format!("    {},\n", line.join(", "));
+        }
+        return lines;
+    }
     let mut line = String::new();
     for value in values {
         if line.len() + value.len() > 112 {
@@ -167,13 +195,7 @@ pub(super) fn joined(values: impl Iterator<Item = String>) -> String {
         line += &value;
         line += ", ";
     }
-    if line.is_empty() && lines.is_empty() {
-        line = "0,".to_owned();
-    }
-    if !line.is_empty() {
-        lines += &format!("    {}\n", line.trim_end());
-    }
-    lines
+    lines + &format!("    {}\n", line.trim_end())
 }
 
 /// Parameters in one line of at most so many letters, or in a line each.

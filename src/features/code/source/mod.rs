@@ -15,6 +15,8 @@ use c::CDialect;
 use rust::RustDialect;
 use writer::Writer;
 
+pub use writer::mentions;
+
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SourceLanguage {
     C,
@@ -23,11 +25,11 @@ pub enum SourceLanguage {
 
 impl SourceLanguage {
     /// What the functions of programs call, but for lists: the C type `fsb_list` with
-    /// `fsb_append(list, row, by)`, the Rust type `List` with `append(row, by)`, which append a row if `by` is 1. With
-    /// [`Lists::OneWithRepeats`], they begin with their list's `len` and call `fsb_append_rare(list, len, row, by)` or
+    /// `fsb_append(list, row, by)`, the Rust type `List` with `append(row, by)`, which append a row if `by` is 1. Where
+    /// rows may repeat, functions begin with their list's `len` and call `fsb_append_rare(list, len, row, by)` or
     /// `append_rare(len, row, by)`.
     ///
-    /// Sections are headed by lines of `//#` and a name.
+    /// Sections are headed by lines of `//#` and the names that they define.
     #[must_use]
     pub const fn prelude(self) -> &'static str {
         match self {
@@ -42,10 +44,12 @@ impl SourceLanguage {
         self.dialect().table(name, table)
     }
 
-    /// A program as a function. `tables`: their names.
+    /// A program as a function. Its lists are those of the perspective that is the first parameter (of Rust: the
+    /// constant `POV`); a compiler that knows which leaves the other's rows out. `repeats`: a row may come several times
+    /// though it counts once. `tables`: their names.
     #[must_use]
-    pub fn function(self, program: &Program, name: &str, lists: Lists, tables: &[String]) -> Function {
-        Writer::new(self.dialect(), program, lists, tables).function(name)
+    pub fn function(self, program: &Program, name: &str, repeats: bool, tables: &[String]) -> Function {
+        Writer::new(self.dialect(), program, repeats, tables).function(name)
     }
 
     fn dialect(self) -> &'static dyn Dialect {
@@ -56,29 +60,17 @@ impl SourceLanguage {
     }
 }
 
-/// A function's text, and the parameters that it has.
+/// A function's text, and the parameters that it has: those that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     pub text: String,
     pub parameters: Vec<Parameter>,
 }
 
-/// To which lists a function appends.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Lists {
-    /// Two of each kind: White's and Black's.
-    ByPerspective,
-    /// One of each kind, of the perspective that is the first parameter (of Rust: the constant `POV`). A compiler that
-    /// knows which leaves the other's rows out.
-    One,
-    /// The same, where a row may come several times though it counts once.
-    OneWithRepeats,
-}
-
 /// A program's parameters, in their order.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Parameter {
-    /// 0 for White; of a function for one.
+    /// 0 for White.
     Perspective,
     Before,
     After,
@@ -86,10 +78,9 @@ pub enum Parameter {
     StateBefore,
     StateAfter,
     Scratch,
-    /// Lists: of a perspective where a function is for both.
-    Active(Option<usize>),
-    Added(Option<usize>),
-    Removed(Option<usize>),
+    Active,
+    Added,
+    Removed,
 }
 
 impl Parameter {
@@ -103,30 +94,25 @@ impl Parameter {
             Parameter::StateBefore => "state_before",
             Parameter::StateAfter => "state_after",
             Parameter::Scratch => "scratch",
-            Parameter::Active(None) => "active",
-            Parameter::Active(Some(0)) => "active_white",
-            Parameter::Active(Some(_)) => "active_black",
-            Parameter::Added(None) => "added",
-            Parameter::Added(Some(0)) => "added_white",
-            Parameter::Added(Some(_)) => "added_black",
-            Parameter::Removed(None) => "removed",
-            Parameter::Removed(Some(0)) => "removed_white",
-            Parameter::Removed(Some(_)) => "removed_black",
+            Parameter::Active => "active",
+            Parameter::Added => "added",
+            Parameter::Removed => "removed",
         }
     }
 
     /// The list of a kind.
-    const fn list(program: &Program, kind: u8, perspective: Option<usize>) -> Parameter {
+    const fn list(program: &Program, kind: u8) -> Parameter {
         match (program.lists, kind) {
-            (1, _) => Parameter::Active(perspective),
-            (_, Program::ADDED) => Parameter::Added(perspective),
-            _ => Parameter::Removed(perspective),
+            (1, _) => Parameter::Active,
+            (_, Program::ADDED) => Parameter::Added,
+            _ => Parameter::Removed,
         }
     }
 
     /// The parameters that a program's function may need.
-    fn of(program: &Program, lists: Lists) -> Vec<Parameter> {
-        let mut found = BTreeSet::new();
+    fn of(program: &Program) -> Vec<Parameter> {
+        let lists = (0..program.lists).map(|kind| Parameter::list(program, kind));
+        let mut found: BTreeSet<Parameter> = lists.chain([Parameter::Perspective]).collect();
         for memory in program.memories() {
             found.extend(match memory {
                 Memory::Board(BoardTime::Before, _) => Some(Parameter::Before),
@@ -138,16 +124,16 @@ impl Parameter {
                 Memory::Table(_) => None,
             });
         }
-        for kind in 0..program.lists {
-            match lists {
-                Lists::ByPerspective => found.extend([0, 1].map(|pov| Parameter::list(program, kind, Some(pov)))),
-                Lists::One | Lists::OneWithRepeats => {
-                    found.extend([Parameter::Perspective, Parameter::list(program, kind, None)]);
-                }
-            }
-        }
         found.into_iter().collect()
     }
+}
+
+/// The lines of a loop over bits.
+struct BitLoop {
+    heads: Vec<String>,
+    /// Stands in the body if it reads the square.
+    square: String,
+    advance: Option<String>,
 }
 
 /// How a language writes things. Expressions are of 64 bits.
@@ -157,6 +143,8 @@ trait Dialect {
     fn unary(&self, operator: Unary, of: &str) -> String;
     fn slide(&self, slider: Slider, square: &str, occupied: &str) -> String;
     fn select(&self, condition: &str, yes: &str, no: &str) -> String;
+    /// The code on a square of a board.
+    fn code_on(&self, board: &str, square: &str) -> String;
     /// An element of an array, extended to 64 bits.
     fn element(&self, array: &str, index: &str, width: usize) -> String;
     fn store(&self, array: &str, index: &str, value: &str, width: usize) -> String;
@@ -164,8 +152,10 @@ trait Dialect {
     /// `is_changed`: the variable is written again.
     fn declare(&self, name: &str, value: &str, is_changed: bool) -> String;
     fn assign(&self, name: &str, value: &str) -> String;
-    fn for_bits(&self, left: &str, bits: &str, square: &str) -> [String; 2];
+    fn for_bits(&self, left: &str, bits: &str, square: &str) -> BitLoop;
     fn for_range(&self, number: &str, count: &str) -> String;
+    /// The same where nothing reads the number.
+    fn repeat(&self, number: &str, count: &str) -> String;
     fn if_(&self, condition: &str) -> String;
     fn otherwise(&self) -> String;
     /// Appends a row to a list; with a condition, which is 1 or 0, only if it is 1.

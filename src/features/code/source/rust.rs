@@ -1,7 +1,7 @@
 //! Programs as Rust.
 
-use super::c::{assigned, joined, wrapped};
-use super::{Dialect, Parameter};
+use super::c::{assigned, joined, word, wrapped};
+use super::{BitLoop, Dialect, Parameter};
 use crate::features::code::form::{Binary, Operand, Slider, Table, Unary};
 
 pub(super) struct RustDialect;
@@ -56,6 +56,10 @@ impl Dialect for RustDialect {
         format!("if {condition} != 0 {{ {yes} }} else {{ {no} }}")
     }
 
+    fn code_on(&self, board: &str, square: &str) -> String {
+        format!("{board}.code_on({square})")
+    }
+
     fn element(&self, array: &str, index: &str, width: usize) -> String {
         let element = format!("{array}[{}]", place(index));
         if width == 8 { element } else { format!("u64::from({element})") }
@@ -78,15 +82,20 @@ impl Dialect for RustDialect {
         assigned(name, value)
     }
 
-    fn for_bits(&self, left: &str, bits: &str, square: &str) -> [String; 2] {
-        [
-            format!("let mut {left} = {bits}; while {left} != 0 {{"),
-            format!("let {square} = u64::from({left}.trailing_zeros()); {left} &= {left} - 1;"),
-        ]
+    fn for_bits(&self, left: &str, bits: &str, square: &str) -> BitLoop {
+        BitLoop {
+            heads: vec![format!("let mut {left} = {bits};"), format!("while {left} != 0 {{")],
+            square: format!("let {square} = u64::from({left}.trailing_zeros());"),
+            advance: Some(format!("{left} &= {left} - 1;")),
+        }
     }
 
     fn for_range(&self, number: &str, count: &str) -> String {
         format!("for {number} in 0..{count} {{")
+    }
+
+    fn repeat(&self, _: &str, count: &str) -> String {
+        self.for_range("_", count)
     }
 
     fn if_(&self, condition: &str) -> String {
@@ -117,10 +126,10 @@ impl Dialect for RustDialect {
     fn table(&self, name: &str, table: &Table) -> String {
         let [kind, values] = match table {
             Table::Bytes(values) => ["u8", &joined(values.iter().map(ToString::to_string))],
-            Table::Words(values) => ["u32", &joined(values.iter().map(ToString::to_string))],
+            Table::Words(values) => ["u32", &joined(values.iter().map(|value| word(*value, "NONE", "")))],
             Table::Bitboards(values) => ["u64", &joined(values.iter().map(|value| format!("{value:#x}")))],
         };
-        format!("static {name}: [{kind}; {}] = [\n{values}];\n\n", table.len().max(1))
+        format!("#[rustfmt::skip]\nstatic {name}: [{kind}; {}] = [\n{values}];\n", table.len().max(1))
     }
 
     fn head(&self, name: &str, parameters: &[Parameter]) -> String {
@@ -134,13 +143,13 @@ impl Dialect for RustDialect {
                 Parameter::StateAfter => texts.push(format!("{name}: &mut [u64]")),
                 Parameter::Scratch => texts.push(format!("{name}: &mut [u8]")),
                 Parameter::Perspective => {}
-                Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => {
+                Parameter::Active | Parameter::Added | Parameter::Removed => {
                     texts.push(format!("{name}: &mut List"));
                 }
             }
         }
         let constant = if parameters.contains(&Parameter::Perspective) { "<const POV: usize>" } else { "" };
-        format!("#[allow(unused_assignments)]\nfn {name}{constant}({}) {{\n", wrapped(&texts, 90))
+        format!("#[rustfmt::skip]\n#[allow(unused_assignments)]\nfn {name}{constant}({}) {{\n", wrapped(&texts, 90))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::liveness::{Registers, live_after, live_after_run, writes_within, written};
-use super::{Dialect, Function, Lists, Parameter};
+use super::{BitLoop, Dialect, Function, Parameter};
 use crate::features::code::form::{
     Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Table, Unary,
 };
@@ -23,13 +23,23 @@ struct VariableText {
 
 enum SourceLine {
     Text(String),
-    Declaration { depth: usize, variable: usize, value: String },
+    Declaration {
+        depth: usize,
+        variable: usize,
+        value: String,
+    },
+    /// A line that depends on whether a variable is read after it.
+    Conditional {
+        name: String,
+        read: String,
+        unread: Option<String>,
+    },
 }
 
 pub(super) struct Writer<'a> {
     dialect: &'a dyn Dialect,
     program: &'a Program,
-    lists: Lists,
+    repeats: bool,
     tables: &'a [String],
     lines: Vec<SourceLine>,
     variables: Vec<VariableText>,
@@ -42,13 +52,13 @@ impl<'a> Writer<'a> {
     pub(super) fn new(
         dialect: &'a dyn Dialect,
         program: &'a Program,
-        lists: Lists,
+        repeats: bool,
         tables: &'a [String],
     ) -> Writer<'a> {
         Writer {
             dialect,
             program,
-            lists,
+            repeats,
             tables,
             lines: Vec::new(),
             variables: Vec::new(),
@@ -60,34 +70,46 @@ impl<'a> Writer<'a> {
 
     pub(super) fn function(mut self, name: &str) -> Function {
         let program = self.program;
-        if self.lists == Lists::OneWithRepeats {
-            let text = self.dialect.begin_repeats(Parameter::list(program, Program::ACTIVE, None).name());
-            self.line(&text);
+        if self.repeats {
+            let text = self.dialect.begin_repeats(Parameter::list(program, Program::ACTIVE).name());
+            let read = self.indented(&text);
+            self.lines.push(SourceLine::Conditional { name: "from".to_owned(), read, unread: None });
         }
         self.body(&program.body, &Registers::none(program));
-        let mut text = String::new();
-        for line in &self.lines {
-            match line {
-                SourceLine::Text(line) => text += line,
+        // From the end, since what is read later decides on a line.
+        let mut texts: Vec<String> = Vec::new();
+        for line in self.lines.iter().rev() {
+            texts.extend(match line {
+                SourceLine::Text(line) => Some(line.clone()),
                 SourceLine::Declaration { depth, variable, value } => {
                     let VariableText { name, is_changed } = &self.variables[*variable];
-                    text += &"    ".repeat(depth + 1);
-                    text += &self.dialect.declare(name, value, *is_changed);
+                    Some(format!("{}{}", "    ".repeat(depth + 1), self.dialect.declare(name, value, *is_changed)))
                 }
-            }
-            text.push('\n');
+                SourceLine::Conditional { name, read, unread } => {
+                    if texts.iter().any(|text| mentions(text, name)) {
+                        Some(read.clone())
+                    } else {
+                        unread.clone()
+                    }
+                }
+            });
         }
-        let mut parameters = Parameter::of(program, self.lists);
-        // Of what is loaded in vain, nothing is written.
+        let text: String = texts.iter().rev().map(|text| format!("{text}\n")).collect();
+        let mut parameters = Parameter::of(program);
         parameters.retain(|parameter| match parameter {
-            Parameter::Perspective | Parameter::Active(_) | Parameter::Added(_) | Parameter::Removed(_) => true,
+            Parameter::Perspective => mentions(&text, "pov") || mentions(&text, "POV"),
             _ => mentions(&text, parameter.name()),
         });
         Function { text: format!("{}{text}}}\n", self.dialect.head(name, &parameters)), parameters }
     }
 
     fn line(&mut self, text: &str) {
-        self.lines.push(SourceLine::Text(format!("{}{text}", "    ".repeat(self.depth + 1))));
+        let text = self.indented(text);
+        self.lines.push(SourceLine::Text(text));
+    }
+
+    fn indented(&self, text: &str) -> String {
+        format!("{}{text}", "    ".repeat(self.depth + 1))
     }
 
     fn fresh(&mut self, base: &'static str) -> usize {
@@ -184,8 +206,14 @@ impl<'a> Writer<'a> {
             }
             Instruction::Unary { operator, of, .. } => self.dialect.unary(*operator, &self.value(*of)),
             Instruction::Load { memory, index, .. } => {
-                if let Memory::Board(time, BoardField::Occupied) = memory {
-                    return self.dialect.field(board_name(*time), "occupied");
+                match memory {
+                    Memory::Board(time, BoardField::Occupied) => {
+                        return self.dialect.field(board_name(*time), "occupied");
+                    }
+                    Memory::Board(time, BoardField::Squares) => {
+                        return self.dialect.code_on(board_name(*time), &self.value(*index));
+                    }
+                    _ => {}
                 }
                 let width = memory.width(self.program).bytes();
                 self.dialect.element(&self.array(*memory), &self.value(*index), width)
@@ -204,10 +232,9 @@ impl<'a> Writer<'a> {
         match memory {
             Memory::Board(time, field) => {
                 let field = match field {
-                    BoardField::Squares => "squares",
                     BoardField::ByCode => "by_code",
                     BoardField::ByColor => "by_color",
-                    BoardField::Occupied => "occupied",
+                    BoardField::Squares | BoardField::Occupied => "occupied",
                 };
                 self.dialect.field(board_name(time), field)
             }
@@ -233,18 +260,22 @@ impl<'a> Writer<'a> {
                 let left = self.fresh("left");
                 let variable = self.fresh("square");
                 let [left, name] = [left, variable].map(|variable| self.variables[variable].name.clone());
-                let [head, first] = self.dialect.for_bits(&left, &bits, &name);
-                self.line(&head);
+                let BitLoop { heads, square: read, advance } = self.dialect.for_bits(&left, &bits, &name);
+                heads.iter().for_each(|head| self.line(head));
                 self.depth += 1;
-                self.line(&first);
+                let read = self.indented(&read);
+                self.lines.push(SourceLine::Conditional { name, read, unread: None });
+                advance.iter().for_each(|advance| self.line(advance));
                 self.depth -= 1;
                 self.loop_body(*square, variable, body, live);
             }
             Instruction::ForRange { number, count, body } => {
                 let count = self.read(*count);
                 let variable = self.fresh("number");
-                let head = self.dialect.for_range(&self.variables[variable].name, &count);
-                self.line(&head);
+                let name = self.variables[variable].name.clone();
+                let [read, unread] = [self.dialect.for_range(&name, &count), self.dialect.repeat(&name, &count)];
+                let [read, unread] = [read, unread].map(|line| self.indented(&line));
+                self.lines.push(SourceLine::Conditional { name, read, unread: Some(unread) });
                 self.loop_body(*number, variable, body, live);
             }
             Instruction::If { condition, body, otherwise } => {
@@ -268,28 +299,17 @@ impl<'a> Writer<'a> {
     }
 
     fn emit(&mut self, kind: u8, rows: [Option<String>; 2], condition: Option<&str>) {
-        let list = |pov: Option<usize>| Parameter::list(self.program, kind, pov).name();
-        let repeats = self.lists == Lists::OneWithRepeats;
-        let append = |pov: Option<usize>, row: &str| self.dialect.append(list(pov), row, condition, repeats);
-        let mut lines = Vec::new();
-        match (self.lists, rows) {
-            (Lists::ByPerspective, rows) => {
-                for (pov, row) in rows.iter().enumerate() {
-                    lines.extend(row.as_ref().map(|row| append(Some(pov), row)));
-                }
-            }
-            (_, [Some(white), Some(black)]) => {
-                lines.push(append(None, &self.dialect.by_perspective(&[white, black])));
-            }
-            (_, [white, black]) => {
+        let list = Parameter::list(self.program, kind).name();
+        let append = |row: &str| self.dialect.append(list, row, condition, self.repeats);
+        let lines = match rows {
+            [Some(white), Some(black)] if white == black => vec![append(&white)],
+            [Some(white), Some(black)] => vec![append(&self.dialect.by_perspective(&[white, black]))],
+            [white, black] => {
                 let pov = usize::from(white.is_none());
-                if let Some(row) = white.or(black) {
-                    lines.push(self.dialect.if_perspective(pov));
-                    lines.push(format!("    {}", append(None, &row)));
-                    lines.push("}".to_owned());
-                }
+                let row = white.or(black).unwrap_or_default();
+                vec![self.dialect.if_perspective(pov), format!("    {}", append(&row)), "}".to_owned()]
             }
-        }
+        };
         for line in lines {
             self.line(&line);
         }
@@ -365,7 +385,8 @@ fn base_name(instruction: &Instruction, program: &Program) -> &'static str {
 }
 
 /// Whether a name occurs in a text as a whole word.
-fn mentions(text: &str, name: &str) -> bool {
+#[must_use]
+pub fn mentions(text: &str, name: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     text.match_indices(name)
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
