@@ -2,8 +2,8 @@
 //!
 //! `FSBENCH_DATA=… RAYON_NUM_THREADS=2 cargo bench --bench data` (a filter such as `binpack` may follow) measures on
 //! `selfplay.binpack` in that folder. Benchmarks with `thread` in their name run on one thread, the others on rayon's
-//! pool. The limit of those on one thread is to copy the records that they read or write. viriformat is compared with its
-//! crate, by processor time, which other work on the machine changes least.
+//! pool. The limit of those on one thread is to copy the records that they read or write. viriformat is compared with
+//! its crate, by processor time, which other work on the machine changes least.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark stops at the first surprise")]
 
 mod limits;

@@ -28,8 +28,8 @@ impl fmt::Display for ForeignFormat {
                  which fsbench reads"
             }
             ForeignFormat::Montyformat => {
-                "games of Monty (montyformat), which fsbench does not read: their scores are values of a tree search; the \
-                 crate montyformat reads them, so write them as viriformat or as lines `FEN | score | result`"
+                "games of Monty (montyformat), which fsbench does not read: their scores are values of a tree search; \
+                 the crate montyformat reads them, so write them as viriformat or as lines `FEN | score | result`"
             }
         })
     }

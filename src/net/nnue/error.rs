@@ -18,8 +18,8 @@ pub enum NnueError {
     )]
     Unknown { version: u32, hash: u32, description: String, known: String },
     #[error(
-        "byte 4: this is a network of {network}, when Stockfish's development version had it; fsbench reads the networks \
-         of the releases 12 to 19: take one of a release"
+        "byte 4: this is a network of {network}, when Stockfish's development version had it; fsbench reads the \
+         networks of the releases 12 to 19: take one of a release"
     )]
     Unread { network: String },
     #[error("byte 4: the file is of architecture {found}, not {wanted}")]

@@ -2,7 +2,8 @@
 //! features, and names them.
 //!
 //! Several have the same header. They differ in the number of threats, whose weights of one byte each stand between the
-//! biases and a compressed array, and in the inputs of the last layer. SFNNv11 and SFNNv12 have the header of Stockfish 18.
+//! biases and a compressed array, and in the inputs of the last layer. SFNNv11 and SFNNv12 have the header of
+//! Stockfish 18.
 
 use super::architecture::{HALF_KA_V2_HM, THREATS_HASH, dense_hash};
 use super::{Architecture, leb128};
