@@ -2,12 +2,15 @@
 //!
 //! `FSBENCH_DATA=… RAYON_NUM_THREADS=2 cargo bench --bench data` (a filter such as `binpack` may follow) measures on
 //! `selfplay.binpack` in that folder. Benchmarks with `thread` in their name run on one thread, the others on rayon's
-//! pool. The limit of those on one thread is to copy the records that they read or write.
+//! pool. The limit of those on one thread is to copy the records that they read or write. viriformat is compared with
+//! its crate, by processor time, which other work on the machine changes least.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark stops at the first surprise")]
 
 mod limits;
 
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,8 +20,9 @@ use fsbench::data::formats::{Format, SampleReader, SampleWriter};
 use fsbench::data::{Fsd, Needs, Record};
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::units::Seed;
-use limits::{Limit, bench_wall};
+use limits::{Limit, bench_wall, by_turns};
 use tempfile::TempDir;
+use viriformat::dataformat::Game;
 
 fn selfplay() -> Option<PathBuf> {
     let path = std::env::var_os("FSBENCH_DATA").map(|data| Path::new(&data).join("selfplay.binpack"));
@@ -95,11 +99,7 @@ fn binpack(criterion: &mut Criterion) {
             }
         });
     });
-    let mut records: Vec<Record> = Vec::new();
-    let mut reader = SampleReader::open(&path, None, None).unwrap();
-    while let Some(block) = reader.next_block().unwrap() {
-        records.extend(block);
-    }
+    let records = read(&path);
     let draws = Seed(0).draws("bench");
     bench_wall(&mut group, "triplets, thread", samples, &limit, || {
         for (number, record) in records.iter().enumerate() {
@@ -121,37 +121,66 @@ fn binpack(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// viriformat: reading decodes on rayon's pool, so `RAYON_NUM_THREADS=1` gives the rate per core. Writing takes one.
-fn viriformat(criterion: &mut Criterion) {
-    let Some(source) = selfplay() else { return };
-    let folder = TempDir::new().unwrap();
-    let path = converted(&source, &folder, "s.vf");
-    let mut records: Vec<Record> = Vec::new();
-    let mut reader = SampleReader::open(&path, None, None).unwrap();
+/// The records of a file, read to its end.
+fn read(path: &Path) -> Vec<Record> {
+    let mut reader = SampleReader::open(path, None, None).unwrap();
+    let mut records = Vec::new();
     while let Some(block) = reader.next_block().unwrap() {
         records.extend(block);
     }
-    let mut group = criterion.benchmark_group("viriformat");
-    group.throughput(Throughput::Elements(records.len() as u64));
-    group.bench_function("read", |bencher| {
-        bencher.iter(|| {
-            let mut reader = SampleReader::open(&path, None, None).unwrap();
-            while let Some(block) = reader.next_block().unwrap() {
-                black_box(&block);
-            }
-        });
-    });
+    records
+}
+
+/// viriformat by turns with its crate. A position is read when it is a record, or a board of the crate's that the moves
+/// were played on; the crate does not check a move of a release build. It writes games from its own moves, without
+/// boards.
+fn viriformat_by_turns(_: &mut Criterion) {
+    let Some(source) = selfplay() else { return };
+    let folder = TempDir::new().unwrap();
+    let path = converted(&source, &folder, "s.vf");
+    let records = read(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    let mut by_us = || {
+        let mut reader = SampleReader::open(&path, None, None).unwrap();
+        while let Some(block) = reader.next_block().unwrap() {
+            black_box(&block);
+        }
+    };
+    let mut buffer = Vec::new();
+    let mut by_crate = || {
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let game = Game::deserialise_from(&mut rest, std::mem::take(&mut buffer)).unwrap();
+            game.visit_positions(|board, score| {
+                black_box((board, score));
+            });
+            buffer = game.into_move_buffer();
+        }
+    };
+    by_turns("viriformat, read", records.len(), &mut [("fsbench", &mut by_us), ("its crate", &mut by_crate)]);
+
+    let games: Vec<Game> = {
+        let mut rest = bytes.as_slice();
+        let next = || (!rest.is_empty()).then(|| Game::deserialise_from(&mut rest, Vec::new()).unwrap());
+        std::iter::from_fn(next).collect()
+    };
     let again = folder.path().join("again.vf");
-    group.bench_function("write", |bencher| {
-        bencher.iter(|| {
-            let mut writer = SampleWriter::create(&again, Format::Viriformat, false).unwrap();
-            for block in records.chunks(1 << 16) {
-                writer.push(block).unwrap();
-            }
-            black_box(writer.samples())
-        });
-    });
-    group.finish();
+    let mut by_us = || {
+        let mut writer = SampleWriter::create(&again, Format::Viriformat, false).unwrap();
+        for block in records.chunks(1 << 16) {
+            writer.push(block).unwrap();
+        }
+        black_box(writer.samples());
+    };
+    let crates = folder.path().join("crate.vf");
+    let mut by_crate = || {
+        let mut file = BufWriter::new(File::create(&crates).unwrap());
+        for game in &games {
+            game.serialise_into(&mut file).unwrap();
+        }
+        file.flush().unwrap();
+    };
+    by_turns("viriformat, write", records.len(), &mut [("fsbench", &mut by_us), ("its crate", &mut by_crate)]);
 }
 
 fn conversions(criterion: &mut Criterion) {
@@ -203,6 +232,6 @@ criterion_group! {
         .sample_size(10)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(2));
-    targets = binpack, viriformat, conversions
+    targets = binpack, viriformat_by_turns, conversions
 }
 criterion_main!(benches);

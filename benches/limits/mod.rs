@@ -1,11 +1,12 @@
-//! The limits that benchmarks are compared with, measured in the same run: how fast one thread reads memory of a given
-//! size, and how fast it copies.
+//! What benchmarks are compared with, measured in the same run: how fast one thread reads memory of a given size and
+//! copies it, and another program's way to do the same work ([`by_turns`]).
 #![allow(clippy::expect_used, clippy::print_stdout, dead_code, reason = "a benchmark prints, and uses a part of this")]
 
 use std::cell::Cell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use cpu_time::ProcessTime;
 use criterion::BenchmarkGroup;
 use criterion::measurement::WallTime;
 use fsbench::engine::BackEnd;
@@ -118,4 +119,44 @@ pub fn bench_wall(
     pass: impl FnMut(),
 ) {
     bench(group, name, elements, limit, Instant::now, Instant::elapsed, pass);
+}
+
+/// Work that is compared with other work: its name, and one pass over the elements.
+pub type Work<'a> = (&'a str, &'a mut dyn FnMut());
+
+/// Rounds of [`by_turns`].
+const ROUNDS: usize = 9;
+
+/// Runs works by turns, so that whatever else the machine does slows all of them. Prints for each the elements per
+/// second of processor time, of all threads together, in its fastest round, and how many times as many those of the
+/// first work are, in the middle one of the rounds' ratios. A filter among the program's arguments that `group` does
+/// not contain leaves them out.
+pub fn by_turns(group: &str, elements: usize, works: &mut [Work<'_>]) {
+    let mut filters = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    if filters.next().is_some_and(|filter| !group.contains(&filter)) {
+        return;
+    }
+    let mut rounds = vec![Vec::with_capacity(ROUNDS); works.len()];
+    for round in 0..=ROUNDS {
+        for ((_, work), seconds) in works.iter_mut().zip(&mut rounds) {
+            let begun = ProcessTime::now();
+            work();
+            // The first round warms up.
+            if round > 0 {
+                seconds.push(begun.elapsed().as_secs_f64());
+            }
+        }
+    }
+    println!("{group}: {elements} elements, {ROUNDS} rounds by turns");
+    for ((name, _), seconds) in works.iter().zip(&rounds) {
+        let fastest = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut ratios: Vec<f64> = seconds.iter().zip(&rounds[0]).map(|(seconds, first)| seconds / first).collect();
+        ratios.sort_by(f64::total_cmp);
+        let rate = elements as f64 / fastest / 1e6;
+        println!(
+            "{:24}{name}: {rate:.2} million per second of a core, the first has {:.2} times as many",
+            "",
+            ratios[ROUNDS / 2]
+        );
+    }
 }

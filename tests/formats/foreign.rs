@@ -40,6 +40,42 @@ fn texts_of_other_programs_are_named() {
     refused("i.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:00", "a Git LFS pointer");
 }
 
+/// A game of montyformat by its description: 1. e4 e5 from the start position, each with a value, White won.
+fn monty_game() -> Vec<u8> {
+    let [black, heavy, minor, light] = [0xffff_0000_0000_0000u64, 0x99, 0x76, 0xff2c];
+    let both = |white: u64| white | white.swap_bytes();
+    let mut bytes = [black, both(heavy), both(minor), both(light)].map(u64::to_le_bytes).concat();
+    // White to move, no en passant square, all rights, clock 0, move 1, the rooks' files, the result.
+    bytes.extend([0, 0, 15, 0, 1, 0, 0, 7, 0, 7, 2]);
+    for (from, to, value) in [(12u16, 28u16, 31i16), (52, 36, 24)] {
+        // Flag 1: a pawn's double step.
+        bytes.extend((from << 10 | to << 4 | 1).to_le_bytes());
+        bytes.extend(value.to_le_bytes());
+    }
+    bytes.extend([0; 4]);
+    bytes
+}
+
+#[test]
+fn games_of_monty_are_named() {
+    let folder = TempDir::new().unwrap();
+    let game = monty_game();
+    for file in ["value.bin", "value.binpack", "value.data", "value"] {
+        check_refused(
+            folder.path(),
+            file,
+            &game.repeat(40),
+            "games of Monty (montyformat), which fsbench does not read",
+        );
+    }
+    // Without the move number, as some versions write values; with visits behind each move; one game alone.
+    let without_number = [&game[..36], &game[38..]].concat();
+    check_refused(folder.path(), "old.bin", &without_number.repeat(40), "write them as viriformat");
+    let policy = [&game[..43], &[17, 0x71, 0, 0x80, 2, 255, 31], &[0; 2]].concat();
+    check_refused(folder.path(), "policy.bin", &policy.repeat(40), "the crate montyformat reads them");
+    check_refused(folder.path(), "one.bin", &game, "montyformat");
+}
+
 /// With the format given, no line is read as another format's either.
 #[test]
 fn a_given_format_does_not_change_the_meaning() {

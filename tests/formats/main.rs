@@ -16,3 +16,4 @@ mod robust;
 mod stress;
 mod texts;
 mod verify;
+mod viriformat_crate;

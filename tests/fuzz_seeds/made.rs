@@ -12,6 +12,7 @@ use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, bullet, load_float,
     quantise, save_float,
 };
+use fsbench::output::checked::{in_envelope, open_envelope};
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::pipeline::{Journal, manifest_path};
 use fsbench::service::{Description, Dtype, Layout};
@@ -229,9 +230,13 @@ fn fsd(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
     write_samples(&source, Format::Text, &samples(2, 5));
     let job = ConvertJob { output: &path, options: &ConvertOptions::default(), command: &[] };
     convert(&source, &job, &mut |_| {}).unwrap();
-    let manifest = std::fs::read(manifest_path(&path)).unwrap();
+    let manifest = std::fs::read_to_string(manifest_path(&path)).unwrap();
+    // A seed must not name the folder in which it happened to be made.
+    let (described, _) = open_envelope(manifest.trim_end()).unwrap();
+    let anywhere = described.replace(source.to_str().unwrap(), "samples.txt");
+    let manifest = in_envelope(&anywhere) + "\n";
     let content = std::fs::read(&path).unwrap();
-    let input = |repairs: u8| [&[repairs], &manifest[..], &[0], &content[..]].concat();
+    let input = |repairs: u8| [&[repairs], manifest.as_bytes(), &[0], &content[..]].concat();
     vec![named("as-written", input(0)), named("repaired", input(7))]
 }
 

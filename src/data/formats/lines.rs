@@ -172,21 +172,35 @@ pub fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
-/// The position of a FEN that stands at `offset` in its line, and the ply that follows from its move number.
+/// The position of a FEN that stands at `offset` in its line.
 ///
 /// # Errors
-/// When the FEN is none, its position is illegal, or the ply is too large.
-pub fn parse_position(fen: &[u8], offset: usize) -> Result<(Chess, Ply), TextError> {
+/// When the FEN is none, or its position is illegal.
+pub fn parse_board(fen: &[u8], offset: usize) -> Result<Chess, TextError> {
     let failure = |message: String| TextError::at(offset, "position", message);
     let parsed = Fen::from_ascii(fen.trim_ascii())
         .map_err(|error| failure(format!("`{}` is not a FEN: {error}", excerpt(fen))))?;
-    let position = fen_position(&parsed).map_err(|error| failure(error.to_string()))?;
+    fen_position(&parsed).map_err(|error| failure(error.to_string()))
+}
+
+/// The ply that follows from the move number of a position whose FEN stands at `offset` in its line.
+///
+/// # Errors
+/// When the ply is too large.
+pub fn derived_ply(position: &Chess, offset: usize) -> Result<Ply, TextError> {
     let moves = position.fullmoves().get();
     let plies = (moves - 1).saturating_mul(2).saturating_add(u32::from(position.turn().is_black()));
-    match u16::try_from(plies) {
-        Ok(ply) => Ok((position, Ply(ply))),
-        Err(_) => Err(failure(format!("move number {moves}"))),
-    }
+    u16::try_from(plies).map(Ply).map_err(|_| TextError::at(offset, "position", format!("move number {moves}")))
+}
+
+/// Both of these.
+///
+/// # Errors
+/// As theirs.
+pub fn parse_position(fen: &[u8], offset: usize) -> Result<(Chess, Ply), TextError> {
+    let position = parse_board(fen, offset)?;
+    let ply = derived_ply(&position, offset)?;
+    Ok((position, ply))
 }
 
 /// The record of a sample whose FEN stands at `offset` in its line.

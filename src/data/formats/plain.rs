@@ -21,7 +21,7 @@ use shakmaty::uci::UciMove;
 use super::ScoreUnit;
 use super::block_queue::BlockSender;
 use super::format_table::{FormatTable, GameRule};
-use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, parse_score, record_of, trimmed};
+use super::lines::{self, TextEncoder, TextError, derived_ply, excerpt, parse_board, parse_score, record_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedSample};
 use super::text_kind::{TextKind, of_text};
 use crate::chess::{fen_of, uci_move};
@@ -150,9 +150,10 @@ fn parse_entry(entry: &[u8]) -> Result<Option<Record>, TextError> {
     let failure =
         |line: usize, reason: &'static str, message: String| TextError { line, ..TextError::at(0, reason, message) };
     let on_fen_line = |error| TextError { line: fen_line, ..error };
-    let (position, derived) = parse_position(fen, 0).map_err(on_fen_line)?;
+    let position = parse_board(fen, 0).map_err(on_fen_line)?;
+    // The FEN's move number may be beyond any ply: a line `ply` says more.
     let ply = match fields.ply {
-        None => derived,
+        None => derived_ply(&position, 0).map_err(on_fen_line)?,
         Some((line, ply)) => {
             let number = std::str::from_utf8(ply).ok().and_then(|ply| ply.parse().ok());
             Ply(number.ok_or_else(|| failure(line, "ply", format!("`{}` is not a ply", excerpt(ply))))?)
@@ -228,6 +229,14 @@ mod tests {
         let bare = parse_entry(entry("move 0000\r\n").as_bytes()).expect("a sample").expect("not empty");
         assert!(!bare.has_move() && bare.score().is_none() && bare.result().is_none());
         assert!(parse_entry(b"\n\n").expect("empty").is_none());
+    }
+
+    #[test]
+    fn a_given_ply_counts_whatever_the_move_number_is() {
+        let text = |rest: &str| entry(rest).replace(" 0 1\n", " 0 70000\n");
+        let record = parse_entry(text("ply 12\n").as_bytes()).expect("a sample").expect("not empty");
+        assert_eq!((record.ply(), record.check()), (Ply(12), Ok(())));
+        check_malformed(parse_entry, &text(""), [1, 1], "move number 70000");
     }
 
     #[test]

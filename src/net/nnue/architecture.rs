@@ -19,6 +19,8 @@ pub enum Architecture {
     Sf16_1,
     /// Stockfish 16.1's network for positions with a large material difference.
     Sf16_1Small,
+    /// The network of Stockfish 17 and 17.1 for most positions; the other one is Stockfish 18's.
+    Sf17_1,
     /// Stockfish 18's network for most positions.
     Sf18,
     /// Stockfish 18's network for positions with a large material difference: as in 16.1 except the sum of its parts.
@@ -77,7 +79,7 @@ struct ArchitectureData {
 const HALF_KP: (&str, u32, u32) = ("half-kp", 41_024, 0x5D69_D5B8);
 const HALF_KA_V2: (&str, u32, u32) = ("half-ka-v2", 45_056, 0x5F23_4CB8);
 const CHESS768_HM: (&str, u32, u32) = ("chess768-hm", 768, 0x6F23_4CB8);
-const HALF_KA_V2_HM: (&str, u32, u32) = ("half-ka-v2-hm", 22_528, 0x7F23_4CB8);
+pub(super) const HALF_KA_V2_HM: (&str, u32, u32) = ("half-ka-v2-hm", 22_528, 0x7F23_4CB8);
 
 /// Threats, then pairs of pawns, then half-ka-v2-hm: their hashes, each rotated by one bit more than the next.
 const SFNNV16: (&str, u32, u32) = {
@@ -86,6 +88,8 @@ const SFNNV16: (&str, u32, u32) = {
     ("sfnnv16", THREATS_V16 + PAWN_PAIRS + HALF_KA_V2_HM.1, hash)
 };
 
+/// The hash of threats up to SFNNv15, whichever they are.
+pub(super) const THREATS_HASH: u32 = 0x8F23_4CB8;
 const THREATS_V10: u32 = 79_856;
 const THREATS_V16: u32 = 59_808;
 const PAWN_PAIRS: u32 = 4_560;
@@ -158,7 +162,7 @@ const fn row_since_19(name: &'static str, set: (&'static str, u32, u32), encodin
     }
 }
 
-static ROWS: [ArchitectureData; 13] = [
+static ROWS: [ArchitectureData; 14] = [
     ArchitectureData { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
@@ -167,10 +171,11 @@ static ROWS: [ArchitectureData; 13] = [
     row_since_15("stockfish-16", 1536, Activation::Dual, Encoding::Compressed, 328),
     row_since_15("stockfish-16.1", 2560, Activation::Dual, Encoding::Compressed, 356),
     row_since_15("stockfish-16.1-small", 128, Activation::Dual, Encoding::Compressed, 356),
+    row_since_15("stockfish-17.1", 3072, Activation::Dual, Encoding::Compressed, 377),
     ArchitectureData {
         set: "sfnnv10",
         features: THREATS_V10 + HALF_KA_V2_HM.1,
-        feature_hash: 0x8F23_4CB8,
+        feature_hash: THREATS_HASH,
         ..row_since_15(
             "stockfish-18",
             1024,
@@ -186,7 +191,7 @@ static ROWS: [ArchitectureData; 13] = [
 ];
 
 impl Architecture {
-    pub const ALL: [Architecture; 13] = [
+    pub const ALL: [Architecture; 14] = [
         Architecture::Sf12,
         Architecture::Sf14,
         Architecture::Sf14_1,
@@ -195,6 +200,7 @@ impl Architecture {
         Architecture::Sf16,
         Architecture::Sf16_1,
         Architecture::Sf16_1Small,
+        Architecture::Sf17_1,
         Architecture::Sf18,
         Architecture::Sf18Small,
         Architecture::Sf18Lite,
@@ -261,7 +267,9 @@ impl Architecture {
         let scheme = match self {
             Architecture::Sf18 => Scheme::stockfish_18(),
             Architecture::Sf19 | Architecture::Sf19Lite => Scheme::stockfish_19(),
-            Architecture::Sf18Small | Architecture::Sf18Lite => Scheme { truncates_parts: true, ..Scheme::stockfish() },
+            Architecture::Sf17_1 | Architecture::Sf18Small | Architecture::Sf18Lite => {
+                Scheme { truncates_parts: true, ..Scheme::stockfish() }
+            }
             _ => Scheme::stockfish(),
         };
         Scheme { pawn_value: self.row().pawn_value, ..scheme }
@@ -272,18 +280,11 @@ impl Architecture {
         self.row().feature_hash ^ self.inputs()
     }
 
-    /// The hash of the dense layers: each layer combines its number of outputs with the hash before it.
+    /// The hash of the dense layers.
     #[must_use]
     pub fn layers_hash(self) -> u32 {
-        let layers = self.shape().layer_sizes();
-        let mut hash = 0xEC42_E90D ^ self.inputs();
-        for (index, (_, outputs)) in layers.iter().enumerate() {
-            hash = 0xCC03_DAE4u32.wrapping_add(*outputs as u32) ^ hash.rotate_right(1);
-            if index + 1 < layers.len() {
-                hash = hash.wrapping_add(0x538D_24C7);
-            }
-        }
-        hash
+        let outputs: Vec<u32> = self.shape().layer_sizes().iter().map(|(_, outputs)| *outputs as u32).collect();
+        dense_hash(self.inputs(), &outputs)
     }
 
     #[must_use]
@@ -295,6 +296,18 @@ impl Architecture {
     fn inputs(self) -> u32 {
         2 * self.row().l1 as u32
     }
+}
+
+/// The hash of dense layers: each layer combines its number of outputs with the hash before it.
+pub(super) fn dense_hash(inputs: u32, outputs: &[u32]) -> u32 {
+    let mut hash = 0xEC42_E90D ^ inputs;
+    for (index, count) in outputs.iter().enumerate() {
+        hash = 0xCC03_DAE4u32.wrapping_add(*count) ^ hash.rotate_right(1);
+        if index + 1 < outputs.len() {
+            hash = hash.wrapping_add(0x538D_24C7);
+        }
+    }
+    hash
 }
 
 impl fmt::Display for Architecture {

@@ -1,4 +1,4 @@
-//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 16.1, 18 and 19.
+//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 19.
 //!
 //! Little-endian throughout (Stockfish, `nnue/evaluate_nnue.cpp` and the layers' headers):
 //!
@@ -27,6 +27,7 @@ mod leb128;
 mod read;
 #[cfg(test)]
 mod tests;
+mod unread;
 mod write;
 
 pub use architecture::Architecture;

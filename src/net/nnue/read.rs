@@ -1,7 +1,7 @@
 //! Reads a network from bytes. Nothing is allocated before its bytes are known to exist.
 
 use super::architecture::{Encoding, WeightRange};
-use super::{Architecture, Nnue, NnueError, PADDING, leb128};
+use super::{Architecture, Nnue, NnueError, PADDING, leb128, unread};
 use crate::net::{QuantDense, QuantNet, Shape};
 use crate::text::excerpt;
 
@@ -159,6 +159,9 @@ fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Resu
         return Err(NnueError::Version(version));
     }
     let hash = reader.number("the hash")?;
+    if let Some(network) = unread::describe(reader.bytes, version, hash) {
+        return Err(NnueError::Unread { network });
+    }
     let matches = |one: &Architecture| one.version() == version && one.hash() == hash;
     let found: Vec<Architecture> = Architecture::ALL.into_iter().filter(matches).collect();
     if found.is_empty() {

@@ -45,6 +45,8 @@ fn hashes_are_those_of_the_published_networks() {
     check(Architecture::Sf14, 0x3C10_3E72, 0x5F23_48B8);
     check(Architecture::Sf15, 0x1C10_2EF2, 0x7F23_44B8);
     check(Architecture::Sf15_1, 0x1C10_2EF2, 0x7F23_44B8);
+    // From nn-1c0000000000 of Stockfish 17.1.
+    check(Architecture::Sf17_1, 0x1C10_20F2, 0x7F23_54B8);
     // From nn-c288c895ea92, nn-37f18f62d772 and nn-9067e33176e8 of Stockfish 18.
     check(Architecture::Sf18, 0xEC10_2EF2, 0x8F23_44B8);
     check(Architecture::Sf16_1Small, 0x1C10_3C92, 0x7F23_4DB8);
@@ -59,7 +61,7 @@ fn hashes_are_those_of_the_published_networks() {
 fn every_architecture_round_trips() {
     for architecture in Architecture::ALL {
         // The largest are slow; their layers equal the small ones'.
-        if [Architecture::Sf16_1, Architecture::Sf18].contains(&architecture) {
+        if [Architecture::Sf16_1, Architecture::Sf17_1, Architecture::Sf18].contains(&architecture) {
             continue;
         }
         let nnue = random(architecture, 1);

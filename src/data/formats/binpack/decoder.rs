@@ -168,8 +168,8 @@ impl ChunkDecoder {
             }
             let mv = stem.mv.ok_or_else(|| broken(MovetextError::NoMove))?;
             if self.unchecked {
-                position.play_unchecked(mv);
-            } else if !position.play(mv) {
+                position.play_standard::<false>(mv);
+            } else if !position.play_standard::<true>(mv) {
                 return Err(broken(MovetextError::Illegal));
             }
             let movetext = BitReader::new(self.at);
@@ -241,9 +241,7 @@ impl Chain {
         let score = record_score(self.score);
         let result = Some(self.result);
         out.push(Record::from_fields(self.position.fields(bits), game, Some(mv), score, result));
-        if !CHECKED {
-            self.position.play_unchecked(mv);
-        } else if !self.position.play(mv) {
+        if !self.position.play_standard::<CHECKED>(mv) && CHECKED {
             out.pop();
             return Err(MovetextError::Illegal);
         }

@@ -29,7 +29,7 @@ mod triplet;
 #[cfg(target_arch = "x86_64")]
 mod vbmi2;
 
-pub(super) use bmi2::{BitInstructions, BitTask, Portable, dispatch};
+pub(super) use bmi2::{BitInstructions, BitTask, dispatch};
 pub use chunks::{Chunk, Chunks};
 pub use decoder::{ChunkDecoder, RecordSink};
 pub use encoder::{ChunkEncoder, InvalidSample, MAX_MOVETEXT_BYTES};

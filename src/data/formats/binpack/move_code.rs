@@ -31,17 +31,24 @@ pub fn decode_move(
     if choice >= count {
         return Err(MovetextError::Choice { from: square(moves.from), choice, count });
     }
-    Ok(nth_of(position, &moves, targets, choice, bits))
+    // A chain's position has no rights of Chess960.
+    Ok(nth_of(&moves, targets, choice, Position::corner, bits))
 }
 
 /// Move number `choice` of a piece, which must have more moves than that.
 #[inline(always)]
 pub fn nth_move(position: &Position, moves: &Moves, choice: u32, bits: impl BitInstructions) -> PackedMove {
-    nth_of(position, moves, moves.targets.count_ones(), choice, bits)
+    nth_of(moves, moves.targets.count_ones(), choice, |from, king_side| position.castling_rook(from, king_side), bits)
 }
 
 #[inline(always)]
-fn nth_of(position: &Position, moves: &Moves, targets: u32, choice: u32, bits: impl BitInstructions) -> PackedMove {
+fn nth_of(
+    moves: &Moves,
+    targets: u32,
+    choice: u32,
+    castling_rook: impl FnOnce(u32, bool) -> u32,
+    bits: impl BitInstructions,
+) -> PackedMove {
     let from = square(moves.from);
     if moves.promotes {
         let role = PROMOTIONS[choice as usize & 3];
@@ -52,7 +59,7 @@ fn nth_of(position: &Position, moves: &Moves, targets: u32, choice: u32, bits: i
     }
     // With both rights, the queen side comes first.
     let queen_side = moves.castles[0] && choice == targets;
-    PackedMove::new(from, square(position.castling_rook(moves.from, !queen_side)), None)
+    PackedMove::new(from, square(castling_rook(moves.from, !queen_side)), None)
 }
 
 /// The number of moves of a piece.

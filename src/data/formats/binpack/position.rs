@@ -185,6 +185,12 @@ impl Position {
         if self.chess960_rights != 0 {
             return self.chess960_rook(from, king_side);
         }
+        Position::corner(from, king_side)
+    }
+
+    /// The same in a position without rights of Chess960.
+    #[inline(always)]
+    pub const fn corner(from: u32, king_side: bool) -> u32 {
         if king_side { from | 7 } else { from & 56 }
     }
 
@@ -230,17 +236,24 @@ impl Position {
     #[inline(always)]
     #[must_use]
     pub fn play(&mut self, mv: PackedMove) -> bool {
-        self.make_move::<true>(mv)
+        self.make_move::<true, true>(mv)
     }
 
     /// As [`Position::play`], for a move known to be legal.
     #[inline(always)]
     pub fn play_unchecked(&mut self, mv: PackedMove) {
-        self.make_move::<false>(mv);
+        self.make_move::<false, true>(mv);
+    }
+
+    /// As one of these, in a position without rights of Chess960, which chains of a binpack do not hold: looking for
+    /// such rights takes a decoder some percent of its time.
+    #[inline(always)]
+    pub fn play_standard<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
+        self.make_move::<CHECKED, false>(mv)
     }
 
     #[inline(always)]
-    fn make_move<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
+    fn make_move<const CHECKED: bool, const CHESS960: bool>(&mut self, mv: PackedMove) -> bool {
         let from = mv.from() as u32;
         let to = mv.to() as u32;
         let us = usize::from(self.turn.is_black());
@@ -248,7 +261,7 @@ impl Position {
         let from_bit = 1u64 << from;
         let to_bit = 1u64 << to;
         if self.colors[us] & to_bit != 0 {
-            if self.chess960_rights != 0 {
+            if CHESS960 && self.chess960_rights != 0 {
                 return self.castle_chess960(from, to);
             }
             return self.castle::<CHECKED>(to > from);
@@ -265,7 +278,7 @@ impl Position {
         self.colors[us] ^= from_bit | to_bit;
         self.roles[code & 7] ^= from_bit;
         self.roles[placed & 7] ^= to_bit;
-        if self.chess960_rights == 0 {
+        if !CHESS960 || self.chess960_rights == 0 {
             self.castling &= KEPT_RIGHTS[from as usize & 63] & KEPT_RIGHTS[to as usize & 63];
         } else {
             self.lose_chess960_rights(from, to);
