@@ -169,6 +169,7 @@ pub(super) fn empty() -> Results {
         rows: Vec::new(),
         train: serde_json::json!({ "l1": 64 }),
         published: None,
+        scaling: None,
     };
     let environment = Environment {
         recorded: Timestamp::from_unix(1_767_225_600),
