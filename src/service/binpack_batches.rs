@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::all_segments::{AllSegments, DecodeBuffers};
 use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, lock};
-use super::eligible::SampleCounts;
+use super::eligible::StreamSamples;
 use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::window_memory::{CellSink, SampleCell, WindowMemory};
 use super::{Request, ServiceError};
@@ -38,7 +38,7 @@ pub(super) struct BinpackBatches {
     segments: Arc<AllSegments>,
     /// The segments of the split that have usable samples, in the files' order.
     eligible: Arc<[u32]>,
-    samples: SampleCounts,
+    samples: StreamSamples,
     batch_order: BatchOrder,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
@@ -161,7 +161,7 @@ impl BinpackBatches {
         }
         Ok(BinpackBatches {
             eligible: eligible.into(),
-            samples: SampleCounts { read: samples, of_split },
+            samples: StreamSamples { read: samples, of_split },
             batch_order: request.batch_order(samples),
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
@@ -193,7 +193,7 @@ impl BinpackBatches {
         &self.batch_order
     }
 
-    pub(super) const fn samples(&self) -> SampleCounts {
+    pub(super) const fn samples(&self) -> StreamSamples {
         self.samples
     }
 

@@ -58,7 +58,7 @@ impl EligibleRecords {
 
 /// How many different samples a stream has.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) struct SampleCounts {
+pub(super) struct StreamSamples {
     pub(super) read: u64,
     /// With the samples of training games beyond the share that is read.
     pub(super) of_split: u64,
@@ -69,7 +69,7 @@ pub(super) struct ServedRecords {
     pub(super) eligible: EligibleRecords,
     /// Records of the split that make no sample.
     pub(super) unusable: usize,
-    pub(super) samples: SampleCounts,
+    pub(super) samples: StreamSamples,
 }
 
 /// The records of the split that make a sample, of the share of the training games that is read.
@@ -133,7 +133,7 @@ pub(super) fn served_records(request: &Request, files: &MappedFiles) -> Result<S
             Method::Pqr => format!("none of the {in_split} samples of {data} has a played move and another legal one"),
         });
     }
-    let samples = SampleCounts { read: eligible.count(), of_split };
+    let samples = StreamSamples { read: eligible.count(), of_split };
     Ok(ServedRecords { eligible, unusable: in_split - of_split as usize, samples })
 }
 

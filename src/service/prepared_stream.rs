@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::batch_source::BatchSource;
 use super::binpack_batches::BinpackBatches;
-use super::eligible::{SampleCounts, ServedRecords, served_records};
+use super::eligible::{ServedRecords, StreamSamples, served_records};
 use super::mapped_batches::MappedBatches;
 use super::mapped_files::MappedFiles;
 use super::protocol::SlotLayout;
@@ -30,7 +30,7 @@ pub struct PreparedStream {
     /// Samples of the split that the request cannot use: they lack a score or result it needs, or (pqr) a second legal
     /// move.
     pub unusable: usize,
-    samples: SampleCounts,
+    samples: StreamSamples,
 }
 
 impl PreparedStream {

@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::SeedSums;
 use super::pentanomial::Interval;
 use crate::units::{Seed, sort_by};
-use power_law::{CurvePoint, FittedCurves, PRIOR_DEVIATION, PRIOR_MEDIAN, PowerLaw, fit};
+use power_law::{FitPoint, FittedCurves, PRIOR_DEVIATION, PRIOR_MEDIAN, PowerLaw, fit};
 
 /// The losses of a feature set's networks that learned from one share of the data.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ struct Trainings {
 }
 
 /// Everything that is resampled.
-struct Layout {
+struct TrainingTable {
     trainings: Vec<Trainings>,
     /// Samples of each validation game.
     game_samples: Vec<f64>,
@@ -108,27 +108,27 @@ impl ScalingCurves {
     /// above 0, or if nothing tells the noise: one set with three shares and one seed.
     #[must_use]
     pub fn new(samples: &[f64], sets: &[Vec<ShareLosses>], seed: Seed) -> Option<ScalingCurves> {
-        let layout = Layout::new(samples, sets)?;
-        let all: Vec<f64> = layout.trainings.iter().map(|trainings| trainings.loss).collect();
+        let table = TrainingTable::new(samples, sets)?;
+        let all: Vec<f64> = table.trainings.iter().map(|trainings| trainings.loss).collect();
         let whole = |_: &Trainings| true;
-        let fitted = fit(&layout.curves(&all, &whole), PRIOR_MEDIAN.ln());
-        let last = layout.trainings.iter().map(|trainings| trainings.share).max()?;
+        let fitted = fit(&table.curves(&all, &whole), PRIOR_MEDIAN.ln());
+        let last = table.trainings.iter().map(|trainings| trainings.share).max()?;
         let is_earlier = |trainings: &Trainings| trainings.share < last;
-        let mut check = CheckDraws::new(&layout, last, &layout.curves(&all, &is_earlier));
+        let mut check = CheckDraws::new(&table, last, &table.curves(&all, &is_earlier));
         let mut resampled = Vec::new();
         for number in 0..ScalingCurves::RESAMPLES {
             let mut rng = seed.stream("scaling", number);
             let centre = PRIOR_DEVIATION.mul_add(normal(&mut rng), PRIOR_MEDIAN.ln());
-            let losses = layout.resampled(&mut rng);
-            resampled.push(fit(&layout.curves(&losses, &whole), centre));
+            let losses = table.resampled(&mut rng);
+            resampled.push(fit(&table.curves(&losses, &whole), centre));
             if let Some(check) = &mut check {
-                check.add(&fit(&layout.curves(&losses, &is_earlier), centre), &losses);
+                check.add(&fit(&table.curves(&losses, &is_earlier), centre), &losses);
             }
         }
         let most = |most: u64, set: &Vec<ShareLosses>| set.iter().map(|share| share.samples).fold(most, u64::max);
         Some(ScalingCurves {
             largest: sets.iter().fold(0, most) as f64,
-            lowest: layout.trainings.iter().map(|trainings| trainings.log_samples).fold(0.0, f64::min),
+            lowest: table.trainings.iter().map(|trainings| trainings.log_samples).fold(0.0, f64::min),
             fitted,
             resampled,
             check: check.map(|check| check.judge()),
@@ -236,8 +236,8 @@ fn normal(rng: &mut impl RngExt) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-impl Layout {
-    fn new(samples: &[f64], sets: &[Vec<ShareLosses>]) -> Option<Layout> {
+impl TrainingTable {
+    fn new(samples: &[f64], sets: &[Vec<ShareLosses>]) -> Option<TrainingTable> {
         let played: Vec<usize> = (0..samples.len()).filter(|game| samples[*game] > 0.0).collect();
         let game_samples: Vec<f64> = played.iter().map(|game| samples[*game]).collect();
         let largest = sets.iter().flatten().map(|share| share.samples).max()? as f64;
@@ -258,13 +258,20 @@ impl Layout {
             let new: Vec<(usize, u64)> = new.collect();
             weights.extend(new);
         }
-        let layout =
-            Layout { trainings, game_samples, sets: sets.len(), variance: 0.0, widening: 1.0, degrees: 0, weights };
-        layout.with_noise()
+        let table = TrainingTable {
+            trainings,
+            game_samples,
+            sets: sets.len(),
+            variance: 0.0,
+            widening: 1.0,
+            degrees: 0,
+            weights,
+        };
+        table.with_noise()
     }
 
-    /// The layout with the variance of a training.
-    fn with_noise(self) -> Option<Layout> {
+    /// The table with the variance of a training.
+    fn with_noise(self) -> Option<TrainingTable> {
         /// Of losses that are known exactly.
         const LEAST: f64 = 1e-14;
         let mut degrees = 0;
@@ -276,7 +283,7 @@ impl Layout {
         let of_seeds = (degrees > 0).then(|| (squares / degrees as f64).max(LEAST));
         let residual_degrees = self.trainings.len().saturating_sub(2 * self.sets + 1);
         // The prior is to weigh little where it is not known how exact the losses are.
-        let first = Layout { variance: of_seeds.unwrap_or(1e-6), ..self };
+        let first = TrainingTable { variance: of_seeds.unwrap_or(1e-6), ..self };
         let losses: Vec<f64> = first.trainings.iter().map(|trainings| trainings.loss).collect();
         let fitted = fit(&first.curves(&losses, &|_| true), PRIOR_MEDIAN.ln());
         let of_residuals = first.variance * fitted.squares / residual_degrees as f64;
@@ -286,15 +293,15 @@ impl Layout {
             (None, residuals) => residuals?,
         };
         let degrees = if of_seeds.is_some_and(|seeds| seeds >= variance) { degrees } else { residual_degrees };
-        Some(Layout { variance, widening: (variance / of_seeds.unwrap_or(variance)).sqrt(), degrees, ..first })
+        Some(TrainingTable { variance, widening: (variance / of_seeds.unwrap_or(variance)).sqrt(), degrees, ..first })
     }
 
     /// Each set's curve with these losses, of the trainings that are `chosen`.
-    fn curves(&self, losses: &[f64], chosen: &dyn Fn(&Trainings) -> bool) -> Vec<Vec<CurvePoint>> {
+    fn curves(&self, losses: &[f64], chosen: &dyn Fn(&Trainings) -> bool) -> Vec<Vec<FitPoint>> {
         let mut curves = vec![Vec::new(); self.sets];
         for (trainings, loss) in self.trainings.iter().zip(losses).filter(|(trainings, _)| chosen(trainings)) {
             let weight = trainings.deviations.len() as f64 / (self.variance * trainings.loss.powi(2));
-            curves[trainings.set].push(CurvePoint { log_samples: trainings.log_samples, loss: *loss, weight });
+            curves[trainings.set].push(FitPoint { log_samples: trainings.log_samples, loss: *loss, weight });
         }
         curves
     }
@@ -371,12 +378,12 @@ struct CheckDraws {
 
 impl CheckDraws {
     /// `earlier`: the curves without the largest share, number `last`.
-    fn new(layout: &Layout, last: usize, earlier: &[Vec<CurvePoint>]) -> Option<CheckDraws> {
+    fn new(table: &TrainingTable, last: usize, earlier: &[Vec<FitPoint>]) -> Option<CheckDraws> {
         // Two points of a curve and the prior of α determine it.
         if earlier.iter().any(|points| points.len() < 2) {
             return None;
         }
-        let last = layout.trainings.iter().enumerate().filter(|(_, trainings)| trainings.share == last);
+        let last = table.trainings.iter().enumerate().filter(|(_, trainings)| trainings.share == last);
         let sets = last.map(|(place, trainings)| (trainings.set, place, trainings.log_samples)).collect();
         Some(CheckDraws { sets, resampled: Vec::new() })
     }

@@ -2,7 +2,7 @@
 
 /// A measured point of a curve.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct CurvePoint {
+pub(super) struct FitPoint {
     /// ln(n / the largest n of all curves)
     pub(super) log_samples: f64,
     pub(super) loss: f64,
@@ -51,7 +51,7 @@ const REFINEMENTS: u32 = 14;
 
 /// Minimises Σ weight (loss − E − A n^(−α))² + ((ln α − `centre`) / deviation of the prior)² over α, E ≥ 0 and A ≥ 0.
 /// For a given α the curves are separate linear problems; ln α is found on a grid, then by golden sections.
-pub(super) fn fit(curves: &[Vec<CurvePoint>], centre: f64) -> FittedCurves {
+pub(super) fn fit(curves: &[Vec<FitPoint>], centre: f64) -> FittedCurves {
     let total = |log_exponent: f64| {
         let squares: f64 = curves.iter().map(|points| fit_curve(points, log_exponent.exp()).1).sum();
         squares + ((log_exponent - centre) / PRIOR_DEVIATION).powi(2)
@@ -96,7 +96,7 @@ fn golden_section(low: f64, high: f64, value: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The best floor and reducible part at least 0, and the weighted sum of squares.
-fn fit_curve(points: &[CurvePoint], exponent: f64) -> (PowerLaw, f64) {
+fn fit_curve(points: &[FitPoint], exponent: f64) -> (PowerLaw, f64) {
     let terms = || points.iter().map(|point| ((-exponent * point.log_samples).exp(), point.loss, point.weight));
     let [mut weights, mut x_sum, mut y_sum] = [0.0; 3];
     for (x, y, weight) in terms() {

@@ -9,7 +9,7 @@ use crate::units::SortedMap;
 
 /// Power laws and the noise of what is measured of them.
 #[derive(Clone, Debug)]
-struct Truth {
+struct TrueCurves {
     exponent: f64,
     curves: Vec<PowerLaw>,
     shares: Vec<f64>,
@@ -27,11 +27,11 @@ const SHARES: [f64; 6] = [0.031, 0.0625, 0.125, 0.25, 0.5, 1.0];
 /// Samples of the whole.
 const LARGEST: f64 = 6.7e6;
 
-impl Truth {
+impl TrueCurves {
     /// Three sets like those of chess: a small one that learns fast, one with a lower floor, and a large one.
-    fn of_chess(exponent: f64) -> Truth {
+    fn of_chess(exponent: f64) -> TrueCurves {
         let curve = |floor, reducible| PowerLaw { floor, reducible };
-        Truth {
+        TrueCurves {
             exponent,
             curves: vec![curve(1.16, 0.12), curve(1.02, 0.22), curve(0.90, 0.36)],
             shares: SHARES.to_vec(),
@@ -99,7 +99,7 @@ struct Coverage {
     width: f64,
 }
 
-fn coverage(truth: &Truth, experiments: u64) -> Coverage {
+fn coverage(truth: &TrueCurves, experiments: u64) -> Coverage {
     let sets = truth.curves.len();
     let pairs: Vec<(usize, usize)> = (0..sets).flat_map(|a| (a + 1..sets).map(move |b| (a, b))).collect();
     let mut sums = Coverage::default();
@@ -142,7 +142,7 @@ fn coverage(truth: &Truth, experiments: u64) -> Coverage {
 
 impl Coverage {
     /// `noise`: how far simulated shares may be off.
-    fn check(&self, truth: &Truth, noise: f64) {
+    fn check(&self, truth: &TrueCurves, noise: f64) {
         let least = 0.93 - noise;
         let Coverage { tenfold, floor, exponent, crossing, stated, check, .. } = self;
         let all = [tenfold, floor, exponent, check];
@@ -153,14 +153,14 @@ impl Coverage {
 }
 
 /// With many games of equal difficulty, so that the seeds decide.
-fn of_many_games(exponent: f64) -> Truth {
-    Truth { game_noise: [0.1, 0.02], ..Truth::of_chess(exponent) }
+fn of_many_games(exponent: f64) -> TrueCurves {
+    TrueCurves { game_noise: [0.1, 0.02], ..TrueCurves::of_chess(exponent) }
 }
 
 #[test]
 fn curves_and_crossings_are_covered() {
-    let three_shares = Truth { shares: vec![0.25, 0.5, 1.0], seeds: 2, ..Truth::of_chess(0.3) };
-    for truth in [Truth::of_chess(0.3), of_many_games(0.45), three_shares] {
+    let three_shares = TrueCurves { shares: vec![0.25, 0.5, 1.0], seeds: 2, ..TrueCurves::of_chess(0.3) };
+    for truth in [TrueCurves::of_chess(0.3), of_many_games(0.45), three_shares] {
         coverage(&truth, 60).check(&truth, 0.08);
     }
 }
@@ -171,16 +171,16 @@ fn curves_are_covered_everywhere() {
     const EXPERIMENTS: u64 = 1_000;
     for exponent in [0.12, 0.2, 0.3, 0.5, 0.7] {
         for seeds in [1, 2, 3, 5] {
-            let few_shares = |truth: Truth| Truth { shares: vec![0.25, 0.5, 1.0], ..truth };
+            let few_shares = |truth: TrueCurves| TrueCurves { shares: vec![0.25, 0.5, 1.0], ..truth };
             let truths = [
                 ("many games", of_many_games(exponent)),
-                ("small shares noisy", Truth { uneven: 9.0, ..of_many_games(exponent) }),
-                ("noisy seeds", Truth { seed_noise: 0.015, ..of_many_games(exponent) }),
-                ("few games", Truth::of_chess(exponent)),
+                ("small shares noisy", TrueCurves { uneven: 9.0, ..of_many_games(exponent) }),
+                ("noisy seeds", TrueCurves { seed_noise: 0.015, ..of_many_games(exponent) }),
+                ("few games", TrueCurves::of_chess(exponent)),
                 ("three shares", few_shares(of_many_games(exponent))),
             ];
             for (name, truth) in truths {
-                let truth = Truth { seeds, ..truth };
+                let truth = TrueCurves { seeds, ..truth };
                 let found = coverage(&truth, EXPERIMENTS);
                 println!("exponent {exponent}, {seeds} seeds, {name}: {found:.3?}");
                 found.check(&truth, 0.02);
@@ -192,7 +192,7 @@ fn curves_are_covered_everywhere() {
 /// Without noise the law is found as it is, and the same data give the same intervals.
 #[test]
 fn exact_curves_are_found() {
-    let truth = Truth { seed_noise: 0.0, game_noise: [0.0, 0.0], seeds: 2, ..Truth::of_chess(0.4) };
+    let truth = TrueCurves { seed_noise: 0.0, game_noise: [0.0, 0.0], seeds: 2, ..TrueCurves::of_chess(0.4) };
     let (samples, measured) = truth.measure(&mut Seed(1).stream("exact", 0));
     let curves = |seed: u64| ScalingCurves::new(&samples, &measured, Seed(seed)).expect("enough shares");
     let found = curves(1);
@@ -214,7 +214,7 @@ fn exact_curves_are_found() {
 #[test]
 fn no_crossing_is_stated_without_one() {
     let stated = |curves: [PowerLaw; 2], seed_noise: f64| {
-        let truth = Truth { curves: curves.to_vec(), seed_noise, ..of_many_games(0.3) };
+        let truth = TrueCurves { curves: curves.to_vec(), seed_noise, ..of_many_games(0.3) };
         let of = |number: u64| {
             let (samples, measured) = truth.measure(&mut Seed(2).stream("orders", number));
             ScalingCurves::new(&samples, &measured, Seed(number)).expect("enough shares").crossing(0, 1).is_some()
@@ -229,7 +229,7 @@ fn no_crossing_is_stated_without_one() {
 
 #[test]
 fn too_little_data_give_no_curves() {
-    let truth = Truth { seeds: 1, games: 10, ..Truth::of_chess(0.3) };
+    let truth = TrueCurves { seeds: 1, games: 10, ..TrueCurves::of_chess(0.3) };
     let (samples, measured) = truth.measure(&mut Seed(3).stream("few", 0));
     let is_some = |sets: &[Vec<ShareLosses>]| ScalingCurves::new(&samples, sets, Seed(0)).is_some();
     assert!(is_some(&measured));
