@@ -166,25 +166,40 @@ pub struct SplitRule {
     draws: Draws,
     /// A game is for validation when its 64-bit draw lies below this.
     threshold: u128,
+    /// Draws and threshold of the training games that are read; `None` = all.
+    training: Option<(Draws, u128)>,
 }
 
 impl SplitRule {
     /// `validation` is the share of games kept for validation, in [0, 1].
     #[must_use]
     pub fn new(seed: Seed, validation: f64) -> SplitRule {
-        let threshold = (validation.clamp(0.0, 1.0) * 2f64.powi(64)) as u128;
-        SplitRule { draws: seed.draws("split"), threshold }
+        SplitRule { draws: seed.draws("split"), threshold: threshold(validation), training: None }
+    }
+
+    /// The rule without the training games beyond this share of them, which are drawn by `seed`. A game of a share is in
+    /// every larger share.
+    #[must_use]
+    pub fn with_training_share(self, seed: Seed, share: f64) -> SplitRule {
+        let training = (share < 1.0).then(|| (seed.draws("training share"), threshold(share)));
+        SplitRule { training, ..self }
     }
 
     #[must_use]
     pub fn contains(self, game: u32, split: Split) -> bool {
-        let validation = u128::from(self.draws.at(u64::from(game))) < self.threshold;
-        match split {
-            Split::Train => !validation,
-            Split::Validation => validation,
-            Split::All => true,
+        let is_below = |(draws, threshold): (Draws, u128)| u128::from(draws.at(u64::from(game))) < threshold;
+        let is_read = || self.training.is_none_or(is_below);
+        match (split, is_below((self.draws, self.threshold))) {
+            (Split::Train, true) | (Split::Validation, false) => false,
+            (Split::Validation | Split::All, true) => true,
+            (Split::Train | Split::All, false) => is_read(),
         }
     }
+}
+
+/// The 64-bit draws below it are this share of all.
+fn threshold(share: f64) -> u128 {
+    (share.clamp(0.0, 1.0) * 2f64.powi(64)) as u128
 }
 
 /// Whether `game` belongs to `split`, when the share `validation` of all games, drawn by `seed`, is kept for
@@ -197,6 +212,24 @@ pub fn in_split(seed: Seed, validation: f64, game: u32, split: Split) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn training_shares_are_nested_and_leave_validation_as_it_is() {
+        let whole = SplitRule::new(Seed(1), 0.1);
+        let of = |share: f64, split: Split| -> Vec<u32> {
+            let rule = whole.with_training_share(Seed(1), share);
+            (0..20_000).filter(|&game| rule.contains(game, split)).collect()
+        };
+        let in_split = |split| (0..20_000).filter(|&game| whole.contains(game, split)).collect::<Vec<u32>>();
+        let shares = [0.03, 0.25, 0.5, 1.0].map(|share| of(share, Split::Train));
+        for (share, larger) in shares.iter().zip(&shares[1..]) {
+            assert!(share.iter().all(|game| larger.binary_search(game).is_ok()));
+        }
+        assert!((4_300..4_700).contains(&shares[1].len()), "{}", shares[1].len());
+        assert_eq!(shares[3], in_split(Split::Train));
+        assert_eq!(of(0.25, Split::Validation), in_split(Split::Validation));
+        assert_eq!(of(0.25, Split::All).len(), shares[1].len() + in_split(Split::Validation).len());
+    }
 
     #[test]
     fn the_split_is_a_partition_with_the_given_share() {

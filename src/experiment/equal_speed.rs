@@ -151,7 +151,7 @@ impl Experiment {
     /// The experiment with the trainings of the first seed only, and no measure but the speed at the widths found.
     pub(super) fn equal_speed_trial(&self) -> Experiment {
         let seeds = self.seeds.iter().take(1).copied().collect();
-        Experiment { seeds, measure: Measures::default(), matches: None, ..self.clone() }
+        Experiment { seeds, measure: Measures::default(), matches: None, scaling: None, ..self.clone() }
     }
 }
 

@@ -18,7 +18,7 @@ use super::spec::{ComparisonRow, Experiment};
 use super::steps::{EqualSpeed, Match, PlanStep, Step, Train};
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchOptions;
-use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord};
+use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord, Scaling, ScalingBy};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
@@ -163,7 +163,8 @@ impl Runner<'_> {
     /// The trainings at widths of equal speed that are not found yet, as if they took as long as trainings at the rows'
     /// own widths: one of each seed, and one for the second look.
     fn trainings_at_equal_speed(&self, pending: &[PlanStep], rates: &Rates) -> Option<StageEstimate> {
-        let trainings = self.experiment.seeds.len() + 1;
+        let shares = self.experiment.scaling.as_ref().map_or(1, |scaling| scaling.shares.len());
+        let trainings = self.experiment.seeds.len() * shares + 1;
         let mut seconds = Vec::new();
         for (index, planned) in self.plan.equal_speeds.iter().enumerate() {
             if planned.is_search && pending.contains(&EqualSpeed(index).step()) {
@@ -277,7 +278,7 @@ impl Runner<'_> {
             own.filter(|&run| pending.contains(&Train(run).step())).count() as u64
         };
         let row = |rehearsal: &Rehearsal| RowEstimate {
-            set: self.plan.runs[rehearsal.run].key.set.clone(),
+            set: Scaling::row(&self.plan.runs[rehearsal.run].key.set).to_owned(),
             method: self.plan.runs[rehearsal.run].key.method.name(),
             parameters: rehearsal.outcome.parameters,
             training_samples: training_split(&self.plan.runs[rehearsal.run].settings, &rehearsal.outcome),
@@ -308,7 +309,8 @@ impl Runner<'_> {
             };
             let settings = &planned.settings;
             let most = settings.epoch_samples.unwrap_or(u64::MAX);
-            let samples = most.min(training_split(settings, &own.outcome)) as f64;
+            let share = planned.share.filter(|share| share.by == ScalingBy::Epochs).map_or(1.0, |share| share.share);
+            let samples = most.min((share * training_split(settings, &own.outcome) as f64) as u64) as f64;
             let epoch = samples / samples_per_second(&own.outcome) + own.validation_seconds;
             let rehearsed: f64 = own.outcome.epochs.iter().map(|epoch| epoch.seconds).sum();
             trainings.push(f64::from(settings.epochs) * epoch + (own.seconds - rehearsed).max(0.0));
@@ -340,7 +342,7 @@ impl Runner<'_> {
     fn warnings(&self, rehearsals: &[Rehearsal]) -> Vec<String> {
         let mut warnings = Vec::new();
         for Rehearsal { run, outcome, .. } in rehearsals {
-            let set = &self.plan.runs[*run].key.set;
+            let set = Scaling::row(&self.plan.runs[*run].key.set);
             let samples = training_split(&self.plan.runs[*run].settings, outcome);
             let per_parameter = samples as f64 / outcome.parameters.max(1) as f64;
             if per_parameter < RunRecord::SAMPLES_PER_PARAMETER {
@@ -391,10 +393,10 @@ impl Runner<'_> {
         warnings
     }
 
-    /// Whether two runs differ in their seed only.
+    /// Whether two runs differ in their seed or their share of the data only.
     fn is_same_row(&self, a: usize, b: usize) -> bool {
         let [a, b] = [a, b].map(|run| &self.plan.runs[run].key);
-        (&a.set, a.method) == (&b.set, b.method)
+        (Scaling::row(&a.set), a.method) == (Scaling::row(&b.set), b.method)
     }
 }
 

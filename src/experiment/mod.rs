@@ -25,6 +25,7 @@ mod runner;
 mod runner_options;
 mod runs_table;
 mod scale;
+mod scaling;
 pub mod slurm;
 mod spec;
 mod steps;

@@ -6,6 +6,7 @@ use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::executor::{Executor, ResolvedSet};
 use super::own_figures::{figures_of_pair, own_speeds};
+use super::scaling::PlannedShare;
 use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
     EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedShard, Speed, Step, Train, Updates,
@@ -45,6 +46,8 @@ pub struct PlannedRun {
     pub start: Option<PlannedStart>,
     pub second: Option<RowSecond>,
     pub settings: TrainSettings,
+    /// `None`: all training games.
+    pub share: Option<PlannedShare>,
 }
 
 /// The network that a run begins with.
@@ -125,13 +128,15 @@ impl Plan {
                 };
                 let data = samples(row.method).unwrap_or_default();
                 let second_data = row.second.and_then(|second| samples(second.method));
-                let start = plan.start(experiment, row, seed)?;
+                let start = plan.start(experiment, row, &|label| RunKey { set: label.to_owned(), ..key.clone() })?;
                 let settings = row.settings.clone();
-                plan.runs.push(PlannedRun { key, set, data, second_data, start, second: row.second, settings });
+                let second = row.second;
+                plan.runs.push(PlannedRun { key, set, data, second_data, start, second, settings, share: None });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
             plan.add_equal_speeds(experiment, seed);
             plan.add_matches(experiment, seed);
+            plan.add_shares(experiment, seed)?;
         }
         Ok(plan)
     }
@@ -173,7 +178,7 @@ impl Plan {
     }
 
     /// The run of a row with a seed, if the plan has it already.
-    fn run_of_row(&self, row: &ComparisonRow, seed: Seed) -> Option<usize> {
+    pub(super) fn run_of_row(&self, row: &ComparisonRow, seed: Seed) -> Option<usize> {
         self.run_with(&RunKey { set: row.label.clone(), method: row.method, seed })
     }
 
@@ -181,17 +186,18 @@ impl Plan {
         self.runs.iter().position(|run| run.key == *key)
     }
 
-    /// The start of a row's run with a seed. The rows before it are in the plan already.
-    fn start(
+    /// The start of a row's run. The runs of the rows before it are in the plan already; `run_of` has the key of a
+    /// row's, but for its method.
+    pub(super) fn start(
         &self,
         experiment: &Experiment,
         row: &ComparisonRow,
-        seed: Seed,
+        run_of: &dyn Fn(&str) -> RunKey,
     ) -> Result<Option<PlannedStart>, ExperimentError> {
         match &row.start {
             None => Ok(None),
             Some(RowStart::Row { label, method, .. }) => {
-                Ok(self.run_with(&RunKey { set: label.clone(), method: *method, seed }).map(PlannedStart::Run))
+                Ok(self.run_with(&RunKey { method: *method, ..run_of(label) }).map(PlannedStart::Run))
             }
             Some(RowStart::Network(written)) => {
                 let path = experiment.start_path(written)?;
@@ -307,7 +313,9 @@ impl PlannedRun {
             reading: config.reading,
             weight,
         });
-        TrainConfig { seed: self.key.seed, second, ..config }.effective()
+        let mut config = TrainConfig { seed: self.key.seed, second, ..config }.effective();
+        self.share.into_iter().for_each(|share| share.limit(&mut config));
+        config
     }
 }
 
@@ -368,5 +376,6 @@ pub(super) fn study(experiment: &Experiment, plan: &Plan) -> Study {
         rows: experiment.rows.iter().map(row).collect(),
         train,
         published: experiment.published.clone(),
+        scaling: experiment.scaling.clone(),
     }
 }

@@ -21,7 +21,7 @@ use crate::json::{ReadError, from_value, to_value};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
-use crate::record::{OwnFigures, Published};
+use crate::record::{OwnFigures, Published, Scaling};
 use crate::settings::{SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::{Seed, SortedMap};
@@ -78,6 +78,8 @@ pub struct Experiment {
     pub measure: Measures,
     /// `None`: sets are compared at the widths of their rows only.
     pub equal_speed: Option<EqualSpeedMeasure>,
+    /// `None`: rows learn from all training games only.
+    pub scaling: Option<Scaling>,
     /// `[match]`; `None` = no games are played.
     pub matches: Option<MatchMeasure>,
     /// The book of `[match]` as written; `None` = the openings that come with fsbench.

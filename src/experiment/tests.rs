@@ -10,6 +10,7 @@ mod networks;
 mod own_figures;
 mod rows;
 mod scales;
+mod scaling;
 mod shared_steps;
 
 use std::ffi::OsStr;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use fake_executor::FakeExecutor;
 
-use super::plan::{Plan, PlannedMatch};
+use super::plan::{Plan, PlannedMatch, PlannedStart};
 use super::steps::PlanStep;
 use super::*;
 use crate::data::{DataFiles, Method};

@@ -18,12 +18,13 @@ use super::match_settings::{MatchMeasure, check_matches};
 use super::own_figures::add_own_figures;
 use super::runs_table::{RunsTable, expand_rows};
 use super::scale::apply_scale;
+use super::scaling::check_scaling;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
 use super::steps::NETWORK_MEASURES;
 use super::sweep::{MOST_RUNS, Sweep};
 use crate::data::{EvalOptions, EvalUnit, EvalView, ScoreUnit};
 use crate::json::{ReadError, from_value};
-use crate::record::{Published, Results};
+use crate::record::{Published, Results, Scaling};
 use crate::settings::{Document, SettingError, unknown_field};
 use crate::train::TrainSettings;
 use crate::units::Seed;
@@ -76,6 +77,9 @@ pub(super) struct TomlFile {
     #[serde(default)]
     #[schemars(with = "Option<EqualSpeedMeasure>")]
     equal_speed: Option<Value>,
+    /// With it every row also learns from shares of its training games, and the report says what more data would change
+    #[serde(default)]
+    scaling: Option<Scaling>,
     /// Without it no games are played
     #[serde(default, rename = "match")]
     #[schemars(with = "Option<MatchMeasure>")]
@@ -239,6 +243,9 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         equal_speed = Some(read);
     }
     let reference = equal_speed.as_ref().map(|measure: &EqualSpeedMeasure| measure.terms.reference.as_deref());
+    if let Some(scaling) = &parsed.scaling {
+        check_scaling(scaling).map_err(|error| wrong(document, "scaling", error))?;
+    }
     add_own_figures(&mut rows, measure.speed.as_ref(), matches.as_ref(), reference)
         .map_err(|(table, error)| wrong(document, table, error))?;
     if let Some(published) = &parsed.published {
@@ -265,6 +272,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         rows,
         measure,
         equal_speed,
+        scaling: parsed.scaling,
         matches,
         openings,
         text: String::new(),
@@ -310,7 +318,8 @@ fn read_measures(
 fn check_size(document: &Document, file: &TomlFile, sweep: &Sweep) -> Result<(), Mistake> {
     let mut trainings = sweep.size();
     let sets: usize = file.runs.iter().map(|table| table.sets.len()).sum();
-    for factor in [file.seeds.len(), sets.max(1)] {
+    let shares = file.scaling.as_ref().map_or(1, |scaling| scaling.shares.len().max(1));
+    for factor in [file.seeds.len(), sets.max(1), shares] {
         trainings = trainings.and_then(|trainings| trainings.checked_mul(factor));
     }
     let count = match trainings {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{PlannedRow, Results, RunKey};
+use super::{PlannedRow, Results, RunKey, Scaling};
 use crate::units::Seed;
 
 impl Results {
@@ -68,6 +68,9 @@ impl Results {
             }
             (own, others) => *own = own.take().or(others),
         }
+        if self.study.scaling != other.study.scaling {
+            self.study.scaling = None;
+        }
         self.runs.append(&mut other.runs);
         self.updates.append(&mut other.updates);
         self.validation.append(&mut other.validation);
@@ -86,7 +89,9 @@ impl Results {
 
     /// Removes everything that was measured of a row's networks of some seeds, and of its set.
     fn drop_seeds(&mut self, row: &PlannedRow, seeds: &[Seed]) {
-        let is_other = |key: &RunKey| (&key.set, key.method) != (&row.set, row.method) || !seeds.contains(&key.seed);
+        let is_other = |key: &RunKey| {
+            (Scaling::row(&key.set), key.method) != (row.set.as_str(), row.method) || !seeds.contains(&key.seed)
+        };
         self.runs.retain(|run| is_other(&run.key));
         self.updates.retain(|result| result.set != row.set);
         self.validation.retain(|result| is_other(&result.key));
@@ -113,8 +118,8 @@ impl Results {
         renamed.extend(self.speed.iter_mut().map(|result| &mut result.key.set));
         renamed.extend(self.equal_speed.iter_mut().map(|result| &mut result.key.set));
         renamed.extend(self.matches.iter_mut().flat_map(|result| [&mut result.key.set, &mut result.reference]));
-        for set in renamed.into_iter().filter(|set| **set == label) {
-            *set = format!("{name}: {label}");
+        for set in renamed.into_iter().filter(|set| Scaling::row(set) == label) {
+            *set = format!("{name}: {set}");
         }
     }
 }

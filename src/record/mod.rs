@@ -14,6 +14,7 @@ mod neuron;
 mod own_figures;
 mod results;
 mod run;
+mod scaling;
 mod speed;
 mod validation;
 
@@ -39,5 +40,6 @@ pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, Position
 pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
+pub use scaling::{Scaling, ScalingBy};
 pub use speed::{FtPermutedSpeed, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

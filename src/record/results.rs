@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{
     Environment, EqualSpeedRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError, RunKey, RunRecord,
-    SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
+    Scaling, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};
 
@@ -28,6 +28,9 @@ pub struct Study {
     /// Published measurements of the same sets, to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+    /// The shares of the training games on which every row was trained, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<Scaling>,
 }
 
 /// Results that others measured for the same sets; the report compares them with the experiment's

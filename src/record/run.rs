@@ -78,6 +78,9 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained_parameters: Option<u64>,
     pub training_samples: u64,
+    /// Different samples that it learned from, at most; `None`: as many as `training_samples`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_samples: Option<u64>,
     pub validation_samples: u64,
     /// The best epoch, whose network was measured.
     pub best_epoch: u32,
@@ -108,6 +111,7 @@ impl RunRecord {
             parameters: outcome.parameters,
             trained_parameters: Some(outcome.trained_parameters),
             training_samples: outcome.training_samples,
+            distinct_samples: outcome.distinct_samples,
             validation_samples: outcome.validation_samples,
             best_epoch: outcome.best_epoch,
             validation_loss: outcome.validation_loss,

@@ -4,11 +4,13 @@ use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, Po
 
 use super::comparisons::{Difference, PairComparison, PartComparison};
 use super::measured::MEASURED_COLUMNS;
-use super::summary::{Summary, SummaryRow};
+use super::scaling::{ScalingSummary, SetCrossing, SetScaling};
+use super::summary::{MethodSummary, Summary, SummaryRow};
 use super::tables::method_name;
 use super::training_data::TrainingData;
 use crate::record::{EpochRecord, MatchResult, Method, Results, RunRecord};
 use crate::statistics::Estimate;
+use crate::statistics::pentanomial::Interval;
 
 /// The data frames, in several levels of detail.
 #[derive(Clone, Debug)]
@@ -25,6 +27,10 @@ pub struct DataFrames {
     pub pairs: Option<DataFrame>,
     /// One row per set and class of positions; `None` without such comparisons.
     pub parts: Option<DataFrame>,
+    /// One row per set with a curve over the amount of data; `None` without curves.
+    pub scaling: Option<DataFrame>,
+    /// One row per crossing of two such curves; `None` without curves.
+    pub crossings: Option<DataFrame>,
 }
 
 impl DataFrames {
@@ -40,6 +46,8 @@ impl DataFrames {
             matches: matches_frame(results)?,
             pairs: pairs_frame(summary)?,
             parts: parts_frame(summary)?,
+            scaling: scaling_frame(summary)?,
+            crossings: crossings_frame(summary)?,
         })
     }
 
@@ -48,8 +56,9 @@ impl DataFrames {
     pub fn named(&self) -> Vec<(&'static str, &DataFrame)> {
         let always =
             [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs), ("matches", &self.matches)];
-        let others = [("pairs", &self.pairs), ("parts", &self.parts)];
-        let others = others.into_iter().filter_map(|(name, frame)| Some((name, frame.as_ref()?)));
+        let curves = [("scaling", &self.scaling), ("crossings", &self.crossings)];
+        let others = [("pairs", &self.pairs), ("parts", &self.parts)].into_iter().chain(curves);
+        let others = others.filter_map(|(name, frame)| Some((name, frame.as_ref()?)));
         always.into_iter().chain(others).collect()
     }
 }
@@ -109,6 +118,12 @@ impl<R> FrameBuilder<'_, R> {
         self.number(name, &|row| Some(value(row)?.mean));
         self.number(&format!("{name}_interval"), &|row| value(row)?.interval);
         self.count(&format!("{name}_count"), &|row| Some(value(row)?.count as u64));
+    }
+
+    fn interval(&mut self, name: &str, value: &dyn Fn(&R) -> Interval) {
+        self.number(name, &|row| Some(value(row).value));
+        self.number(&format!("{name}_low"), &|row| Some(value(row).low));
+        self.number(&format!("{name}_high"), &|row| Some(value(row).high));
     }
 
     fn difference(&mut self, value: &dyn Fn(&R) -> &Difference) {
@@ -263,6 +278,42 @@ fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
     columns.number("validation_loss", &|(_, epoch)| Some(epoch.validation_loss));
     columns.number("validation_accuracy", &|(_, epoch)| epoch.validation_accuracy);
     columns.build()
+}
+
+/// The methods with curves over the amount of data.
+fn methods_with_curves(summary: &Summary) -> impl Iterator<Item = (&MethodSummary, &ScalingSummary)> {
+    summary.methods.iter().filter_map(|method| Some((method, method.scaling.as_ref()?)))
+}
+
+fn scaling_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
+    type Row<'a> = (&'a MethodSummary, &'a ScalingSummary, &'a SetScaling);
+    let of_method = |(method, scaling)| move |set| (method, scaling, set);
+    let rows: Vec<Row<'_>> =
+        methods_with_curves(summary).flat_map(|own| own.1.sets.iter().map(of_method(own))).collect();
+    let mut columns: FrameBuilder<'_, Row<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
+    columns.text("method", &|(method, ..)| method_name(method.method).to_owned());
+    columns.text("group", &|(method, ..)| method.group.clone().unwrap_or_default());
+    columns.text("set", &|(.., set)| set.set.clone());
+    columns.count("training_samples", &|(_, scaling, _)| Some(scaling.samples));
+    columns.interval("exponent", &|(_, scaling, _)| scaling.exponent);
+    columns.interval("floor", &|(.., set)| set.floor);
+    columns.interval("reducible_at_a_million", &|(.., set)| set.reducible);
+    columns.interval("loss_of_tenfold_data", &|(.., set)| set.tenfold);
+    if rows.is_empty() { Ok(None) } else { columns.build().map(Some) }
+}
+
+fn crossings_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
+    type Row<'a> = (&'a MethodSummary, &'a SetCrossing);
+    let of_method = |method| move |crossing| (method, crossing);
+    let rows: Vec<Row<'_>> =
+        methods_with_curves(summary).flat_map(|own| own.1.crossings.iter().map(of_method(own.0))).collect();
+    let mut columns: FrameBuilder<'_, Row<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
+    columns.text("method", &|(method, _)| method_name(method.method).to_owned());
+    columns.text("group", &|(method, _)| method.group.clone().unwrap_or_default());
+    columns.text("set", &|(_, crossing)| crossing.set.clone());
+    columns.text("against", &|(_, crossing)| crossing.against.clone());
+    columns.interval("samples", &|(_, crossing)| crossing.samples);
+    if methods_with_curves(summary).next().is_none() { Ok(None) } else { columns.build().map(Some) }
 }
 
 fn matches_frame(results: &Results) -> PolarsResult<DataFrame> {

@@ -1,6 +1,7 @@
 //! The figures of a report and the data of each; [`super::plot`] draws them.
 
 use super::pareto;
+use super::scaling::SetScaling;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
 use super::tables::method_name;
 use crate::record::{MatchKind, Method, NeuronWeights, WeightPanel};
@@ -48,6 +49,8 @@ pub(super) enum Chart {
     Dots { axis: String, dots: Vec<(String, Estimate)> },
     /// Loss by epoch, with bands.
     LearningCurves { axis: String, curves: Vec<Curve> },
+    /// Loss by the number of training samples; a line marks how many there are.
+    DataCurves { x_axis: String, y_axis: String, sets: Vec<SetScaling>, samples: u64 },
     /// One group of bars per feature set.
     Bars { axis: String, bar_names: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
     /// Named points with intervals in both directions.
@@ -129,6 +132,7 @@ impl Figure {
                 (loss(method), false),
                 (strength(method), false),
                 (loss_and_strength(method), false),
+                (data_curves(method), false),
                 (learning_curves(method), false),
                 (time(method), false),
                 (neuron_activity(method), false),
@@ -244,6 +248,17 @@ fn loss_and_strength(summary: &MethodSummary) -> Option<Figure> {
     let y_axis = format!("Elo at {}", kind.name());
     let chart = Chart::Scatter { x_axis, x_scale: AxisScale::Linear, y_axis, points };
     is_plot.then(|| method_figure("loss-elo", "Loss and playing strength", summary, chart))
+}
+
+fn data_curves(summary: &MethodSummary) -> Option<Figure> {
+    let scaling = summary.scaling.as_ref()?;
+    let chart = Chart::DataCurves {
+        x_axis: "training samples (logarithmic); the line: those that there are".into(),
+        y_axis: "validation loss".into(),
+        sets: scaling.sets.clone(),
+        samples: scaling.samples,
+    };
+    Some(method_figure("data", "Loss with more data", summary, chart))
 }
 
 fn learning_curves(summary: &MethodSummary) -> Option<Figure> {

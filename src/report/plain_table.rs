@@ -9,6 +9,7 @@ use super::equal_speed::{EqualSpeed, EqualSpeedRow};
 use super::html::folded;
 use super::numbers::{self, MISSING};
 use super::published::{PublishedComparison, PublishedElo, PublishedLoss};
+use super::scaling::{ScalingSummary, SetScaling, amount, between};
 use super::summary::MethodSummary;
 use crate::record::SpeedRatio;
 use crate::statistics::Estimate;
@@ -30,6 +31,7 @@ impl PlainTable {
     pub(super) fn of(method: &MethodSummary) -> Vec<PlainTable> {
         let comparisons = &method.comparisons;
         let mut tables: Vec<PlainTable> = method.equal_speed.iter().map(widths).collect();
+        tables.extend(method.scaling.iter().map(more_data));
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
             let matrix = matrix(comparisons, measure);
             let pairs = PlainTable { is_detail: matrix.is_some(), ..pairs(comparisons, measure) };
@@ -155,6 +157,31 @@ fn widths(equal_speed: &EqualSpeed) -> PlainTable {
         ),
         headings: ["set", "l1", "as found", "as trained"].map(String::from).to_vec(),
         rows: equal_speed.rows.iter().map(row).collect(),
+        is_detail: false,
+    }
+}
+
+/// The curves over the number of training samples.
+fn more_data(scaling: &ScalingSummary) -> PlainTable {
+    let decimals = scaling.decimals();
+    let row = |set: &SetScaling| {
+        let passes = scaling.crossings.iter().filter(|crossing| crossing.set == set.set);
+        let passes = passes.map(|crossing| {
+            format!("{} at {} ({})", crossing.against, amount(crossing.samples.value), crossing.bounds())
+        });
+        let passes: Vec<String> = passes.collect();
+        vec![
+            set.set.clone(),
+            between(set.floor, decimals),
+            between(set.reducible, decimals),
+            between(set.tenfold, decimals),
+            if passes.is_empty() { MISSING.into() } else { passes.join("; ") },
+        ]
+    };
+    PlainTable {
+        title: format!("More data: loss = E + A (positions / 1 M)^(−α), α {}", between(scaling.exponent, 2)),
+        headings: ["set", "E", "A", "loss with 10 times the data", "passes"].map(String::from).to_vec(),
+        rows: scaling.sets.iter().map(row).collect(),
         is_detail: false,
     }
 }

@@ -9,6 +9,7 @@ use super::measured::MeasuredNumbers;
 use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
+use super::scaling::ScalingSummary;
 use super::strength::{Strength, match_conditions};
 use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
@@ -51,6 +52,9 @@ pub struct MethodSummary {
     /// How the widths of a comparison at equal speed were found; absent in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equal_speed: Option<EqualSpeed>,
+    /// What more data would change; absent without trainings on shares of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<ScalingSummary>,
     /// The same sets' published results; absent where the experiment has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedComparison>,
@@ -179,7 +183,8 @@ impl MethodSummary {
         let published = self.published.as_ref().map(PublishedComparison::agreement);
         let equal_speed = self.equal_speed.as_ref().map(EqualSpeed::note);
         let own_figures = own_figures::note(&self.rows);
-        own_figures.into_iter().chain(equal_speed).chain(pairs).chain(published).collect()
+        let scaling = self.scaling.as_ref().map(ScalingSummary::note);
+        own_figures.into_iter().chain(equal_speed).chain(scaling).chain(pairs).chain(published).collect()
     }
 }
 
@@ -204,6 +209,7 @@ impl Summary {
                     comparisons: Comparisons::of(results, planned),
                     verdict: Vec::new(),
                     equal_speed: EqualSpeed::of(results, planned),
+                    scaling: ScalingSummary::of(results, planned),
                     published: None,
                 });
                 methods.len() - 1

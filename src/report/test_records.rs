@@ -164,6 +164,7 @@ pub(super) fn empty() -> Results {
         rows: Vec::new(),
         train: serde_json::json!({ "l1": 64 }),
         published: None,
+        scaling: None,
     };
     let environment = Environment {
         recorded: Timestamp::from_unix(1_767_225_600),
@@ -223,6 +224,7 @@ fn run(key: &RunKey, &(_, features, .., loss): &SetFacts) -> RunRecord {
         parameters: u64::from(features) * 64 + dense,
         trained_parameters: Some(u64::from(features * 3 / 4) * 64 + dense),
         training_samples: 400_000,
+        distinct_samples: None,
         validation_samples: 20_000,
         best_epoch: best,
         validation_loss: last,

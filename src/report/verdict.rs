@@ -4,6 +4,7 @@ mod words;
 
 use super::comparisons::{ComparedMeasure, Difference, PairComparison, Statement};
 use super::published::PublishedComparison;
+use super::scaling::{amount, unit};
 use super::strength::JudgedElo;
 use super::summary::{MethodSummary, SummaryRow};
 use super::training_data::TrainingData;
@@ -55,11 +56,13 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     };
     let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
     let replication = method.published.as_ref().and_then(PublishedComparison::replication);
-    let whole = [summary(&evidence, &reference.name), price_of_loss(&evidence, &reference.name), replication];
+    let whole =
+        [summary(&evidence, &reference.name, &scale(method)), price_of_loss(&evidence, &reference.name), replication];
     let whole: Vec<String> = whole.into_iter().flatten().collect();
     let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());
     let trainings = trainings(&method.rows, data_files).filter(|_| !sentences.is_empty());
-    whole.into_iter().chain(trainings).chain(sentences).chain(strengths).collect()
+    let more_data = method.scaling.as_ref().map(|scaling| scaling.sentences(method.method)).unwrap_or_default();
+    whole.into_iter().chain(trainings).chain(sentences).chain(strengths).chain(more_data).collect()
 }
 
 /// Whether the sets have played another one than the first, which their losses are compared with.
@@ -225,13 +228,24 @@ fn by_seed(reference: &SummaryRow, row: &SummaryRow) -> Option<Difference> {
     Some(Difference { measure: ComparedMeasure::Loss, difference, low, high, statement, seeds: count })
 }
 
-/// Which set to choose.
-fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
+/// The amount of data of all rows, as in ` with 6.7 M positions`; empty if they differ.
+fn scale(method: &MethodSummary) -> String {
+    let mut samples = method.rows.iter().filter_map(|row| Some(row.training_data.as_ref()?.samples));
+    match samples.next() {
+        Some(first) if samples.all(|other| other == first) => {
+            format!(" with {} {}", amount(first as f64), unit(method.method))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Which set to choose, by the data of `scale`.
+fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<String> {
     let played: Vec<(&str, Estimate)> =
         evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.elo_equal_cost?.estimate))).collect();
     let best = played.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let is_limited = evidence.iter().any(|own| own.own_limit.is_some() || own.reference_limit.is_some());
-    let so_far = if is_limited { " and with this amount of data" } else { "" };
+    let so_far = if is_limited && scale.is_empty() { " and with this amount of data" } else { scale };
     Some(match best {
         Some((set, elo)) if sign(*elo) == Some(true) => {
             format!("By Elo at equal cost{so_far}, choose {set}: {}.", elo_words(*elo, "equal cost"))
@@ -242,7 +256,7 @@ fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
         Some(_) => {
             let open: Vec<&str> = played.iter().filter(|(_, elo)| sign(*elo).is_none()).map(|(set, _)| *set).collect();
             format!(
-                "No set is shown to be stronger than {reference} at equal cost; not distinguished from it: {}.",
+                "No set is shown to be stronger than {reference} at equal cost{scale}; not distinguished from it: {}.",
                 open.join(", ")
             )
         }
@@ -250,8 +264,10 @@ fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
             let lowest = evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.loss.as_ref()?)));
             let (set, loss) = lowest.min_by(|a, b| a.1.difference.total_cmp(&b.1.difference))?;
             match loss.statement {
-                Statement::Better => format!("The lowest loss is that of {set}: {}.", loss_words(loss, reference)),
-                _ => format!("No set has a lower loss than {reference}, as far as the intervals tell."),
+                Statement::Better => {
+                    format!("The lowest loss{scale} is that of {set}: {}.", loss_words(loss, reference))
+                }
+                _ => format!("No set has a lower loss than {reference}{scale}, as far as the intervals tell."),
             }
         }
     })

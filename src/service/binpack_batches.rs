@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::all_segments::{AllSegments, DecodeBuffers};
 use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, lock};
+use super::eligible::StreamSamples;
 use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::window_memory::{CellSink, SampleCell, WindowMemory};
 use super::{Request, ServiceError};
@@ -37,6 +38,7 @@ pub(super) struct BinpackBatches {
     segments: Arc<AllSegments>,
     /// The segments of the split that have usable samples, in the files' order.
     eligible: Arc<[u32]>,
+    samples: StreamSamples,
     batch_order: BatchOrder,
     epochs: EpochCache,
     windows: Mutex<Vec<Arc<BinpackWindow>>>,
@@ -125,20 +127,28 @@ impl BinpackBatches {
     /// # Errors
     /// When the split has no samples, or a segment has too many.
     pub(super) fn new(request: &Request, segments: Vec<Segments>) -> Result<BinpackBatches, ServiceError> {
-        let rule = SplitRule::new(request.split_seed, request.validation);
         let segments = AllSegments::new(segments);
         let all = || segments.files.iter().flat_map(Segments::segments);
-        let eligible: Vec<u32> = (0..)
-            .zip(all())
-            .filter(|(number, segment)| segment.usable > 0 && rule.contains(*number, request.split))
-            .map(|(number, _)| number)
-            .collect();
-        let samples: u64 = eligible.iter().map(|&segment| u64::from(segments.get(segment as usize).usable)).sum();
+        let usable_of = |rule: SplitRule| -> (Vec<u32>, u64) {
+            let of_rule: Vec<u32> = (0..)
+                .zip(all())
+                .filter(|(number, segment)| segment.usable > 0 && rule.contains(*number, request.split))
+                .map(|(number, _)| number)
+                .collect();
+            let samples = of_rule.iter().map(|&segment| u64::from(segments.get(segment as usize).usable)).sum();
+            (of_rule, samples)
+        };
+        let (_, of_split) = usable_of(SplitRule::new(request.split_seed, request.validation));
+        let (eligible, samples) = usable_of(request.split_rule());
         if samples == 0 && request.split != Split::All {
             return Err(ServiceError::Request(format!(
-                "none of the {} segments of {} falls into the requested split (validation share {}); change \
-                 --validation, ask for --split all, or for --read built, which splits game by game",
-                segments.count, request.data, request.validation
+                "none of the {} segments of {} falls into the requested split (validation share {}, share of the \
+                 training games {}); change --validation or --training-share, ask for --split all, or for --read \
+                 built, which splits game by game",
+                segments.count,
+                request.data,
+                request.validation,
+                request.reading.training_share.unwrap_or(1.0)
             )));
         }
         let largest = all().map(|segment| segment.samples).max().unwrap_or(0);
@@ -151,6 +161,7 @@ impl BinpackBatches {
         }
         Ok(BinpackBatches {
             eligible: eligible.into(),
+            samples: StreamSamples { read: samples, of_split },
             batch_order: request.batch_order(samples),
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
@@ -167,6 +178,7 @@ impl BinpackBatches {
         BinpackBatches {
             segments: Arc::clone(&self.segments),
             eligible: Arc::clone(&self.eligible),
+            samples: self.samples,
             batch_order: self.batch_order,
             epochs: EpochCache::default(),
             windows: Mutex::new(Vec::new()),
@@ -181,7 +193,11 @@ impl BinpackBatches {
         &self.batch_order
     }
 
-    /// The number of samples of the split's segments that the method cannot use.
+    pub(super) const fn samples(&self) -> StreamSamples {
+        self.samples
+    }
+
+    /// The number of samples of the segments that are read which the method cannot use.
     pub(super) fn unusable(&self) -> usize {
         let segments = self.eligible.iter().map(|&segment| self.segments.get(segment as usize));
         segments.map(|segment| (segment.samples - segment.usable) as usize).sum()

@@ -56,15 +56,30 @@ impl EligibleRecords {
     }
 }
 
-/// The records of the split that make a sample, and the number of records of the split that do not.
-pub(super) fn eligible_records(
-    request: &Request,
-    files: &MappedFiles,
-) -> Result<(EligibleRecords, usize), ServiceError> {
+/// How many different samples a stream has.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct StreamSamples {
+    pub(super) read: u64,
+    /// With the samples of training games beyond the share that is read.
+    pub(super) of_split: u64,
+}
+
+/// The records that are served, and how many there are beside them.
+pub(super) struct ServedRecords {
+    pub(super) eligible: EligibleRecords,
+    /// Records of the split that make no sample.
+    pub(super) unusable: usize,
+    pub(super) samples: StreamSamples,
+}
+
+/// The records of the split that make a sample, of the share of the training games that is read.
+pub(super) fn served_records(request: &Request, files: &MappedFiles) -> Result<ServedRecords, ServiceError> {
     let refused = |text: String| Err(ServiceError::Request(text));
     let data = &request.data;
     let records = files.len();
     let mut split = SplitScan::new(request);
+    let rule = request.split_rule();
+    let mut of_split = 0;
     let mut bits = BitList::with_capacity(records);
     let mut in_split = 0;
     for mapped in files.files() {
@@ -87,6 +102,12 @@ pub(super) fn eligible_records(
                 Method::Pqr if mapped.has_triplets() => {}
                 Method::Pqr => retain_with_triplet(chunk, first_record + scanned as u32, &mut words, request.threads)?,
             }
+            of_split += count_ones(&words) as u64;
+            if request.reading.training_share.is_some() {
+                let is_read =
+                    |_, record: &Record| Ok(rule.contains(first_game.wrapping_add(record.game()), request.split));
+                retain(chunk, &mut words, is_read)?;
+            }
             scanned += chunk.len();
             bits.append(&words, chunk.len());
             Ok::<(), ServiceError>(())
@@ -102,14 +123,18 @@ pub(super) fn eligible_records(
         return refused(why_none_in_split(request, files));
     }
     let eligible = EligibleRecords::new(bits.words);
+    if of_split > 0 && eligible.count() == 0 {
+        let share = request.reading.training_share.unwrap_or(1.0);
+        return refused(format!("the share {share} of the training games of {data} has no game; give a larger one"));
+    }
     if eligible.count() == 0 {
         return refused(match request.method {
             Method::Eval => format!("none of the {in_split} samples of {data} has {}", request.required()),
             Method::Pqr => format!("none of the {in_split} samples of {data} has a played move and another legal one"),
         });
     }
-    let unusable = in_split - eligible.count() as usize;
-    Ok((eligible, unusable))
+    let samples = StreamSamples { read: eligible.count(), of_split };
+    Ok(ServedRecords { eligible, unusable: in_split - of_split as usize, samples })
 }
 
 /// Why no record belongs to the request's split.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::batch_source::BatchSource;
 use super::binpack_batches::BinpackBatches;
-use super::eligible::eligible_records;
+use super::eligible::{ServedRecords, StreamSamples, served_records};
 use super::mapped_batches::MappedBatches;
 use super::mapped_files::MappedFiles;
 use super::protocol::SlotLayout;
@@ -30,6 +30,7 @@ pub struct PreparedStream {
     /// Samples of the split that the request cannot use: they lack a score or result it needs, or (pqr) a second legal
     /// move.
     pub unusable: usize,
+    samples: StreamSamples,
 }
 
 impl PreparedStream {
@@ -39,14 +40,14 @@ impl PreparedStream {
     /// When the request cannot be served: no samples, impossible sizes.
     pub fn new(request: Request, set: FeatureSet, files: MappedFiles) -> Result<PreparedStream, ServiceError> {
         request.check()?;
-        let (eligible, unusable) = eligible_records(&request, &files)?;
+        let ServedRecords { eligible, unusable, samples } = served_records(&request, &files)?;
         let records = files.records();
         let some = eligible.spread(ESTIMATE_RECORDS).map(|index| records.get(index).with_game(index));
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let score_unit = files.score_unit();
         let batch_order = request.batch_order(eligible.count());
         let source = BatchSource::Mapped { files: Arc::new(files), batches: MappedBatches::new(eligible, batch_order) };
-        Ok(PreparedStream { request, set: Arc::new(set), source, score_unit, layout, unusable })
+        Ok(PreparedStream { request, set: Arc::new(set), source, score_unit, layout, unusable, samples })
     }
 
     /// A stream over binpacks, decoded while they are served.
@@ -64,9 +65,10 @@ impl PreparedStream {
         let some = batches.spread(ESTIMATE_RECORDS)?;
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
         let unusable = batches.unusable();
+        let samples = batches.samples();
         let set = Arc::new(set);
         let source = BatchSource::Binpack(batches);
-        Ok(PreparedStream { request, set, source, score_unit, layout, unusable })
+        Ok(PreparedStream { request, set, source, score_unit, layout, unusable, samples })
     }
 
     /// The same batches for another stream.
@@ -78,6 +80,7 @@ impl PreparedStream {
             score_unit: self.score_unit,
             layout: self.layout.clone(),
             unusable: self.unusable,
+            samples: self.samples,
         }
     }
 
@@ -138,6 +141,8 @@ impl PreparedStream {
             version: Description::VERSION,
             set: self.set.name().to_owned(),
             words_per_position: self.layout.words_per_position,
+            samples: self.samples.read,
+            samples_of_split: self.samples.of_split,
             samples_per_epoch: batch_order.epoch_samples,
             batches_per_epoch: batch_order.batches_per_epoch(),
             batches: batch_order.batches(),

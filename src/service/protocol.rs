@@ -150,6 +150,12 @@ pub struct Description {
     pub set: String,
     /// Words per position and side in the bitset layout, else 0.
     pub words_per_position: usize,
+    /// Different samples that the stream has.
+    #[serde(default)]
+    pub samples: u64,
+    /// The same with the samples of training games beyond the share that is read.
+    #[serde(default)]
+    pub samples_of_split: u64,
     /// Samples of a pass over the data.
     pub samples_per_epoch: u64,
     /// Batches of a pass over the data.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::batch_order::BatchOrder;
 use super::{Layout, MAX_SLOTS, ServiceError, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
-use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split};
+use crate::data::{DataError, DataFiles, EvalOptions, Method, Needs, Purpose, ScoreUnit, Split, SplitRule};
 use crate::json;
 use crate::pipeline::build::Filter;
 use crate::units::Seed;
@@ -76,6 +76,19 @@ pub struct ReadOptions {
     #[arg(help_heading = DATA, long, value_enum, value_name = "FILTER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
+    /// Share of the training games that is read, above 0; games of a share are in every larger one [default: 1]
+    #[arg(help_heading = DATA, long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training_share: Option<f64>,
+}
+
+impl ReadOptions {
+    /// What is wrong with a share of the training games, if anything.
+    #[must_use]
+    pub fn share_problem(share: f64) -> Option<String> {
+        let is_share = share > 0.0 && share <= 1.0;
+        (!is_share).then(|| format!("the share of the training games must be above 0 and at most 1, not {share}"))
+    }
 }
 
 /// The options of `samples-service`, and the document that a client starts it with. The same request over the same data
@@ -240,6 +253,9 @@ impl Request {
         if self.epoch_samples == Some(0) {
             return refused("the number of samples per epoch is 0; give at least 1, or leave it out for all".into());
         }
+        if let Some(problem) = self.reading.training_share.and_then(ReadOptions::share_problem) {
+            return refused(problem);
+        }
         if !(0.0..=1.0).contains(&self.validation) {
             return refused(format!("the validation share is {}; it must lie between 0 and 1", self.validation));
         }
@@ -257,6 +273,12 @@ impl Request {
             Method::Eval => self.needs.unwrap_or_default().describe(),
             Method::Pqr => "a move and another legal one",
         }
+    }
+
+    /// Which games are read of each split.
+    pub(super) fn split_rule(&self) -> SplitRule {
+        let whole = SplitRule::new(self.split_seed, self.validation);
+        whole.with_training_share(self.split_seed, self.reading.training_share.unwrap_or(1.0))
     }
 
     /// The order of a stream's batches over `available` samples.

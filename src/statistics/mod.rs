@@ -1,5 +1,5 @@
 //! Estimates with 95% confidence intervals: means over repetitions, Elo of game pairs, means over seeds, differences
-//! over seeds and games.
+//! over seeds and games, and curves of the loss over the amount of data.
 
 #[cfg(test)]
 mod coverage;
@@ -11,6 +11,7 @@ mod outlook;
 mod paired;
 pub mod pentanomial;
 mod random_effects;
+mod scaling;
 mod seed_noise;
 
 pub use estimate::{CONFIDENCE, Estimate, student_t_quantile};
@@ -19,6 +20,7 @@ pub use median::{Median, median};
 pub use outlook::{NoiseSource, Outlook, SeedPlan, seed_plan};
 pub use paired::{PairedDifference, PairedSets, Scale, SeedSums};
 pub use random_effects::{Effect, elo_outlook, random_effects_mean};
+pub use scaling::{Crossing, LawCheck, ScalingCurves, ShareLosses};
 pub use seed_noise::{BySeed, differences_to_first};
 
 /// The two-sided 95% quantile of the normal distribution.

@@ -58,14 +58,15 @@ impl RunProgress {
         data: &Description,
         second: Option<&Description>,
     ) -> RunProgress {
+        let samples_per_epoch = config.samples_per_epoch(data);
         RunProgress {
             config: config.clone(),
             epochs: 0,
             step: 0,
             epoch: Sums::default(),
             samples: 0,
-            samples_per_epoch: data.samples_per_epoch,
-            steps_per_epoch: data.batches_per_epoch,
+            samples_per_epoch,
+            steps_per_epoch: samples_per_epoch.div_ceil(config.settings.batch_size.max(1) as u64),
             validation: None,
             factors,
             score_units: std::iter::once(data).chain(second).map(|data| data.score_unit).collect(),

@@ -13,7 +13,7 @@ use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit, Split};
 use crate::net::Scheme;
-use crate::service::{ReadMode, ReadOptions, Request};
+use crate::service::{Description, ReadMode, ReadOptions, Request};
 use crate::units::Seed;
 
 // Headings of `fsbench train --help`.
@@ -36,6 +36,10 @@ pub struct TrainConfig {
     #[command(flatten)]
     #[serde(flatten)]
     pub evals: EvalOptions,
+    /// With --training-share: pass over the share as often within an epoch as gives as many steps as all games would
+    #[arg(help_heading = DATA, long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat_share: bool,
     /// The method to learn by
     #[arg(help_heading = DATA, long, value_enum, default_value = "eval")]
     pub method: Method,
@@ -322,6 +326,7 @@ impl TrainConfig {
             data: data.into(),
             reading: ReadOptions { mode: ReadMode::Built, ..ReadOptions::default() },
             evals: EvalOptions::default(),
+            repeat_share: false,
             method,
             seed: Seed::default(),
             pawn: default_pawn(),
@@ -349,6 +354,16 @@ impl TrainConfig {
             tasks.push(MethodTask { method, data, reading, weight, first: false });
         }
         tasks
+    }
+
+    /// Samples of an epoch of the first method, of which the service describes the data.
+    #[must_use]
+    pub(super) fn samples_per_epoch(&self, data: &Description) -> u64 {
+        if self.repeat_share {
+            data.samples_of_split.min(self.settings.epoch_samples.unwrap_or(u64::MAX))
+        } else {
+            data.samples_per_epoch
+        }
     }
 
     /// The methods alone.

@@ -9,7 +9,7 @@ use super::{
 use crate::data::Method;
 use crate::json;
 use crate::json::from_value;
-use crate::service::Request;
+use crate::service::{ReadOptions, Request};
 use crate::settings::SettingError;
 
 impl TrainConfig {
@@ -23,6 +23,14 @@ impl TrainConfig {
         if let Some(weight) = self.second.as_ref().map(|second| second.weight).filter(|weight| !positive(*weight)) {
             let message = format!("the weight of the second method must be above 0, not {weight}");
             return Err(SettingError::new("second.weight", message).into());
+        }
+        let share = self.reading.training_share;
+        if let Some(problem) = share.and_then(ReadOptions::share_problem) {
+            return Err(SettingError::new("training_share", problem).into());
+        }
+        if self.repeat_share && share.is_none() {
+            let message = "without a training share there is nothing to repeat: give one, as in --training-share 0.25";
+            return Err(SettingError::new("repeat_share", message).into());
         }
         self.settings.validate(&self.methods(), &|_| true)
     }

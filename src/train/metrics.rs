@@ -101,6 +101,9 @@ pub struct TrainOutcome {
     pub trained_parameters: u64,
     /// Samples per epoch.
     pub training_samples: u64,
+    /// Different samples that the run has learned from, at most; absent: as many as `training_samples`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_samples: Option<u64>,
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
@@ -123,6 +126,12 @@ pub struct TrainOutcome {
 }
 
 impl TrainOutcome {
+    /// Different samples that the run has learned from, at most.
+    #[must_use]
+    pub fn distinct_samples(&self) -> u64 {
+        self.distinct_samples.unwrap_or(self.training_samples)
+    }
+
     /// The metrics of the network's epoch.
     #[must_use]
     pub fn best(&self) -> Option<&EpochMetrics> {

@@ -460,6 +460,9 @@ impl<'a> Session<'a> {
             let net = net::quantise(net, &self.scheme)?;
             NetFile { origin: self.origin.clone(), net }.save(&self.run_dir.path(name))?;
         }
+        let training_samples = self.progress.samples_per_epoch;
+        let available = self.objectives.first().map(|first| first.training.description().samples);
+        let distinct_samples = available.map(|available| available.min(self.progress.samples));
         let outcome = TrainOutcome {
             config: self.config.clone(),
             name: self.set.name().into(),
@@ -468,7 +471,8 @@ impl<'a> Session<'a> {
             num_features: self.set.num_features(),
             parameters,
             trained_parameters,
-            training_samples: self.progress.samples_per_epoch,
+            training_samples,
+            distinct_samples: distinct_samples.filter(|distinct| *distinct != training_samples),
             validation_samples: validation.samples,
             best_epoch: number,
             validation_loss,

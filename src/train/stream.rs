@@ -87,11 +87,13 @@ impl BatchStream {
         start: u64,
         stop: StopCheck<'_>,
     ) -> Result<BatchStream, TrainError> {
+        // The run ends the epochs of a share that it passes over several times.
+        let epochs_are_passes = task.first && !config.repeat_share;
         let request = Request {
             split: Split::Train,
             seed: config.seed,
-            epochs: if task.first { config.settings.epochs } else { ENDLESS },
-            epoch_samples: config.settings.epoch_samples.filter(|_| task.first),
+            epochs: if epochs_are_passes { config.settings.epochs } else { ENDLESS },
+            epoch_samples: config.settings.epoch_samples.filter(|_| epochs_are_passes),
             start_batch: start,
             ..base_request(config, task, set)
         };

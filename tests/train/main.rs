@@ -9,6 +9,7 @@ mod locked;
 mod runs;
 mod scores;
 mod shapes;
+mod shares;
 mod signals;
 mod sources;
 mod tch;

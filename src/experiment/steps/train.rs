@@ -81,8 +81,8 @@ impl Step for Train {
         when: FinishedWhen,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<(), ExperimentError> {
-        // The networks of a trial are not among the results.
-        if runner.purpose == PassPurpose::Results {
+        // The networks of a trial are not among the results, and those of a share are for its loss only.
+        if runner.purpose == PassPurpose::Results && runner.plan.runs[self.0].share.is_none() {
             monitor.trained(&self.trained_run(runner)?, when);
         }
         Ok(())

@@ -150,6 +150,7 @@ impl Executor for FakeExecutor {
             parameters: 1_000,
             trained_parameters: 900,
             training_samples: 160,
+            distinct_samples: None,
             validation_samples: 20,
             best_epoch: 1,
             validation_loss: metrics.validation_loss,

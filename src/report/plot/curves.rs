@@ -72,7 +72,7 @@ pub(super) fn draw_curves<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, axis: &st
 }
 
 /// Moves heights apart until they differ by at least `distance`, within `bottom`.
-fn spread(heights: Vec<i32>, distance: i32, bottom: i32) -> Vec<i32> {
+pub(super) fn spread(heights: Vec<i32>, distance: i32, bottom: i32) -> Vec<i32> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
     sort_by_key(&mut order, &|&index| heights[index]);
     let mut spread = heights;

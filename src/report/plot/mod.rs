@@ -6,6 +6,7 @@
 mod bars;
 mod canvas;
 mod curves;
+mod scaling;
 mod scatter;
 mod weights;
 mod xy;
@@ -87,7 +88,7 @@ impl Figure {
         let height = match &self.chart {
             Chart::Dots { dots, .. } => bars::dots_height(dots.len()),
             Chart::Bars { groups, bar_names, .. } => bars::bars_height(groups.len(), bar_names.len()),
-            Chart::LearningCurves { .. } => curves::HEIGHT,
+            Chart::LearningCurves { .. } | Chart::DataCurves { .. } => curves::HEIGHT,
             Chart::Scatter { .. } => scatter::HEIGHT,
             Chart::Series { .. } => xy::SERIES_HEIGHT,
             Chart::BoardHeatMap { .. } => xy::BOARD_HEIGHT,
@@ -116,6 +117,9 @@ impl Figure {
                 Chart::Dots { axis, dots } => bars::draw_dots(&canvas, axis, dots),
                 Chart::Bars { axis, bar_names, groups } => bars::draw_bars(&canvas, axis, bar_names, groups),
                 Chart::LearningCurves { axis, curves } => curves::draw_curves(&canvas, axis, curves),
+                Chart::DataCurves { x_axis, y_axis, sets, samples } => {
+                    scaling::draw_scaling(&canvas, x_axis, y_axis, sets, *samples)
+                }
                 Chart::Scatter { x_axis, x_scale, y_axis, points } => {
                     scatter::draw_scatter(&canvas, (x_axis, *x_scale), y_axis, points)
                 }

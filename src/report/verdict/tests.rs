@@ -48,12 +48,12 @@ fn a_match_at_equal_cost_decides() {
                     weaker at equal cost: not worth it.";
     assert_eq!(weaker.sentence("piece", false).expect("known"), expected);
     let all = [evidence(&loss, 0.69, elo(-24.0, 15.0)), evidence(&loss, 0.69, elo(-40.0, 15.0))];
-    assert!(summary(&all, "piece").expect("a choice").contains("choose piece: every other set is weaker"));
+    assert!(summary(&all, "piece", "").expect("a choice").contains("choose piece: every other set is weaker"));
     let open = [evidence(&loss, 0.69, elo(-4.0, 15.0))];
     assert!(open[0].sentence("piece", false).expect("known").ends_with("undecided, 1,200 more games would tell."));
-    assert!(summary(&open, "piece").expect("open").contains("not distinguished from it: piece-move"));
+    assert!(summary(&open, "piece", "").expect("open").contains("not distinguished from it: piece-move"));
     let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
-    assert!(summary(&strong, "piece").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
+    assert!(summary(&strong, "piece", "").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn few_samples_make_a_verdict_about_the_data() {
     }
     let all = [Evidence { own_limit: limit(), ..evidence(&worse, 1.0, elo(-40.0, 9.0)) }];
     let expected = "By Elo at equal cost and with this amount of data, choose piece: every other set is weaker.";
-    assert_eq!(summary(&all, "piece").as_deref(), Some(expected));
+    assert_eq!(summary(&all, "piece", "").as_deref(), Some(expected));
 
     // More data may help the reference alone: that matters where it is not ahead.
     let by_reference = |elo| Evidence { reference_limit: limit(), ..evidence(&open, 1.0, elo) };

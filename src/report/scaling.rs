@@ -1,0 +1,282 @@
+//! What more data would change: the loss expected of each set with more positions, and where sets pass each other.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::numbers;
+use crate::record::{Method, NetResult, PlannedRow, Results, RunKey, RunRecord, Scaling, ScalingBy, ValidationRecord};
+use crate::statistics::pentanomial::Interval;
+use crate::statistics::{Crossing, Estimate, LawCheck, ScalingCurves, SeedSums, ShareLosses};
+use crate::units::Seed;
+
+/// The curves of the sets that learned from shares of the training games.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ScalingSummary {
+    /// What trainings on shares have in common.
+    pub by: ScalingBy,
+    /// Training samples of the whole.
+    pub samples: u64,
+    /// α of all sets.
+    pub exponent: Interval,
+    /// The sets with enough trainings.
+    pub sets: Vec<SetScaling>,
+    /// The pairs of sets that cross, as far as 95% of the resamples say.
+    pub crossings: Vec<SetCrossing>,
+    /// Sets whose loss with all data lies in the interval that the smaller shares predict; `None` with too few shares.
+    pub predicted: Option<usize>,
+}
+
+/// A set's curve L(n) = E + A n^(−α) over the number n of training samples.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SetScaling {
+    /// The set.
+    pub set: String,
+    /// E: the loss that no amount of data lowers.
+    pub floor: Interval,
+    /// A n^(−α) at n = 1,000,000.
+    pub reducible: Interval,
+    /// The loss expected with ten times the data.
+    pub tenfold: Interval,
+    /// The losses found, by share.
+    pub found: Vec<ShareLoss>,
+    /// The curve from the smallest share to 30 times the data, for the figure.
+    #[serde(skip)]
+    pub curve: Vec<(f64, Interval)>,
+}
+
+/// A set's loss on a share.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ShareLoss {
+    /// Of the training games.
+    pub share: f64,
+    /// Different training samples.
+    pub samples: u64,
+    /// Over the seeds.
+    pub loss: Estimate,
+}
+
+/// The number of training samples from which on a set has a lower loss than another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SetCrossing {
+    /// The set that is ahead beyond it.
+    pub set: String,
+    /// The set that it passes.
+    pub against: String,
+    /// Training samples.
+    pub samples: Interval,
+    /// Whether the interval ends where nothing is said any more: at 30 times the data.
+    pub is_open: bool,
+}
+
+/// Points of a curve in the figure.
+const POINTS: u32 = 32;
+const MILLION: f64 = 1e6;
+
+impl ScalingSummary {
+    /// Of the sets of a planned row's comparison; `None` without trainings on shares, or with too few of them.
+    pub(super) fn of(results: &Results, planned: &PlannedRow) -> Option<ScalingSummary> {
+        let Scaling { shares, by } = results.study.scaling.as_ref()?;
+        let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
+        let mut standard = None;
+        let mut sets: Vec<(&PlannedRow, Vec<ShareLosses>)> = Vec::new();
+        for row in results.study.rows.iter().filter(is_compared) {
+            let losses = losses_of(results, row, shares, &mut standard);
+            if losses.len() >= ScalingCurves::LEAST_SHARES {
+                sets.push((row, losses));
+            }
+        }
+        let games: Vec<f64> = standard?.losses.games.iter().map(|game| f64::from(game.samples)).collect();
+        let losses: Vec<Vec<ShareLosses>> = sets.iter().map(|(_, losses)| losses.clone()).collect();
+        let curves = ScalingCurves::new(&games, &losses, Seed::default())?;
+        let all = losses.iter().flatten();
+        let samples = all.clone().map(|share| share.samples).max()?;
+        let smallest = all.map(|share| share.samples).min()? as f64;
+        let total: f64 = games.iter().sum();
+        let of_set = |(number, (row, losses)): (usize, &(&PlannedRow, Vec<ShareLosses>))| {
+            let step = (ScalingCurves::LIMIT * samples as f64 / smallest).ln() / f64::from(POINTS);
+            let point = |at: u32| {
+                let samples = smallest * (step * f64::from(at)).exp();
+                Some((samples, curves.loss(number, samples)?))
+            };
+            Some(SetScaling {
+                set: row.name().to_owned(),
+                floor: curves.floor(number),
+                reducible: curves.reducible(number, MILLION),
+                tenfold: curves.loss(number, 10.0 * samples as f64)?,
+                found: losses.iter().filter_map(|losses| share_loss(losses, shares[losses.share], total)).collect(),
+                curve: (0..=POINTS).filter_map(point).collect(),
+            })
+        };
+        let named: Vec<&str> = sets.iter().map(|(row, _)| row.name()).collect();
+        let summarised = sets.iter().enumerate().map(of_set).collect::<Option<Vec<SetScaling>>>()?;
+        Some(ScalingSummary {
+            by: *by,
+            samples,
+            exponent: curves.exponent(),
+            crossings: crossings(&curves, &named, samples as f64),
+            predicted: curves.check().map(|LawCheck { held, .. }| held),
+            sets: summarised,
+        })
+    }
+
+    /// What the curves say, in sentences.
+    pub(super) fn sentences(&self, method: Method) -> Vec<String> {
+        let mut sentences: Vec<String> = self.crossings.iter().map(|one| one.sentence(self.samples, method)).collect();
+        let lowest = self.sets.iter().min_by(|a, b| a.tenfold.value.total_cmp(&b.tenfold.value));
+        if let Some(lowest) = lowest.filter(|_| self.sets.len() > 1) {
+            let decimals = self.decimals();
+            sentences.push(format!(
+                "With ten times the data, {} {}, the lowest loss expected is that of {}: {}.",
+                amount(10.0 * self.samples as f64),
+                unit(method),
+                lowest.set,
+                between(lowest.tenfold, decimals)
+            ));
+        }
+        if self.crossings.is_empty() && self.sets.len() > 1 {
+            sentences.push(format!(
+                "No two sets are shown to pass each other up to {} {}, 30 times the data.",
+                amount(ScalingCurves::LIMIT * self.samples as f64),
+                unit(method)
+            ));
+        }
+        sentences
+    }
+
+    /// How the curves are made, and what they are worth here.
+    pub(super) fn note(&self) -> String {
+        let as_many = match self.by {
+            ScalingBy::Steps => "as many steps",
+            ScalingBy::Epochs => "as many passes",
+        };
+        let check = match self.predicted {
+            None => "There are too few shares to check the curves against the largest.".to_owned(),
+            Some(held) => {
+                let sets = self.sets.len();
+                let doubt =
+                    if 4 * held < 3 * sets { ": they do not follow this law, and say little of more data" } else { "" };
+                format!(
+                    "Fitted without the largest share, the curves hold {held} of {sets} sets' losses there in their \
+                     95% intervals{doubt}."
+                )
+            }
+        };
+        format!(
+            "More data: every set learned from nested shares of the training games with {as_many}; L(n) = E + A n^(−α) \
+             with one α for all sets, {}; A is given at a million. Intervals (95%) are of fits to resampled validation \
+             games and seeds, the same for all sets. A crossing is stated if 95% of the fits have it; nothing is said \
+             beyond 30 times the data. {check}",
+            between(self.exponent, 2)
+        )
+    }
+
+    /// Decimals of losses.
+    pub(super) fn decimals(&self) -> usize {
+        let half = |set: &SetScaling| Estimate {
+            mean: set.tenfold.value,
+            interval: Some((set.tenfold.high - set.tenfold.low) / 2.0),
+            count: 1,
+        };
+        numbers::decimals(&self.sets.iter().map(half).collect::<Vec<_>>())
+    }
+}
+
+impl SetCrossing {
+    /// "b passes a at 21 M positions (14 M to 40 M); you have 6.7 M."
+    fn sentence(&self, samples: u64, method: Method) -> String {
+        let SetCrossing { set, against, .. } = self;
+        let unit = unit(method);
+        format!(
+            "{set} passes {against} at {} {unit} ({}); you have {}.",
+            amount(self.samples.value),
+            self.bounds(),
+            amount(samples as f64)
+        )
+    }
+
+    /// `14 M to 40 M`
+    pub(super) fn bounds(&self) -> String {
+        let high =
+            if self.is_open { format!("more than {}", amount(self.samples.high)) } else { amount(self.samples.high) };
+        format!("{} to {high}", amount(self.samples.low))
+    }
+}
+
+/// The losses of a row by share, of the seeds whose validation has the standard's games and loss, which the first sets.
+fn losses_of<'a>(
+    results: &'a Results,
+    row: &PlannedRow,
+    shares: &[f64],
+    standard: &mut Option<&'a ValidationRecord>,
+) -> Vec<ShareLosses> {
+    let mut of_row = Vec::new();
+    for (number, share) in shares.iter().enumerate() {
+        let label = Scaling::label(&row.set, *share);
+        let is_own = |key: &RunKey| (&key.set, key.method) == (&label, row.method);
+        let runs: Vec<&RunRecord> = results.runs.iter().filter(|run| is_own(&run.key)).collect();
+        let distinct = |run: &RunRecord| run.distinct_samples.unwrap_or(run.training_samples);
+        let Some(samples) = runs.iter().map(|run| distinct(run)).min() else { continue };
+        let mut losses = SeedSums::new();
+        for NetResult { key, record } in results.validation.iter().filter(|result| is_own(&result.key)) {
+            let standard = standard.get_or_insert(record);
+            let games = |record: &ValidationRecord| -> Vec<(u32, u32)> {
+                record.losses.games.iter().map(|game| (game.game, game.samples)).collect()
+            };
+            if record.function == standard.function && games(record) == games(standard) {
+                losses.insert(key.seed.0, record.losses.games.iter().map(|game| f64::from(game.loss)).collect());
+            }
+        }
+        if !losses.is_empty() {
+            of_row.push(ShareLosses { share: number, samples, losses });
+        }
+    }
+    of_row
+}
+
+fn share_loss(losses: &ShareLosses, share: f64, total: f64) -> Option<ShareLoss> {
+    let means: Vec<f64> = losses.losses.values().map(|sums| sums.iter().sum::<f64>() / total).collect();
+    Some(ShareLoss { share, samples: losses.samples, loss: Estimate::over(&means)? })
+}
+
+fn crossings(curves: &ScalingCurves, names: &[&str], samples: f64) -> Vec<SetCrossing> {
+    let mut found = Vec::new();
+    for first in 0..names.len() {
+        for second in first + 1..names.len() {
+            let Some(Crossing { ahead, samples: at }) = curves.crossing(first, second) else { continue };
+            let behind = if ahead == first { second } else { first };
+            found.push(SetCrossing {
+                set: names[ahead].into(),
+                against: names[behind].into(),
+                samples: at,
+                is_open: at.high >= ScalingCurves::LIMIT * samples * (1.0 - 1e-9),
+            });
+        }
+    }
+    found
+}
+
+pub(super) const fn unit(method: Method) -> &'static str {
+    match method {
+        Method::Eval => "positions",
+        Method::Pqr => "samples",
+    }
+}
+
+/// A number of samples with two significant digits: `850,000`, `6.7 M`, `21 M`, `1,200 M`.
+pub(super) fn amount(samples: f64) -> String {
+    let (value, suffix) = if samples < 0.995 * MILLION { (samples, "") } else { (samples / MILLION, " M") };
+    let digits = value.max(1.0).log10().floor() as i32;
+    let unit = 10f64.powi(digits - 1);
+    let decimals = if unit < 1.0 && !suffix.is_empty() { 1 } else { 0 };
+    format!("{}{suffix}", numbers::number((value / unit).round() * unit, decimals, false))
+}
+
+/// `0.00111 (0.00107 to 0.00116)`
+pub(super) fn between(interval: Interval, decimals: usize) -> String {
+    let [value, low, high] =
+        [interval.value, interval.low, interval.high].map(|value| numbers::number(value, decimals, false));
+    format!("{value} ({low} to {high})")
+}
+
+#[cfg(test)]
+mod tests;
