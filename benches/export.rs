@@ -92,7 +92,8 @@ fn exported_times(set: &FeatureSet, language: Language, input: &[u8]) -> [f64; 2
         Language::Rust => (include_str!("export/driver.rs.txt"), "rustc", "main.rs", &["--edition", "2021", "-O"]),
         Language::C => (include_str!("export/driver.c.txt"), "gcc", "main.c", &["-std=c11", "-O2"]),
     };
-    std::fs::write(folder.path().join(language.features_file()), Export::new(set, language).features().unwrap()).unwrap();
+    std::fs::write(folder.path().join(language.features_file()), Export::new(set, language).features().unwrap())
+        .unwrap();
     std::fs::write(folder.path().join(main), driver).unwrap();
     let status =
         Command::new(compiler).args(flags).args([main, "-o", "driver"]).current_dir(folder.path()).status().unwrap();

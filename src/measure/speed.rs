@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MeasureError;
-use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::equal_speed::{EqualSpeedOptions, OwnSpeeds};
+use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, ReadSummary, first_lines_and_next};
 use super::speed_race::Race;
 use crate::chess::{Board, BoardChange, Color};

@@ -67,7 +67,12 @@ impl Race {
         let found = self.ratio_or_noisy(net)?;
         if found.half_width() > self.tolerated() {
             let SpeedRatio { low, high, .. } = found;
-            return Err(MeasureError::NoisyTimings { set: self.network.set.name().into(), l1: net.shape.l1, low, high });
+            return Err(MeasureError::NoisyTimings {
+                set: self.network.set.name().into(),
+                l1: net.shape.l1,
+                low,
+                high,
+            });
         }
         Ok(found)
     }

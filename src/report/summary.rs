@@ -333,7 +333,8 @@ fn calibrated(results: &Results, record: &SpeedRecord) -> SpeedRecord {
 
 impl TimedBeside {
     fn of(records: &[SpeedRecord]) -> TimedBeside {
-        let digest = |record: &SpeedRecord| record.beside.as_ref().map_or(&record.digest, |beside| &beside.digest).clone();
+        let digest =
+            |record: &SpeedRecord| record.beside.as_ref().map_or(&record.digest, |beside| &beside.digest).clone();
         let is_base = records.iter().all(|record| record.beside.is_none());
         TimedBeside { digests: records.iter().map(digest).collect(), is_base }
     }

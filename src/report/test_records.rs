@@ -2,7 +2,13 @@
 
 use crate::features::EncoderKind;
 use crate::json::to_value;
-use crate::record::{ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts, LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method, MoveCounts, NetResult, NetworkRecord, NetworkRecords, OwnFigures, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedBeside, SpeedEntry, SpeedRatio, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp, UpdatesRecord, WrongSignRecord};
+use crate::record::{
+    ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts,
+    LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method,
+    MoveCounts, NetResult, NetworkRecord, NetworkRecords, OwnFigures, PlannedRow, Results, RunKey, RunRecord,
+    SetResult, SpeedBeside, SpeedEntry, SpeedRatio, SpeedRecord, StageSeconds, Study, TimeBreakdown, Timestamp,
+    UpdatesRecord, WrongSignRecord,
+};
 use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
 
