@@ -7,7 +7,7 @@ use super::numbers;
 use crate::record::{Method, NetResult, PlannedRow, Results, RunKey, RunRecord, Scaling, ScalingBy, ValidationRecord};
 use crate::statistics::pentanomial::Interval;
 use crate::statistics::{Crossing, Estimate, LawCheck, ScalingCurves, SeedSums, ShareLosses};
-use crate::units::Seed;
+use crate::units::{Seed, sort_by};
 
 /// The curves of the sets that learned from shares of the training games.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -22,6 +22,8 @@ pub struct ScalingSummary {
     pub sets: Vec<SetScaling>,
     /// The pairs of sets that cross, as far as 95% of the resamples say.
     pub crossings: Vec<SetCrossing>,
+    /// The set with the lowest loss at ten times the data, as far as 95% of the resamples say.
+    pub lowest: Option<String>,
     /// Sets whose loss with all data lies in the interval that the smaller shares predict; `None` with too few shares.
     pub predicted: Option<usize>,
 }
@@ -114,6 +116,7 @@ impl ScalingSummary {
             samples,
             exponent: curves.exponent(),
             crossings: crossings(&curves, &named, samples as f64),
+            lowest: curves.lowest(10.0 * samples as f64).map(|set| named[set].to_owned()),
             predicted: curves.check().map(|LawCheck { held, .. }| held),
             sets: summarised,
         })
@@ -122,16 +125,17 @@ impl ScalingSummary {
     /// What the curves say, in sentences.
     pub(super) fn sentences(&self, method: Method) -> Vec<String> {
         let mut sentences: Vec<String> = self.crossings.iter().map(|one| one.sentence(self.samples, method)).collect();
-        let lowest = self.sets.iter().min_by(|a, b| a.tenfold.value.total_cmp(&b.tenfold.value));
-        if let Some(lowest) = lowest.filter(|_| self.sets.len() > 1) {
+        if self.sets.len() > 1 {
             let decimals = self.decimals();
-            sentences.push(format!(
-                "With ten times the data, {} {}, the lowest loss expected is that of {}: {}.",
-                amount(10.0 * self.samples as f64),
-                unit(method),
-                lowest.set,
-                between(lowest.tenfold, decimals)
-            ));
+            let expected = |set: &SetScaling| format!("{} {}", set.set, between(set.tenfold, decimals));
+            let mut sets: Vec<&SetScaling> = self.sets.iter().collect();
+            sort_by(&mut sets, &|a, b| a.tenfold.value.total_cmp(&b.tenfold.value));
+            let order: Vec<String> = sets.iter().take(3).map(|set| expected(set)).collect();
+            let data = format!("With ten times the data, {} {}", amount(10.0 * self.samples as f64), unit(method));
+            sentences.push(match &self.lowest {
+                Some(set) => format!("{data}, {set} has the lowest loss: {}.", order.join(", ")),
+                None => format!("{data}, it is open which set has the lowest loss: {}.", order.join(", ")),
+            });
         }
         if self.crossings.is_empty() && self.sets.len() > 1 {
             sentences.push(format!(

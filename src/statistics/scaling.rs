@@ -38,7 +38,7 @@ pub struct ScalingCurves {
     /// Samples of the largest share of all sets.
     largest: f64,
     /// ln(smallest share / largest share)
-    lowest: f64,
+    log_smallest: f64,
     fitted: FittedCurves,
     resampled: Vec<FittedCurves>,
     check: Option<LawCheck>,
@@ -128,7 +128,7 @@ impl ScalingCurves {
         let most = |most: u64, set: &Vec<ShareLosses>| set.iter().map(|share| share.samples).fold(most, u64::max);
         Some(ScalingCurves {
             largest: sets.iter().fold(0, most) as f64,
-            lowest: table.trainings.iter().map(|trainings| trainings.log_samples).fold(0.0, f64::min),
+            log_smallest: table.trainings.iter().map(|trainings| trainings.log_samples).fold(0.0, f64::min),
             fitted,
             resampled,
             check: check.map(|check| check.judge()),
@@ -169,7 +169,7 @@ impl ScalingCurves {
     pub fn crossing(&self, first: usize, second: usize) -> Option<Crossing> {
         let is_first_ahead = self.fitted.curves[first].floor < self.fitted.curves[second].floor;
         let [ahead, behind] = if is_first_ahead { [first, second] } else { [second, first] };
-        let range = [self.lowest, ScalingCurves::LIMIT.ln()];
+        let range = [self.log_smallest, ScalingCurves::LIMIT.ln()];
         let place = |fitted: &FittedCurves| place_of_crossing(fitted, ahead, behind, range);
         let value = place(&self.fitted).ok()?;
         let places: Vec<Result<f64, f64>> = self.resampled.iter().map(place).collect();
@@ -179,6 +179,19 @@ impl ScalingCurves {
         let samples = |log_samples: f64| self.largest * log_samples.exp();
         let samples = Interval { value: samples(value), low: samples(low), high: samples(high) };
         is_sure.then_some(Crossing { ahead, samples })
+    }
+
+    /// The set that has the lowest loss after learning from `samples` samples; `None` unless 95% of the fits agree.
+    #[must_use]
+    pub fn lowest(&self, samples: f64) -> Option<usize> {
+        let log_samples = (samples / self.largest).ln();
+        let lowest = |fitted: &FittedCurves| {
+            let loss = |set: &usize| fitted.curves[*set].loss(fitted.exponent, log_samples);
+            (0..fitted.curves.len()).min_by(|a, b| loss(a).total_cmp(&loss(b)))
+        };
+        let found = lowest(&self.fitted);
+        let agreeing = self.resampled.iter().filter(|fitted| lowest(fitted) == found).count();
+        found.filter(|_| agreeing as f64 >= ScalingCurves::SURE * self.resampled.len() as f64)
     }
 
     /// `None` if too few shares are left without the largest.

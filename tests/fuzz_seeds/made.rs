@@ -370,7 +370,8 @@ fn service_stream(layout: Layout, more: &[(&str, Dtype, &str, &[u8])]) -> Vec<u8
         "shm": "@", "slots": 1, "slot_bytes": 4096, "batch_size": 2, "positions_per_sample": 1, "layout": layout,
         "method": "eval", "identity": set.identity(), "num_features": set.num_features(), "arrays": arrays,
         "header": fsbench::service::SlotHeader::fields(), "version": Description::VERSION, "set": "x",
-        "words_per_position": words, "samples": 2, "samples_of_split": 2, "samples_per_epoch": 2, "batches_per_epoch": 1, "batches": 1, "start_batch": 0,
+        "words_per_position": words, "samples": 2, "samples_of_split": 2, "samples_per_epoch": 2,
+        "batches_per_epoch": 1, "batches": 1, "start_batch": 0,
         "score_unit": "centipawns", "shard": { "index": 0, "of": 1 },
     });
     serde_json::from_value::<Description>(description.clone()).unwrap();

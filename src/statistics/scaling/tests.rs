@@ -207,6 +207,7 @@ fn exact_curves_are_found() {
     let crossing = found.crossing(0, 2).expect("they cross");
     close(crossing.samples.value, truth.crossing(0, 2));
     assert_eq!((crossing.ahead, found.crossing(2, 0)), (2, Some(crossing)));
+    assert_eq!([0.03, 10.0].map(|share| found.lowest(share * LARGEST)), [Some(0), Some(2)]);
     assert_eq!(curves(1).exponent(), found.exponent());
 }
 
