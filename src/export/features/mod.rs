@@ -123,7 +123,9 @@ impl FeaturesWriter {
         for (number, part) in parts.iter().enumerate() {
             let own = Contexts::of(part.blocks.iter().copied());
             let mut conditions = Vec::new();
-            if own.count > 1 && parts.len() == 1 {
+            if part.kept.is_empty() {
+                // Nothing depends on it.
+            } else if own.count > 1 && parts.len() == 1 {
                 conditions.push(format!("!{}(pov, kings_before, kings_after)", language.function("refresh")));
             } else if own.count > 1 {
                 let name = format!("context_{}", number + 1);
