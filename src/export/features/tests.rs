@@ -15,10 +15,7 @@ fn sets_of_single_pieces_are_sums() {
     assert!(text.contains("fsb_orient(pov, king, 56u, UINT64_C(0x"), "{text}");
     assert!(!text.contains("fsb_pieces") && text.lines().count() < 300, "{text}");
     let text = source("half-ka-v2-hm", Language::Rust);
-    assert!(
-        text.contains("out.append(u64::from(start + first + square), 1);"),
-        "{text}"
-    );
+    assert!(text.contains("out.append(u64::from(start + first + square), 1);"), "{text}");
     let selected = "square(P, a1..d8) * role(P) for P in pieces if color(P) == own";
     assert!(source(selected, Language::C).contains("part != FSB_NONE"));
 }
