@@ -123,9 +123,10 @@ impl FeaturesWriter {
         for (number, part) in parts.iter().enumerate() {
             let own = Contexts::of(part.blocks.iter().copied());
             let mut conditions = Vec::new();
-            if own.count > 1 && parts.len() == 1 {
+            let is_compared = own.count > 1 && !part.kept.is_empty();
+            if is_compared && parts.len() == 1 {
                 conditions.push(format!("!{}(pov, kings_before, kings_after)", language.function("refresh")));
-            } else if own.count > 1 {
+            } else if is_compared {
                 let name = format!("context_{}", number + 1);
                 let function = own.function(&mut self, &name, false);
                 self.functions.push(function);
