@@ -126,7 +126,7 @@ pub fn speed(
     if let Some(other) = beside {
         let activity = format!("turns with {}", other.origin.name);
         progress(&SpeedProgress { repetitions: None, activity });
-        let race = Race::new(file, other, data, options.of_turns(), OwnSpeeds::default())?;
+        let race = Race::over(file, other, [&lines, &[]], options.of_turns(), OwnSpeeds::default())?;
         compared = Some(SpeedBeside { digest: digest(&other.net), speed: race.ratio_or_noisy(&file.net)? });
     }
 

@@ -31,10 +31,10 @@ pub(super) struct Contestant {
 pub(super) struct Race {
     pub(super) network: Contestant,
     reference: Contestant,
-    /// The reference with its neurons arranged.
+    /// The reference, with its neurons arranged if there are positions to arrange them by.
     reference_model: Model,
     track: Vec<TrackPosition>,
-    /// Other positions, to arrange neurons by.
+    /// Other positions, to arrange neurons by; none to leave them as they are.
     others: Vec<Line>,
     options: EqualSpeedOptions,
     own_features_ns: [Option<f64>; 2],
@@ -43,6 +43,7 @@ pub(super) struct Race {
 }
 
 impl Race {
+    /// Neurons are arranged by positions after those that are evaluated.
     pub(super) fn new(
         network: &NetFile,
         reference: &NetFile,
@@ -51,11 +52,23 @@ impl Race {
         own: OwnSpeeds,
     ) -> Result<Race, MeasureError> {
         let ([lines, others], _) = first_lines_and_next(data, [options.positions, POSITIONS])?;
+        Race::over(network, reference, [&lines, &others], options, own)
+    }
+
+    /// The networks evaluate `lines`; neurons are arranged by `others`, or stay as they are if there are none.
+    pub(super) fn over(
+        network: &NetFile,
+        reference: &NetFile,
+        [lines, others]: [&[Line]; 2],
+        options: EqualSpeedOptions,
+        own: OwnSpeeds,
+    ) -> Result<Race, MeasureError> {
         let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
         let network = Contestant::new(network, &track, options)?;
         let reference = Contestant::new(reference, &track, options)?;
-        let reference_model = arranged(&reference.set, &reference.net, &others)?;
+        let reference_model = arranged(&reference.set, &reference.net, others)?;
         let own_features_ns = own.features_ns;
+        let others = others.to_vec();
         Ok(Race { network, reference, reference_model, track, others, options, own_features_ns, scale: own.scale })
     }
 

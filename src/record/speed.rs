@@ -134,8 +134,8 @@ pub struct SpeedRecord {
     pub machine: Option<Machine>,
 }
 
-/// A comparison with another network, in which both evaluate the same positions by turns, with their neurons arranged
-/// where `arranged` has them, each with its fastest strategy.
+/// A comparison with another network, in which both evaluate the same positions by turns, as in their files, each with
+/// its fastest strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedBeside {
     /// The other network's [`SpeedRecord::digest`].
@@ -169,8 +169,8 @@ impl SpeedRecord {
     pub fn calibrated(&self, base: &SpeedRecord) -> SpeedRecord {
         let mut record = self.clone();
         let Some(SpeedBeside { speed, .. }) = &self.beside else { return record };
-        let [Some(own), Some(of_base)] = [self, base].map(SpeedRecord::raced_speed) else { return record };
-        let factor = speed.ratio * of_base / own;
+        let [Some(own), Some(of_base)] = [self, base].map(SpeedRecord::fastest) else { return record };
+        let factor = speed.ratio * of_base.evaluations_per_second / own.evaluations_per_second;
         let permuted = record.ft_permuted.as_mut().map(|permuted| &mut permuted.entries);
         for entries in [Some(&mut record.entries), Some(&mut record.known_lines), permuted].into_iter().flatten() {
             for entry in entries {
@@ -181,13 +181,6 @@ impl SpeedRecord {
             }
         }
         record
-    }
-
-    /// Speed of the network as it takes turns with another: with arranged neurons if there are positions to arrange
-    /// them by, and with the fastest strategy.
-    fn raced_speed(&self) -> Option<f64> {
-        let entries = self.ft_permuted.as_ref().map_or(&self.entries, |permuted| &permuted.entries);
-        entries.iter().map(|entry| entry.evaluations_per_second).max_by(f64::total_cmp)
     }
 }
 

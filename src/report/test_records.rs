@@ -80,6 +80,9 @@ pub(super) fn results_of_sweep() -> Results {
                 let mut record = timed.record.clone();
                 key.set.clone_from(&set);
                 record.entries.iter_mut().for_each(|entry| entry.evaluations_per_second *= speed);
+                if let Some(SpeedBeside { speed: turns, .. }) = &mut record.beside {
+                    (turns.ratio, turns.low, turns.high) = (speed * turns.ratio, speed * turns.low, speed * turns.high);
+                }
                 swept.speed.push(NetResult { key, record });
             }
         }
@@ -318,8 +321,9 @@ fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
         entry("refresh", "avx2", 2e7 / active),
     ];
     let digest = |name: &str| format!("{name:0>16}");
-    let (first, _, _, first_update, ..) = SETS[0];
-    let ratio = first_update / update;
+    let (first, _, first_active, first_update, ..) = SETS[0];
+    let fastest = |active: f64, update: f64| (4e6 / update).max(2e7 / active);
+    let ratio = fastest(active, update) / fastest(first_active, first_update);
     let beside = SpeedBeside {
         digest: digest(first),
         speed: SpeedRatio { ratio, low: ratio - ratio / 90.0, high: ratio + ratio / 90.0 },
