@@ -18,6 +18,6 @@ if [ "${1:-}" = --without-tch ]; then
 fi
 . scripts/setup.sh
 [ ${#options[@]} -eq 0 ] || printf "quickstart: without libtorch; the row '%s' is left out\n" "$row" >&2
-printf 'quickstart: building (about ten minutes on two cores the first time)\n' >&2
+printf 'quickstart: building (seven to twelve minutes on two cores the first time)\n' >&2
 cargo build --release ${features[@]+"${features[@]}"}
 "$CARGO_TARGET_DIR/release/fsbench" run experiments/quickstart.toml ${options[@]+"${options[@]}"} "$@"
