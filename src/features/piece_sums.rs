@@ -30,7 +30,7 @@ impl PieceSums {
         };
         let mut sums = PieceSums { starts: vec![None; 64], parts: Vec::new(), has_gaps: false };
         for (king, base) in kings {
-            let row = |state: usize| match entries[state / 384 << 9 | state % 384] {
+            let row = |state: usize| match entries[((state / 384) << 9) | (state % 384)] {
                 NONE => None,
                 entry => index(base? + entry),
             };

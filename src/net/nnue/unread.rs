@@ -57,7 +57,7 @@ impl UnreadNetwork {
     }
 
     fn hash(&self) -> u32 {
-        self.feature_hash ^ 2 * L1 as u32 ^ self.layers_hash()
+        self.feature_hash ^ (2 * L1 as u32) ^ self.layers_hash()
     }
 
     /// Whether the parts of a whole file stand where this network has them.
@@ -100,7 +100,7 @@ mod tests {
     fn file(network: &UnreadNetwork) -> Vec<u8> {
         let mut bytes = [network.version, network.hash(), 4].map(u32::to_le_bytes).concat();
         bytes.extend(b"text");
-        bytes.extend((network.feature_hash ^ 2 * L1 as u32).to_le_bytes());
+        bytes.extend((network.feature_hash ^ (2 * L1 as u32)).to_le_bytes());
         let array = |bytes: &mut Vec<u8>, count: usize| {
             bytes.extend(leb128::MAGIC);
             bytes.extend((count as u32).to_le_bytes());
@@ -149,7 +149,7 @@ mod tests {
     fn hashes_are_those_of_stockfish() {
         assert_eq!(V11.hash(), Architecture::Sf18.hash());
         assert_eq!(V12.hash(), V11.hash());
-        assert_eq!(V13.feature_hash ^ 2 * L1 as u32, Architecture::Sf18.transformer_hash());
+        assert_eq!(V13.feature_hash ^ (2 * L1 as u32), Architecture::Sf18.transformer_hash());
         assert_eq!(V14.feature_hash, 0x6165_D5C9);
         assert_eq!(V15.layers_hash(), Architecture::Sf19.layers_hash());
     }
