@@ -16,7 +16,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    pub fn of<'a>(blocks: impl Iterator<Item = &'a Block> + Clone) -> Contexts {
+    pub fn of(blocks: &[&Block]) -> Contexts {
         let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
         let by_pov = [0, 1].map(|pov| {
             let mut numbers = vec![0; 4096];
@@ -27,7 +27,7 @@ impl Contexts {
                     (_, BlackOrientation::Flip) => square ^ 56,
                     (_, BlackOrientation::Rotate) => square ^ 63,
                 };
-                let contexts = blocks.clone().map(|block| {
+                let contexts = blocks.iter().map(|block| {
                     let black = block.spec().orientation.black;
                     block.context_of_kings(turned(pair >> 6, black), turned(pair & 63, black))
                 });

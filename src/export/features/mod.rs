@@ -113,7 +113,7 @@ impl Language {
 impl FeaturesWriter {
     fn file(mut self, set: &FeatureSet, parts: &[FeaturePart<'_>]) -> String {
         let language = self.language;
-        let contexts = Contexts::of(set.blocks().iter());
+        let contexts = Contexts::of(&set.blocks().iter().collect::<Vec<_>>());
         let mut values = TemplateValues::default();
         values.set("CONTEXT", contexts.function(&mut self, "context", true));
         let mut delta = Vec::new();
@@ -121,7 +121,7 @@ impl FeaturesWriter {
         let cancels = parts.iter().any(|part| part.may_cancel || part.kept.is_empty());
         let mut repeats = false;
         for (number, part) in parts.iter().enumerate() {
-            let own = Contexts::of(part.blocks.iter().copied());
+            let own = Contexts::of(&part.blocks);
             let mut conditions = Vec::new();
             let is_compared = own.count > 1 && !part.kept.is_empty();
             if is_compared && parts.len() == 1 {

@@ -173,6 +173,9 @@ impl RowBuffer {
     }
 }
 
+/// A king's part of the rows, if it leaves any, by its oriented square.
+type KingRows = Vec<(usize, Option<u32>)>;
+
 impl CompiledBlock {
     /// The block's piece table, if its shape allows one.
     pub(super) fn build_piece_table(&self) -> Option<PieceTable> {
@@ -204,7 +207,7 @@ impl CompiledBlock {
 
     /// For a piece table in which the enemy king makes no difference: the own king's part of the rows, by its oriented
     /// square, and the piece's, by relative code and oriented square.
-    pub fn king_and_piece_rows(&self) -> Option<(Vec<(usize, Option<u32>)>, &[u32])> {
+    pub fn king_and_piece_rows(&self) -> Option<(KingRows, &[u32])> {
         let [white, _] = self.piece_table.as_ref()?.own_kings.as_deref()?;
         let oriented = |(own, (base, number)): (usize, &(u32, u8))| {
             let mirror = if number & 1 != 0 { 7 } else { 0 };
