@@ -138,7 +138,7 @@ pub struct SpeedRecord {
 /// its fastest strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedBeside {
-    /// The other network's [`SpeedRecord::digest`].
+    /// The other network's `digest`.
     pub digest: String,
     #[serde(flatten)]
     pub speed: SpeedRatio,
