@@ -76,41 +76,48 @@ pub fn next_game(bytes: &[u8], from: usize, order: NibbleOrder) -> Option<usize>
     (from..bytes.len().saturating_sub(packed_position::BYTES)).find(|at| starts_game(&bytes[*at..], order))
 }
 
-/// The order of nibbles in which the first games have more legal moves; `None` if no game begins in either order.
+/// The order of nibbles in which more of the first bytes are games; `None` if no game begins in either order.
 pub fn nibble_order(bytes: &[u8]) -> Option<NibbleOrder> {
     let bytes = &bytes[..bytes.len().min(COMPARED_BYTES)];
-    let low = legal_moves(bytes, NibbleOrder::LowFirst);
-    let high = legal_moves(bytes, NibbleOrder::HighFirst);
-    if low.is_none() && high.is_none() {
-        return None;
+    let low = first_games(bytes, NibbleOrder::LowFirst);
+    let high = first_games(bytes, NibbleOrder::HighFirst);
+    match (low, high) {
+        (None, None) => None,
+        (Some(_), None) => Some(NibbleOrder::LowFirst),
+        (None, Some(_)) => Some(NibbleOrder::HighFirst),
+        (Some(low), Some(high)) => {
+            // Shares, since the games of one order may end sooner. Short games from the start position are games in both.
+            let is_high = high.read * low.end > low.read * high.end;
+            Some(if is_high { NibbleOrder::HighFirst } else { NibbleOrder::LowFirst })
+        }
     }
-    Some(if high > low { NibbleOrder::HighFirst } else { NibbleOrder::LowFirst })
 }
 
-/// The legal moves of the first games, if there is a game. A whole game counts more than any number of single moves.
-fn legal_moves(bytes: &[u8], order: NibbleOrder) -> Option<usize> {
-    let mut at = next_game(bytes, 0, order)?;
-    let mut moves = 0;
+/// The first games of a file in one of the orders.
+struct FirstGames {
+    /// Bytes of games, up to the first illegal move of each.
+    read: usize,
+    /// Where the game after them begins.
+    end: usize,
+}
+
+/// `None` if there is no game.
+fn first_games(bytes: &[u8], order: NibbleOrder) -> Option<FirstGames> {
+    let mut games = FirstGames { read: 0, end: next_game(bytes, 0, order)? };
     for _ in 0..COMPARED_GAMES {
-        let (board, rest) = bytes[at..].split_first_chunk()?;
+        let Some((board, rest)) = bytes[games.end..].split_first_chunk() else { break };
+        let Ok(position) = PackedPosition::read(board, order).and_then(|packed| packed.position()) else { break };
         let pairs = rest.as_chunks::<PAIR_BYTES>().0;
-        let end = pairs.iter().position(|pair| *pair == [0; PAIR_BYTES]).unwrap_or(pairs.len());
-        let read = PackedPosition::read(board, order).and_then(|packed| packed.position());
-        let Ok(position) = read else { break };
-        match first_illegal_move(position, &pairs[..end]) {
-            Some(illegal) => {
-                moves += illegal;
-                at += 1;
-            }
-            None => {
-                moves += end + COMPARED_BYTES;
-                at += packed_position::BYTES + PAIR_BYTES * (end + 1);
-            }
-        }
-        match next_game(bytes, at, order) {
-            Some(next) => at = next,
-            None => break,
-        }
+        let end = pairs.iter().position(|pair| *pair == [0; PAIR_BYTES]);
+        let moves = &pairs[..end.unwrap_or(pairs.len())];
+        let legal = match first_illegal_move(position, moves) {
+            Some(legal) => legal,
+            // With the zeros at its end, where it has not been cut off.
+            None => moves.len() + usize::from(end.is_some()),
+        };
+        let length = packed_position::BYTES + PAIR_BYTES * legal;
+        games.read += length;
+        games.end = next_game(bytes, games.end + length, order).unwrap_or(bytes.len());
     }
-    Some(moves)
+    Some(games)
 }
