@@ -1,20 +1,14 @@
 //! Curves of the loss over the number of training samples, with bands, and the losses found.
 
-use plotters::chart::ChartBuilder;
 use plotters::prelude::{Circle, DrawingBackend, PathElement, Polygon};
 use plotters::style::Color;
-use plotters::style::text_anchor::HPos;
 
 use super::bars::padded;
-use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH};
-use super::curves::{HEIGHT, spread};
-use super::xy::LABEL_HEIGHT;
-use crate::report::numbers;
-use crate::report::scaling::{SetScaling, amount};
+use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE};
+use super::curves::{LineEnd, band, frame, name_ends};
+use crate::report::numbers::{self, amount};
+use crate::report::scaling::SetScaling;
 use crate::statistics::pentanomial::Interval;
-
-const X_LABELS: i32 = 52;
-const Y_LABELS: i32 = 92;
 
 /// Draws each set's curve with its 95% band, its name at the right end, and the losses found as dots. A line marks the
 /// number of samples that there are.
@@ -30,13 +24,7 @@ pub(super) fn draw_scaling<DB: DrawingBackend>(
     let (low, high) = padded(points().map(|(_, loss)| (loss.low, loss.high)));
     let first = points().map(|(at, _)| at.log10()).fold(f64::INFINITY, f64::min);
     let last = points().map(|(at, _)| at.log10()).fold(f64::NEG_INFINITY, f64::max);
-    let mut chart = ChartBuilder::on(&canvas.area)
-        .margin_top(canvas.px(TITLE_HEIGHT))
-        .margin_right(widest + canvas.px(54))
-        .margin_left(canvas.px(8))
-        .x_label_area_size(canvas.px(X_LABELS))
-        .y_label_area_size(canvas.px(Y_LABELS))
-        .build_cartesian_2d(first..last.max(first + 1e-9), low..high)?;
+    let mut chart = frame(canvas, widest).build_cartesian_2d(first..last.max(first + 1e-9), low..high)?;
     let mut mesh = chart.configure_mesh();
     mesh.x_labels(8)
         .x_label_formatter(&|at| amount(10f64.powf(*at)))
@@ -55,9 +43,8 @@ pub(super) fn draw_scaling<DB: DrawingBackend>(
         let points_of = |value: &dyn Fn(&Interval) -> f64| {
             set.curve.iter().map(|(at, loss)| (at.log10(), value(loss))).collect::<Vec<_>>()
         };
-        let lower = points_of(&|loss| loss.low);
-        let band: Vec<_> = lower.into_iter().chain(points_of(&|loss| loss.high).into_iter().rev()).collect();
-        chart.draw_series([Polygon::new(band, color.mix(0.16))])?;
+        let bounds = [points_of(&|loss| loss.low), points_of(&|loss| loss.high)];
+        chart.draw_series([Polygon::new(band(bounds), color.mix(0.16))])?;
         let line = points_of(&|loss| loss.value);
         for (at, (_, loss)) in line.iter().zip(&set.curve) {
             let loss_text = numbers::number(loss.value, decimals, false);
@@ -71,16 +58,8 @@ pub(super) fn draw_scaling<DB: DrawingBackend>(
         }
         let dots = set.found.iter().map(|found| ((found.samples as f64).log10(), found.loss.mean));
         chart.draw_series(dots.map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
-        ends.extend(line.last().map(|end| (index, color, chart.backend_coord(end))));
+        ends.extend(line.last().map(|end| LineEnd { name: &set.set, color, at: chart.backend_coord(end) }));
         chart.draw_series([PathElement::new(line, canvas.stroke(color, 2.0))])?;
     }
-    let left = canvas.px(WIDTH as i32) - widest - canvas.px(50);
-    let bottom = canvas.px(HEIGHT as i32 - X_LABELS);
-    let label_heights = spread(ends.iter().map(|(_, _, (_, y))| *y).collect(), canvas.px(LABEL_HEIGHT), bottom);
-    for ((index, color, end), y) in ends.into_iter().zip(label_heights) {
-        canvas.line([end, (left + canvas.px(20), y)], canvas.stroke(color.mix(0.45), 1.0))?;
-        canvas.line([(left + canvas.px(20), y), (left + canvas.px(30), y)], canvas.stroke(color, 1.0))?;
-        canvas.label(&sets[index].set, (left + canvas.px(35), y), TEXT_SIZE, HPos::Left)?;
-    }
-    Ok(())
+    name_ends(canvas, widest, &ends)
 }
