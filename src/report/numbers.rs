@@ -31,6 +31,17 @@ pub(super) fn estimate(value: Estimate, decimals: usize, signed: bool) -> String
     }
 }
 
+pub(super) const MILLION: f64 = 1e6;
+
+/// A number of samples with two significant digits: `850,000`, `6.7 M`, `21 M`, `1,200 M`.
+pub(super) fn amount(samples: f64) -> String {
+    let (value, suffix) = if samples < 0.995 * MILLION { (samples, "") } else { (samples / MILLION, " M") };
+    let digits = value.max(1.0).log10().floor() as i32;
+    let unit = 10f64.powi(digits - 1);
+    let decimals = if unit < 1.0 && !suffix.is_empty() { 1 } else { 0 };
+    format!("{}{suffix}", number((value / unit).round() * unit, decimals, false))
+}
+
 /// A number with a minus sign (−), grouped thousands and, if `signed`, a plus sign.
 pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
     let digits = format!("{:.decimals$}", value.abs());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::numbers;
+use super::numbers::{self, MILLION, amount};
 use crate::record::{Method, NetResult, PlannedRow, Results, RunKey, RunRecord, Scaling, ScalingBy, ValidationRecord};
 use crate::statistics::pentanomial::Interval;
 use crate::statistics::{Crossing, Estimate, LawCheck, ScalingCurves, SeedSums, ShareLosses};
@@ -72,7 +72,6 @@ pub struct SetCrossing {
 
 /// Points of a curve in the figure.
 const POINTS: u32 = 32;
-const MILLION: f64 = 1e6;
 
 impl ScalingSummary {
     /// Of the sets of a planned row's comparison; `None` without trainings on shares, or with too few of them.
@@ -264,15 +263,6 @@ pub(super) const fn unit(method: Method) -> &'static str {
         Method::Eval => "positions",
         Method::Pqr => "samples",
     }
-}
-
-/// A number of samples with two significant digits: `850,000`, `6.7 M`, `21 M`, `1,200 M`.
-pub(super) fn amount(samples: f64) -> String {
-    let (value, suffix) = if samples < 0.995 * MILLION { (samples, "") } else { (samples / MILLION, " M") };
-    let digits = value.max(1.0).log10().floor() as i32;
-    let unit = 10f64.powi(digits - 1);
-    let decimals = if unit < 1.0 && !suffix.is_empty() { 1 } else { 0 };
-    format!("{}{suffix}", numbers::number((value / unit).round() * unit, decimals, false))
 }
 
 /// `0.00111 (0.00107 to 0.00116)`

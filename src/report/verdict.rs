@@ -3,8 +3,9 @@
 mod words;
 
 use super::comparisons::{ComparedMeasure, Difference, PairComparison, Statement};
+use super::numbers::amount;
 use super::published::PublishedComparison;
-use super::scaling::{amount, unit};
+use super::scaling::unit;
 use super::strength::JudgedElo;
 use super::summary::{MethodSummary, SummaryRow};
 use super::training_data::TrainingData;
