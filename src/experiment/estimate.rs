@@ -18,7 +18,7 @@ use super::spec::{ComparisonRow, Experiment};
 use super::steps::{EqualSpeed, Match, PlanStep, Step, Train};
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchOptions;
-use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord, Scaling, ScalingBy};
+use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord, ScalingBy};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
@@ -278,7 +278,7 @@ impl Runner<'_> {
             own.filter(|&run| pending.contains(&Train(run).step())).count() as u64
         };
         let row = |rehearsal: &Rehearsal| RowEstimate {
-            set: Scaling::row(&self.plan.runs[rehearsal.run].key.set).to_owned(),
+            set: self.row_label(rehearsal.run).to_owned(),
             method: self.plan.runs[rehearsal.run].key.method.name(),
             parameters: rehearsal.outcome.parameters,
             training_samples: training_split(&self.plan.runs[rehearsal.run].settings, &rehearsal.outcome),
@@ -342,7 +342,7 @@ impl Runner<'_> {
     fn warnings(&self, rehearsals: &[Rehearsal]) -> Vec<String> {
         let mut warnings = Vec::new();
         for Rehearsal { run, outcome, .. } in rehearsals {
-            let set = Scaling::row(&self.plan.runs[*run].key.set);
+            let set = self.row_label(*run);
             let samples = training_split(&self.plan.runs[*run].settings, outcome);
             let per_parameter = samples as f64 / outcome.parameters.max(1) as f64;
             if per_parameter < RunRecord::SAMPLES_PER_PARAMETER {
@@ -395,8 +395,13 @@ impl Runner<'_> {
 
     /// Whether two runs differ in their seed or their share of the data only.
     fn is_same_row(&self, a: usize, b: usize) -> bool {
-        let [a, b] = [a, b].map(|run| &self.plan.runs[run].key);
-        (Scaling::row(&a.set), a.method) == (Scaling::row(&b.set), b.method)
+        let [a, b] = [a, b].map(|run| (self.plan.runs[run].set, self.plan.runs[run].key.method));
+        a == b
+    }
+
+    /// The label of a run's row, whatever its share of the data.
+    fn row_label(&self, run: usize) -> &str {
+        &self.plan.sets[self.plan.runs[run].set].label
     }
 }
 

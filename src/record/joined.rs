@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{PlannedRow, Results, RunKey, Scaling};
+use super::{PlannedRow, Results, RunKey};
 use crate::units::Seed;
 
 impl Results {
@@ -21,6 +21,11 @@ impl Results {
     }
 
     fn add(&mut self, mut other: Results) {
+        // Curves of one comparison need the same shares.
+        if self.study.scaling != other.study.scaling {
+            self.drop_shares();
+            other.drop_shares();
+        }
         let same_setting = self.study.data == other.study.data && self.study.train == other.study.train;
         let mut renamed: Vec<String> = Vec::new();
         for row in std::mem::take(&mut other.study.rows) {
@@ -68,9 +73,6 @@ impl Results {
             }
             (own, others) => *own = own.take().or(others),
         }
-        if self.study.scaling != other.study.scaling {
-            self.study.scaling = None;
-        }
         self.runs.append(&mut other.runs);
         self.updates.append(&mut other.updates);
         self.validation.append(&mut other.validation);
@@ -87,11 +89,25 @@ impl Results {
         own.seconds = own.seconds.plus(others.seconds);
     }
 
+    /// The labels in run keys of a row's networks: its own, and those of trainings on shares of the data.
+    fn labels_of(&self, row: &str) -> Vec<String> {
+        self.study.scaling.as_ref().map_or_else(|| vec![row.to_owned()], |scaling| scaling.labels(row))
+    }
+
+    /// Removes the trainings on shares of the data.
+    fn drop_shares(&mut self) {
+        self.study.scaling = None;
+        let rows = &self.study.rows;
+        let is_row = |key: &RunKey| rows.iter().any(|row| row.set == key.set);
+        self.runs.retain(|run| is_row(&run.key));
+        self.validation.retain(|result| is_row(&result.key));
+    }
+
     /// Removes everything that was measured of a row's networks of some seeds, and of its set.
     fn drop_seeds(&mut self, row: &PlannedRow, seeds: &[Seed]) {
-        let is_other = |key: &RunKey| {
-            (Scaling::row(&key.set), key.method) != (row.set.as_str(), row.method) || !seeds.contains(&key.seed)
-        };
+        let labels = self.labels_of(&row.set);
+        let is_other =
+            |key: &RunKey| !labels.contains(&key.set) || key.method != row.method || !seeds.contains(&key.seed);
         self.runs.retain(|run| is_other(&run.key));
         self.updates.retain(|result| result.set != row.set);
         self.validation.retain(|result| is_other(&result.key));
@@ -103,6 +119,7 @@ impl Results {
 
     /// Puts a name before a label, wherever it occurs.
     fn rename(&mut self, label: &str, name: &str) {
+        let labels = self.labels_of(label);
         let mut renamed = Vec::new();
         for row in &mut self.study.rows {
             if let (Some(own), true) = (&mut row.name, row.set == label) {
@@ -118,7 +135,7 @@ impl Results {
         renamed.extend(self.speed.iter_mut().map(|result| &mut result.key.set));
         renamed.extend(self.equal_speed.iter_mut().map(|result| &mut result.key.set));
         renamed.extend(self.matches.iter_mut().flat_map(|result| [&mut result.key.set, &mut result.reference]));
-        for set in renamed.into_iter().filter(|set| Scaling::row(set) == label) {
+        for set in renamed.into_iter().filter(|set| labels.contains(set)) {
             *set = format!("{name}: {set}");
         }
     }

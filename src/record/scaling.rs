@@ -27,8 +27,6 @@ pub enum ScalingBy {
     Epochs,
 }
 
-const MARK: &str = ", share ";
-
 impl Scaling {
     fn default_shares() -> Vec<f64> {
         vec![0.031, 0.0625, 0.125, 0.25, 0.5, 1.0]
@@ -37,16 +35,13 @@ impl Scaling {
     /// The label in run keys of a row's trainings on a share; its own label on the whole.
     #[must_use]
     pub fn label(row: &str, share: f64) -> String {
-        if share < 1.0 { format!("{row}{MARK}{share}") } else { row.to_owned() }
+        if share < 1.0 { format!("{row}, share {share}") } else { row.to_owned() }
     }
 
-    /// The label of the row to which a label of [`Scaling::label`] belongs.
+    /// The labels in run keys of a row's trainings on all shares.
     #[must_use]
-    pub fn row(label: &str) -> &str {
-        match label.rsplit_once(MARK) {
-            Some((row, share)) if share.parse::<f64>().is_ok() => row,
-            _ => label,
-        }
+    pub fn labels(&self, row: &str) -> Vec<String> {
+        self.shares.iter().map(|share| Scaling::label(row, *share)).collect()
     }
 }
 

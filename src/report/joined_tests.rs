@@ -2,7 +2,7 @@
 
 use super::Summary;
 use super::test_records::results_with_matches;
-use crate::record::{Results, RunKey};
+use crate::record::{Results, RunKey, Scaling, ScalingBy};
 use crate::units::Seed;
 
 fn labels(results: &Results) -> Vec<&str> {
@@ -53,4 +53,33 @@ fn rows_that_differ_get_their_experiments_names() {
     assert_eq!((widths[0], widths[7]), (Some(64), Some(128)), "each row keeps its experiment's settings");
     let keys: std::collections::BTreeSet<_> = joined.runs.iter().map(|run| format!("{}", run.key)).collect();
     assert_eq!(keys.len(), 2 * one.runs.len(), "every run has its own name");
+}
+
+/// Trainings on shares follow their row's name; experiments with other shares have no curves together.
+#[test]
+fn trainings_on_shares_follow_their_rows() {
+    let with_shares = |shares: &[f64]| {
+        let mut one = results_with_matches();
+        let scaling = Scaling { shares: shares.to_vec(), by: ScalingBy::Steps };
+        for run in one.runs.clone() {
+            for share in shares.iter().filter(|share| **share < 1.0) {
+                let key = RunKey { set: Scaling::label(&run.key.set, *share), ..run.key.clone() };
+                one.runs.push(crate::record::RunRecord { key, ..run.clone() });
+            }
+        }
+        one.study.scaling = Some(scaling);
+        one
+    };
+    let one = with_shares(&[0.25, 0.5, 1.0]);
+    let twice = Results::joined(vec![one.clone(), one.clone()]).expect("two");
+    assert_eq!(twice.runs, one.runs, "the same seeds once");
+    let mut other = one.clone();
+    other.study.name = "slower".into();
+    other.study.train = serde_json::json!({ "l1": 128 });
+    let joined = Results::joined(vec![one.clone(), other]).expect("two");
+    let named = |name: &str| joined.runs.iter().filter(|run| run.key.set == name).count();
+    assert_eq!((named("sample: piece, share 0.25"), named("slower: piece, share 0.25")), (6, 6));
+    assert_eq!(named("piece, share 0.25"), 0);
+    let joined = Results::joined(vec![one, with_shares(&[0.125, 0.5, 1.0])]).expect("two");
+    assert!(joined.study.scaling.is_none() && joined.runs == results_with_matches().runs);
 }
