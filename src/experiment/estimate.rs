@@ -244,6 +244,8 @@ impl Runner<'_> {
             names: ["a".to_owned(), "b".to_owned()],
             settings: &settings,
             openings: self.openings.clone(),
+            pairs: PAIRS,
+            book_part: self.experiment.book_part,
             seed: measure.options.seed,
             own: Default::default(),
             cost: None,

@@ -9,14 +9,16 @@ use serde_json::Value;
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
 use super::runner_options::ExperimentMonitor;
+use super::search::SearchLimits;
 use super::steps::NetworkMeasure;
 use crate::data::ScoreUnit;
 use crate::features::{EncoderKind, Identity};
 use crate::measure::SpeedOptions;
 use crate::net::{NetError, NetFile};
 use crate::pipeline::{BuildOptions, WeightedInput};
+use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ShardRecord, SpeedRecord, UpdatesRecord,
+    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord,
     ValidationRecord,
 };
 use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
@@ -52,6 +54,17 @@ pub struct PreparedData {
     /// Hash of the samples.
     pub hash: String,
     pub score_unit: ScoreUnit,
+}
+
+/// A set whose size and cost are asked for.
+#[derive(Clone, Debug)]
+pub struct ScreenRequest<'a> {
+    pub set: &'a str,
+    /// File of the games.
+    pub data: &'a Path,
+    pub limits: SearchLimits,
+    /// Width of the accumulator.
+    pub l1: usize,
 }
 
 /// A training: to start, to resume from the folder's checkpoint or, if it is finished, to validate.
@@ -98,6 +111,10 @@ pub struct MatchRequest<'a> {
     pub settings: &'a MatchMeasure,
     /// The book; `None` = the openings that come with fsbench.
     pub openings: Option<PathBuf>,
+    /// Game pairs; fewer if half the interval's width ends the match.
+    pub pairs: u64,
+    /// The openings that are played; `None` = all.
+    pub book_part: Option<BookPart>,
     /// Seed of the order of openings.
     pub seed: Seed,
     /// The user's figures of both, which equal cost goes by.
@@ -155,6 +172,12 @@ pub trait Executor {
     /// When the validation fails.
     fn validation(&mut self, request: &TrainRequest<'_>) -> Result<ValidationRecord, StepError>;
 
+    /// The size and cost of a set, before any training.
+    ///
+    /// # Errors
+    /// When the games cannot be read.
+    fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError>;
+
     /// # Errors
     /// When the measure fails.
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError>;
@@ -182,11 +205,16 @@ pub trait Executor {
     /// When the measure fails.
     fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError>;
 
-    /// Reads a book, or the openings that come with fsbench.
+    /// Reads a book, or the openings that come with fsbench; of `part`, if it is given.
     ///
     /// # Errors
     /// When the book cannot be used.
-    fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError>;
+    fn match_setup(
+        &self,
+        openings: Option<&Path>,
+        plies: Option<u16>,
+        part: Option<BookPart>,
+    ) -> Result<MatchSetup, StepError>;
 
     /// Measures the cost of a node of a match at equal cost; `None` if the monitor stopped it.
     ///

@@ -55,7 +55,7 @@ impl Runner<'_> {
             let complete = steps.iter().all(|step| step.done);
             let new = steps.into_iter().filter(|step| listed.iter().all(|other| other.key != step.key));
             listed.extend(new.collect::<Vec<_>>());
-            Ok(complete.then_some(runner.results))
+            Ok(complete.then(|| runner.pass_results()))
         })?;
         Ok(listed)
     }
@@ -80,7 +80,7 @@ impl Runner<'_> {
             if purpose == PassPurpose::Results {
                 collected = Some(runner.results.clone());
             }
-            Ok(pending.is_empty().then_some(runner.results))
+            Ok(pending.is_empty().then(|| runner.pass_results()))
         })?;
         collected.ok_or(ExperimentError::Interrupted)
     }

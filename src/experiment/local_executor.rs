@@ -9,18 +9,21 @@ use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
-    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest,
+    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
+    TrainRequest,
 };
 use super::local_match;
 use super::runner_options::ExperimentMonitor;
+use super::search::candidates;
 use super::steps::NetworkMeasure;
 use crate::data::Fsd;
 use crate::features::{Encoder, FeatureSet};
 use crate::measure::{self, SpeedOptions};
 use crate::net::NetFile;
 use crate::pipeline;
+use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ShardRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{
     EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
@@ -97,6 +100,11 @@ impl Executor for LocalExecutor {
         Ok(measure::validation(&run, &|| false)?)
     }
 
+    fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError> {
+        let ScreenRequest { set, data, limits, l1 } = request;
+        Ok(candidates::screen(&FeatureSet::resolve(set)?, data, *limits, *l1)?)
+    }
+
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError> {
         let set = FeatureSet::resolve(set)?;
         Ok(measure::updates(&set, data, games, false)?.0)
@@ -127,8 +135,13 @@ impl Executor for LocalExecutor {
         Ok(record)
     }
 
-    fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
-        local_match::match_setup(openings, plies)
+    fn match_setup(
+        &self,
+        openings: Option<&Path>,
+        plies: Option<u16>,
+        part: Option<BookPart>,
+    ) -> Result<MatchSetup, StepError> {
+        local_match::match_setup(openings, plies, part)
     }
 
     fn match_cost(

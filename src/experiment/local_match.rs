@@ -15,7 +15,7 @@ use crate::pipeline::generation::BookSource;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
-    Book, CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity,
+    Book, BookPart, CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity,
     PlayerKind, PlayerWork, Termination, equal_cost, play_match, play_to_width,
 };
 use crate::record::{
@@ -24,9 +24,13 @@ use crate::record::{
 };
 
 /// Reads the book of a match.
-pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
+pub(super) fn match_setup(
+    openings: Option<&Path>,
+    plies: Option<u16>,
+    part: Option<BookPart>,
+) -> Result<MatchSetup, StepError> {
     let path = openings.map_or_else(sample_openings, |path| Ok(path.to_path_buf()))?;
-    let book = Book::open(&BookSource::File(path), plies).map_err(PlayError::from)?;
+    let book = Book::open(&BookSource::File(path), plies, part).map_err(PlayError::from)?;
     Ok(MatchSetup { openings: book.facts.blake3, count: book.facts.openings, search: search_digest().into() })
 }
 
@@ -168,7 +172,7 @@ fn node_limits(measure: &MatchMeasure, cost: Option<&CostRatio>) -> [u64; 2] {
 fn settings(request: &MatchRequest<'_>, nodes: u64) -> Result<MatchSettings, StepError> {
     let openings = request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?;
     let settings = request.settings.options.settings(MoveLimit::Nodes(nodes), BookSource::File(openings));
-    Ok(MatchSettings { seed: request.seed, ..settings })
+    Ok(MatchSettings { seed: request.seed, pairs: request.pairs, book_part: request.book_part, ..settings })
 }
 
 fn record(

@@ -85,20 +85,20 @@ impl MatchMeasure {
     }
 }
 
-/// Checks the table's numbers, and that it names only sets, methods and seeds of the experiment.
+/// Checks the table's numbers, and that it names only sets, methods and seeds of the experiment. `adds_rows`: the
+/// experiment will have further rows.
 pub(super) fn check_matches(
     measure: &MatchMeasure,
     rows: &[ComparisonRow],
     all_seeds: &[Seed],
+    adds_rows: bool,
 ) -> Result<(), SettingError> {
     check_terms(&measure.terms)?;
     measure.options.check()?;
     measure.choice.check(rows, all_seeds)?;
     check_reference(measure, rows)?;
-    for row in rows {
-        if measure.opponent(row, rows).is_some() {
-            return Ok(());
-        }
+    if adds_rows || rows.iter().any(|row| measure.opponent(row, rows).is_some()) {
+        return Ok(());
     }
     Err(SettingError::new("", "no set plays: a match needs a set beside the reference"))
 }

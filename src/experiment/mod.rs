@@ -26,6 +26,7 @@ mod runner_options;
 mod runs_table;
 mod scale;
 mod scaling;
+pub mod search;
 pub mod slurm;
 mod spec;
 mod steps;
@@ -43,7 +44,8 @@ pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RowFigures, RunEstimate, StageEstimate};
 pub use executor::{
-    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest,
+    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
+    TrainRequest,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
 pub use listed_steps::ListedStep;

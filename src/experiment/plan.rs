@@ -9,7 +9,7 @@ use super::own_figures::{figures_of_pair, own_speeds};
 use super::scaling::PlannedShare;
 use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
-    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedShard, Speed, Step, Train, Updates,
+    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, Screen, Speed, Step, Train, Updates,
     Validation,
 };
 use crate::data::content_hash;
@@ -99,6 +99,8 @@ pub struct Plan {
     pub matches: Vec<PlannedMatch>,
     pub shards: Vec<PlannedShard>,
     pub equal_speeds: Vec<PlannedEqualSpeed>,
+    /// Definitions that a search considers.
+    pub screens: Vec<(PlannedScreen, ResolvedSet)>,
     pub steps: Vec<PlanStep>,
 }
 
@@ -113,10 +115,12 @@ impl Plan {
         let datasets = datasets(experiment);
         let matches = Vec::new();
         let equal_speeds = Vec::new();
+        let screens = resolve_screens(experiment, executor)?;
         let runs = Vec::new();
         let shards = Vec::new();
         let steps = Vec::new();
-        let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, steps };
+        let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, screens, steps };
+        plan.steps.extend((0..plan.screens.len()).map(|screen| Screen(screen).step()));
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
             for row in &experiment.rows {
@@ -299,6 +303,18 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
         sets.push(PlannedSet { label, name: row.name.clone(), written, request, resolved });
     }
     Ok(sets)
+}
+
+fn resolve_screens(
+    experiment: &Experiment,
+    executor: &dyn Executor,
+) -> Result<Vec<(PlannedScreen, ResolvedSet)>, ExperimentError> {
+    let mut screens = Vec::with_capacity(experiment.screens.len());
+    for screen in &experiment.screens {
+        let failed = |source| ExperimentError::Step { step: format!("the set {}", screen.label), source };
+        screens.push((screen.clone(), executor.resolve_set(&screen.request).map_err(failed)?));
+    }
+    Ok(screens)
 }
 
 impl PlannedRun {

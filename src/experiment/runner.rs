@@ -15,12 +15,12 @@ use super::lock;
 use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
-use super::steps::{PlanStep, PlayedShards, StepKind, match_setup};
+use super::steps::{PlanStep, PlayedShards, Step, StepKind, Train, match_setup};
 use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
 use crate::pipeline::WeightedInput;
-use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_checked_json};
+use crate::record::{Environment, Machine, Results, RunKey, StageSeconds, Timestamp, machine, read_checked_json};
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::SortedMap;
@@ -41,7 +41,24 @@ fn check_trainers(
 }
 
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
-type PlanPass<'p> = dyn FnMut(&Experiment, PassPurpose) -> Result<Option<Results>, ExperimentError> + 'p;
+pub(super) type PlanPass<'p> = dyn FnMut(&Experiment, PassPurpose) -> Result<Option<PassResults>, ExperimentError> + 'p;
+
+/// What the steps of a pass have found.
+#[derive(Clone)]
+pub(super) struct PassResults {
+    pub(super) results: Results,
+    /// Time of each result.
+    pub(super) seconds: SortedMap<ResultKey, (Stage, f64)>,
+    /// Time of each run's training.
+    trainings: Vec<(RunKey, f64)>,
+}
+
+impl PassResults {
+    /// Time of a row's trainings.
+    pub(super) fn training_seconds(&self, label: &str) -> f64 {
+        self.trainings.iter().filter(|(run, _)| run.set == label).map(|(_, seconds)| seconds).sum()
+    }
+}
 
 /// A running experiment.
 pub struct Runner<'a> {
@@ -144,17 +161,32 @@ impl<'a> Runner<'a> {
         Ok(results)
     }
 
-    /// Runs `pass` over an experiment's rows, then over the rows at equal speed, which the results before determine.
-    /// Stops after a pass that returns `None`: it is not complete. Returns the last results.
+    /// Runs `pass` over an experiment's rows, then over the rows that the results before determine: those of a search,
+    /// and those at equal speed. Stops after a pass that returns `None`: it is not complete. Returns the last results.
     pub(super) fn passes(experiment: &Experiment, pass: &mut PlanPass<'_>) -> Result<Option<Results>, ExperimentError> {
-        let Some(results) = pass(experiment, PassPurpose::Results)? else { return Ok(None) };
-        let found_widths = &results.equal_speed;
-        let Some(found) = experiment.at_equal_speed(found_widths, &[]) else { return Ok(Some(results)) };
+        let done = match &experiment.search {
+            Some(search) => search.passes(experiment, pass)?,
+            None => Runner::passes_at_equal_speed(experiment, pass)?.map(|(_, done)| done),
+        };
+        Ok(done.map(|done| done.results))
+    }
+
+    /// Runs `pass` over an experiment's rows, then over the rows at equal speed. Returns the last experiment and its
+    /// results.
+    pub(super) fn passes_at_equal_speed(
+        experiment: &Experiment,
+        pass: &mut PlanPass<'_>,
+    ) -> Result<Option<(Experiment, PassResults)>, ExperimentError> {
+        let Some(done) = pass(experiment, PassPurpose::Results)? else { return Ok(None) };
+        let found_widths = &done.results.equal_speed;
+        let Some(found) = experiment.at_equal_speed(found_widths, &[]) else {
+            return Ok(Some((experiment.clone(), done)));
+        };
         // A trained network is not as fast as the network that its width was found with, so the first seed's networks
         // are timed.
         let Some(trained) = pass(&found.equal_speed_trial(), PassPurpose::Trial)? else { return Ok(None) };
-        let at_equal_speed = experiment.at_equal_speed(found_widths, &trained.equal_speed);
-        pass(&at_equal_speed.unwrap_or(found), PassPurpose::Results)
+        let last = experiment.at_equal_speed(found_widths, &trained.results.equal_speed).unwrap_or(found);
+        Ok(pass(&last, PassPurpose::Results)?.map(|done| (last, done)))
     }
 
     /// Does all steps of the experiment's rows.
@@ -165,7 +197,7 @@ impl<'a> Runner<'a> {
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
         earlier: &mut Earlier,
-    ) -> Result<Option<Results>, ExperimentError> {
+    ) -> Result<Option<PassResults>, ExperimentError> {
         let (mut runner, _lock) = Runner::prepared(experiment, purpose, executor, options)?;
         if options.fresh {
             runner.delete_finished(&earlier.keys)?;
@@ -173,7 +205,7 @@ impl<'a> Runner<'a> {
         let pending = runner.load_finished(monitor, earlier)?;
         let complete = runner.do_steps(pending, monitor, earlier)?;
         earlier.keys.extend(runner.plan.steps.iter().map(|step| runner.key(step)));
-        Ok(complete.then_some(runner.results))
+        Ok(complete.then(|| runner.pass_results()))
     }
 
     /// The plan, the data, and the lock of the work folder.
@@ -222,6 +254,15 @@ impl<'a> Runner<'a> {
         };
         runner.prepare_data()?;
         Ok((runner, lock))
+    }
+
+    pub(super) fn pass_results(self) -> PassResults {
+        let mut trainings = Vec::new();
+        for (index, run) in self.plan.runs.iter().enumerate() {
+            let known = self.seconds.get(&self.key(&Train(index).step()));
+            trainings.extend(known.map(|(_, seconds)| (run.key.clone(), *seconds)));
+        }
+        PassResults { results: self.results, seconds: self.seconds, trainings }
     }
 
     /// Opens or builds the samples of all runs.
@@ -385,5 +426,5 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         timed_on: None,
         seconds: StageSeconds::default(),
     };
-    Results::empty(study(experiment, plan), environment)
+    Results { search: experiment.tree.clone(), ..Results::empty(study(experiment, plan), environment) }
 }

@@ -15,13 +15,16 @@ use super::checks::NetworkChoice;
 use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
 use super::own_figures::OwnFeatures;
+use super::search::Search;
+use super::steps::PlannedScreen;
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::json::{ReadError, from_value, to_value};
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
-use crate::record::{OwnFigures, Published, Scaling};
+use crate::play::BookPart;
+use crate::record::{OwnFigures, Published, Scaling, SearchRecord};
 use crate::settings::{SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::{Seed, SortedMap};
@@ -84,6 +87,14 @@ pub struct Experiment {
     pub matches: Option<MatchMeasure>,
     /// The book of `[match]` as written; `None` = the openings that come with fsbench.
     pub openings: Option<Spanned<String>>,
+    /// The openings that are played; `None` = all of the book.
+    pub book_part: Option<BookPart>,
+    /// `[search]`; `None` = the rows are all there is to compare.
+    pub search: Option<Search>,
+    /// Definitions whose size and cost are asked for, by label.
+    pub screens: Vec<PlannedScreen>,
+    /// What the search has found so far, for the results.
+    pub tree: Option<SearchRecord>,
 }
 
 /// A row of the comparison: one feature set trained by one method.

@@ -21,6 +21,7 @@ use super::scale::apply_scale;
 use super::scaling::check_scaling;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
 use super::steps::NETWORK_MEASURES;
+use super::search::{Search, check_search};
 use super::sweep::{MOST_RUNS, Sweep};
 use crate::data::{EvalOptions, EvalUnit, EvalView, ScoreUnit};
 use crate::json::{ReadError, from_value};
@@ -84,6 +85,10 @@ pub(super) struct TomlFile {
     #[serde(default, rename = "match")]
     #[schemars(with = "Option<MatchMeasure>")]
     matches: Option<Value>,
+    /// With it the experiment searches for a better set: `fsbench search`
+    #[serde(default)]
+    #[schemars(with = "Option<Search>")]
+    pub(super) search: Option<Value>,
     /// Results to compare with
     #[serde(default)]
     published: Option<Published>,
@@ -208,7 +213,16 @@ impl Experiment {
 
 /// The checked settings, without the file's path and text.
 fn checked(document: &Document) -> Result<Experiment, Mistake> {
-    let parsed: TomlFile = from_value(document.root(), "").map_err(|error| unreadable(document, error))?;
+    let mut parsed: TomlFile = from_value(document.root(), "").map_err(|error| unreadable(document, error))?;
+    let search = match &parsed.search {
+        None => None,
+        Some(table) => {
+            let place = spanned(document, "search", ());
+            Some(Search::read(table, place).map_err(|error| unreadable(document, error))?)
+        }
+    };
+    // No training sees the games that a search keeps.
+    parsed.train.validation += search.as_ref().map_or(0.0, |search| search.terms.kept);
     let in_file = |error| wrong(document, "", error);
     let from_unit = match &parsed.from_unit {
         None => None,
@@ -228,7 +242,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
     let mut matches = None;
     if let Some(table) = &parsed.matches {
         let read = MatchMeasure::read(table).map_err(|error| unreadable(document, error))?;
-        check_matches(&read, &rows, &parsed.seeds).map_err(|error| wrong(document, "match", error))?;
+        check_matches(&read, &rows, &parsed.seeds, search.is_some()).map_err(|error| wrong(document, "match", error))?;
         matches = Some(read);
     }
     let mut equal_speed = None;
@@ -238,9 +252,13 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
             let message = "[equal_speed] and start cannot stand together: a network's neurons have one width";
             return Err(Mistake { byte: start.span().start, message: message.into() });
         }
-        check_equal_speed(&read, &rows, parsed.sweep.is_some())
+        check_equal_speed(&read, &rows, parsed.sweep.is_some(), search.is_some())
             .map_err(|error| wrong(document, "equal_speed", error))?;
         equal_speed = Some(read);
+    }
+    if let Some(search) = &search {
+        check_search(search, &parsed.train, &rows, matches.as_ref(), parsed.sweep.is_some())
+            .map_err(|error| wrong(document, "search", error))?;
     }
     let reference = equal_speed.as_ref().map(|measure: &EqualSpeedMeasure| measure.terms.reference.as_deref());
     if let Some(scaling) = &parsed.scaling {
@@ -275,6 +293,10 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         scaling: parsed.scaling,
         matches,
         openings,
+        book_part: None,
+        search,
+        screens: Vec::new(),
+        tree: None,
         text: String::new(),
     })
 }

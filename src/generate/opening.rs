@@ -24,7 +24,7 @@ pub fn fixture_of(number: u64, engines: usize) -> Fixture {
 pub fn book_of(settings: &GenerateSettings) -> Result<Option<Book>, BookError> {
     let Some(spec) = &settings.book else { return Ok(None) };
     let Some(source) = spec.source() else { return Ok(None) };
-    Book::open(&source, spec.plies).map(Some)
+    Book::open(&source, spec.plies, None).map(Some)
 }
 
 /// Game `number`, which depends on the settings, the book and the number of engines only.

@@ -11,7 +11,7 @@ use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
 use crate::chess::{CHESS960_STARTS, chess960_start, fen_of, key_of, legal_move, parse_fen, uci_move};
-use crate::data::{DataError, Input, InputPath, games};
+use crate::data::{DataError, Input, InputPath, Split, SplitRule, games};
 use crate::pipeline::generation::{BookFacts, BookOrder, BookSource};
 use crate::units::Seed;
 
@@ -38,6 +38,21 @@ impl BookError {
             BookError::Book { .. } => true,
             BookError::TempFile { .. } => false,
         }
+    }
+}
+
+/// A part of a book's openings: those that are kept for a last comparison, or the others.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct BookPart {
+    /// The share that is kept.
+    pub share: f64,
+    pub is_kept: bool,
+}
+
+impl BookPart {
+    /// Whether the opening of this number, from 0, is in the part.
+    fn contains(self, number: u32) -> bool {
+        SplitRule::new(Seed(0), self.share).contains(number, Split::Validation) == self.is_kept
     }
 }
 
@@ -79,6 +94,9 @@ fn parse_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
 
 /// Writes openings to the temporary file.
 struct OpeningWriter {
+    part: Option<BookPart>,
+    /// Openings that were read.
+    read: u32,
     file: BufWriter<File>,
     hasher: blake3::Hasher,
     offsets: Vec<u64>,
@@ -86,6 +104,11 @@ struct OpeningWriter {
 
 impl OpeningWriter {
     fn add(&mut self, start: &Chess, moves: &[Move]) -> io::Result<()> {
+        let number = self.read;
+        self.read += 1;
+        if self.part.is_some_and(|part| !part.contains(number)) {
+            return Ok(());
+        }
         let text = opening_text(start, moves);
         self.file.write_all(text.as_bytes())?;
         self.hasher.update(text.as_bytes()).update(b"\n");
@@ -96,26 +119,27 @@ impl OpeningWriter {
 }
 
 impl Book {
-    /// Reads a book. `plies`: cut the openings of a PGN file after so many.
+    /// Reads a book. `plies`: cut the openings of a PGN file after so many. `part`: leave out the file's other openings.
     ///
     /// # Errors
     /// When the file cannot be read, a line is not a playable position, or there is no opening.
-    pub fn open(source: &BookSource, plies: Option<u16>) -> Result<Book, BookError> {
+    pub fn open(source: &BookSource, plies: Option<u16>, part: Option<BookPart>) -> Result<Book, BookError> {
         let starts = |openings: Openings, count: u32| {
             let blake3 = blake3::hash(source.to_string().as_bytes()).to_hex().to_string();
             Ok(Book { openings, facts: BookFacts { openings: u64::from(count), skipped: 0, blake3 } })
         };
         match source {
-            BookSource::File(path) => Book::read(path, plies),
+            BookSource::File(path) => Book::read(path, plies, part),
             BookSource::Chess960 => starts(Openings::Chess960, CHESS960_STARTS),
             BookSource::DoubleChess960 => starts(Openings::DoubleChess960, CHESS960_STARTS * CHESS960_STARTS),
         }
     }
 
-    fn read(path: &Path, plies: Option<u16>) -> Result<Book, BookError> {
+    fn read(path: &Path, plies: Option<u16>, part: Option<BookPart>) -> Result<Book, BookError> {
         let book_error = |reason| BookError::Book { path: path.into(), line: None, reason };
         let file = tempfile::tempfile().map_err(temp_file_error)?;
-        let mut writer = OpeningWriter { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
+        let file = BufWriter::new(file);
+        let mut writer = OpeningWriter { part, read: 0, file, hasher: blake3::Hasher::new(), offsets: vec![0] };
         let skipped = if holds_positions(path)? {
             if plies.is_some() {
                 return Err(book_error("it holds positions, not games: leave the number of plies out".into()));
@@ -124,7 +148,7 @@ impl Book {
         } else {
             read_games(path, plies, &mut writer)?
         };
-        let OpeningWriter { file, hasher, offsets } = writer;
+        let OpeningWriter { file, hasher, offsets, .. } = writer;
         let openings = offsets.len() as u64 - 1;
         if openings == 0 {
             return Err(book_error(format!("it holds no playable opening ({skipped} were skipped)")));
@@ -396,7 +420,7 @@ mod tests {
 
     #[test]
     fn start_positions_of_chess960_are_books() {
-        let book = |source: &BookSource| Book::open(source, None).expect("no file is read");
+        let book = |source: &BookSource| Book::open(source, None, None).expect("no file is read");
         let single = book(&BookSource::Chess960);
         assert_eq!(single.facts.openings, 960);
         let mut seen = HashSet::new();

@@ -33,7 +33,7 @@ use crate::statistics::pentanomial;
 
 pub use crate::statistics::pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
 pub use adjudication::{Adjudication, AdjudicationRules, DrawRule, WinRule};
-pub use book::{Book, BookError};
+pub use book::{Book, BookError, BookPart};
 pub use equal_cost::{CostPlayer, CostRatio, equal_cost};
 pub use error::PlayError;
 pub use fixtures::{Fixture, TournamentType, fixture};

@@ -113,6 +113,7 @@ impl MatchOptions {
             pairs: self.pairs(),
             openings,
             opening_plies: self.opening_plies,
+            book_part: None,
             seed: self.seed,
             adjudication: self.adjudication.then(Adjudication::default),
             sprt: None,

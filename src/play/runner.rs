@@ -102,7 +102,7 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn new(players: &[Player], settings: &MatchSettings) -> Result<Opened, PlayError> {
         settings.check(players)?;
-        let book = Book::open(&settings.openings, settings.opening_plies)?;
+        let book = Book::open(&settings.openings, settings.opening_plies, settings.book_part)?;
         settings.check_book(book.facts.openings)?;
         let identities = identities(players, settings)?;
         let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();

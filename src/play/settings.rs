@@ -2,6 +2,7 @@
 
 use super::PlayError;
 use super::adjudication::Adjudication;
+use super::book::BookPart;
 use super::fixtures::TournamentType;
 use super::limit::MoveLimit;
 use super::player::{Player, PlayerSetup};
@@ -20,6 +21,8 @@ pub struct MatchSettings {
     pub openings: BookSource,
     /// Moves taken from each game of a PGN book; all of them if `None`.
     pub opening_plies: Option<u16>,
+    /// `None`: all openings of the book.
+    pub book_part: Option<BookPart>,
     pub seed: Seed,
     pub adjudication: Option<Adjudication>,
     /// Ends the match once the test has decided; two players only.

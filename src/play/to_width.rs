@@ -27,7 +27,8 @@ pub fn play_to_width(
 ) -> Result<MatchOutcome, PlayError> {
     let mut most = settings.pairs;
     if settings.limit.is_reproducible() {
-        most = most.min(Book::open(&settings.openings, settings.opening_plies)?.facts.openings);
+        let book = Book::open(&settings.openings, settings.opening_plies, settings.book_part)?;
+        most = most.min(book.facts.openings);
     }
     let mut pairs = FIRST_PAIRS.min(most);
     loop {

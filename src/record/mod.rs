@@ -15,6 +15,8 @@ mod own_figures;
 mod results;
 mod run;
 mod scaling;
+mod screen;
+mod search;
 mod speed;
 mod validation;
 
@@ -41,5 +43,10 @@ pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
 pub use scaling::{Scaling, ScalingBy};
+pub use screen::ScreenRecord;
+pub use search::{
+    CandidateStage, LastComparison, LiftedCandidate, LossDifference, PlayedCandidate, SearchCandidate, SearchPrediction,
+    SearchRecord, SearchRound, SearchWinner, TrainedCandidate,
+};
 pub use speed::{FtPermutedSpeed, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{
     Environment, EqualSpeedRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError, RunKey, RunRecord,
-    Scaling, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
+    Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_atomically, write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};
 
@@ -136,6 +136,10 @@ pub struct Results {
     /// Of the first seed's networks: widths of equal speed, and the speeds of the networks trained at them.
     pub equal_speed: Vec<NetResult<EqualSpeedRecord>>,
     pub matches: Vec<MatchResult>,
+    /// Sizes and costs of sets that a search considers; they are kept in `search` alone.
+    pub screens: Vec<SetResult<ScreenRecord>>,
+    /// `None` but for a search.
+    pub search: Option<SearchRecord>,
 }
 
 /// Errors of finding and reading results.
@@ -169,6 +173,9 @@ const LOSSES: &str = "validation";
 const SPEED: &str = "speed.json";
 const EQUAL_SPEED: &str = "equal_speed.json";
 const MATCH: &str = "match.json";
+const SEARCH: &str = "search.json";
+/// The definition of the best set of a search.
+const WINNER: &str = "winner.toml";
 
 impl Results {
     /// The default folder of all results.
@@ -187,6 +194,8 @@ impl Results {
             speed: Vec::new(),
             equal_speed: Vec::new(),
             matches: Vec::new(),
+            screens: Vec::new(),
+            search: None,
         }
     }
 
@@ -211,6 +220,8 @@ impl Results {
             speed: read_or_empty(folder, SPEED)?,
             equal_speed: read_or_empty(folder, EQUAL_SPEED)?,
             matches: read_or_empty(folder, MATCH)?,
+            screens: Vec::new(),
+            search: if folder.join(SEARCH).exists() { Some(read_json(&folder.join(SEARCH))?) } else { None },
         })
     }
 
@@ -229,6 +240,12 @@ impl Results {
             write_json(&folder.join(EQUAL_SPEED), &self.equal_speed)?;
         }
         write_json(&folder.join(MATCH), &self.matches)?;
+        if let Some(search) = &self.search {
+            write_json(&folder.join(SEARCH), search)?;
+            if let Some(winner) = &search.winner {
+                write_atomically(&folder.join(WINNER), winner.definition.as_bytes())?;
+            }
+        }
         write_json(&folder.join(STUDY), &self.study)
     }
 

@@ -207,7 +207,7 @@ impl Pairs {
 }
 
 /// A value and the bounds of its 95% interval. Without a pair, the bounds are infinite.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The estimate.
     pub value: f64,

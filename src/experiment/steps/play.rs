@@ -183,6 +183,13 @@ impl Match {
         json!([kind, limit, setup, rules])
     }
 
+    /// Game pairs: of the openings that a search keeps, its last comparison plays as many as there are.
+    fn pairs(self, runner: &Runner<'_>) -> u64 {
+        let pairs = runner.experiment.matches.as_ref().map_or(0, |measure| measure.options.pairs());
+        let kept = runner.match_setup.as_ref().filter(|_| runner.experiment.book_part.is_some_and(|part| part.is_kept));
+        kept.map_or(pairs, |setup| pairs.min(setup.count))
+    }
+
     /// Names the folder of the games, and its lock.
     fn games_key(self, runner: &Runner<'_>) -> ResultKey {
         let trainings = self.needs(&runner.plan);
@@ -205,6 +212,8 @@ impl Match {
             names: [run, reference].map(|run| runner.plan.runs[run].key.set.clone()),
             settings: experiment.matches.as_ref().expect("a match is planned by [match] alone"),
             openings: runner.openings.clone(),
+            pairs: self.pairs(runner),
+            book_part: experiment.book_part,
             seed: self.seed(runner),
             own,
             cost: runner.played.costs.get(&self.0).cloned(),
@@ -221,12 +230,15 @@ pub fn match_setup(
     openings: Option<&Path>,
 ) -> Result<Option<MatchSetup>, ExperimentError> {
     let Some(measure) = &experiment.matches else { return Ok(None) };
-    let setup = executor.match_setup(openings, measure.options.opening_plies);
+    let part = experiment.book_part;
+    let setup = executor.match_setup(openings, measure.options.opening_plies, part);
     let setup = setup.map_err(|error| match &experiment.openings {
         Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
         None => ExperimentError::Step { step: "the openings".into(), source: error },
     })?;
-    if measure.terms.half_width.is_none() && measure.options.pairs() > setup.count {
+    // Of the openings that a search keeps, its last comparison plays as many as there are.
+    let takes_all = measure.terms.half_width.is_some() || part.is_some_and(|part| part.is_kept);
+    if !takes_all && measure.options.pairs() > setup.count {
         let message = format!(
             "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask \
              for fewer pairs, or make a larger book with `fsbench openings --count`",

@@ -1,0 +1,200 @@
+//! The table `[search]`: its keys, and their checks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toml::Spanned;
+
+use super::candidates::CandidateKeys;
+use crate::experiment::match_settings::MatchMeasure;
+use crate::experiment::spec::ComparisonRow;
+use crate::json::ReadError;
+use crate::record::ScreenRecord;
+use crate::settings::{SettingError, TableParts, check_all};
+use crate::text::grouped;
+use crate::train::{TrainError, TrainSettings};
+
+/// Tries changes of a set and keeps the best, round by round; the rows of [[runs]] are what it starts with
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct Search {
+    #[schemars(flatten)]
+    pub terms: SearchTerms,
+    #[schemars(flatten)]
+    pub limits: SearchLimits,
+    #[schemars(flatten)]
+    pub candidates: CandidateKeys,
+    /// Where the table stands.
+    #[schemars(skip)]
+    pub(in crate::experiment) place: Spanned<()>,
+}
+
+/// How a search goes on, and how long.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchTerms {
+    /// No round begins once the finished steps have taken so many hours, on however many machines
+    pub hours: f64,
+    /// Most rounds [default: until nothing improves, or the hours are over]
+    #[serde(default)]
+    pub rounds: Option<u32>,
+    /// Samples of a candidate's first short training, which starts from the incumbent's network
+    #[serde(default = "SearchTerms::default_samples")]
+    pub samples: u64,
+    /// Learning rate of the short trainings [default: that of the row]
+    #[serde(default)]
+    pub learning_rate: Option<f64>,
+    /// Share of the candidates that goes on to trainings three times as long
+    #[serde(default = "SearchTerms::default_keep")]
+    pub keep: f64,
+    /// Candidates of a round that are trained from scratch and play
+    #[serde(default = "SearchTerms::default_finalists")]
+    pub finalists: usize,
+    /// Share of all games, and of the openings, that is kept for the last comparison, of the winner and the first set;
+    /// the games are neither trained on nor part of any comparison before
+    #[serde(default = "SearchTerms::default_final", rename = "final")]
+    pub kept: f64,
+}
+
+/// Sets beyond these are not tried.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchLimits {
+    /// Most features [default: no limit]
+    pub max_features: Option<u32>,
+    /// Most rows of the feature transformer per move, with a refresh cache [default: no limit]
+    pub max_rows: Option<f64>,
+    /// Most bytes of the feature transformer's weights, two each [default: no limit]
+    pub max_bytes: Option<u64>,
+}
+
+impl SearchTerms {
+    const fn default_samples() -> u64 {
+        400_000
+    }
+
+    const fn default_keep() -> f64 {
+        1.0 / 3.0
+    }
+
+    const fn default_finalists() -> usize {
+        3
+    }
+
+    const fn default_final() -> f64 {
+        0.1
+    }
+
+    /// How many of so many candidates go on.
+    pub(super) fn left_of(&self, candidates: usize) -> usize {
+        let share = (self.keep * candidates as f64).floor() as usize;
+        share.max(self.finalists).min(candidates)
+    }
+
+    /// Samples of each short training of a round, with the number of candidates that learn from so many.
+    pub(super) fn liftings(&self, candidates: usize) -> Vec<(u64, usize)> {
+        let mut liftings = Vec::new();
+        let mut left = candidates;
+        let mut samples = self.samples;
+        while left > 0 {
+            liftings.push((samples, left));
+            left = self.left_of(left);
+            samples = samples.saturating_mul(3);
+            if left <= self.finalists {
+                break;
+            }
+        }
+        liftings
+    }
+}
+
+impl SearchLimits {
+    /// The first limit that a set exceeds, in words.
+    #[must_use]
+    pub fn exceeded(&self, set: &ScreenRecord) -> Option<String> {
+        let whole = |number: u64| grouped(&number.to_string());
+        if self.max_features.is_some_and(|most| set.features > most) {
+            return Some(format!("{} features", whole(set.features.into())));
+        }
+        if self.max_bytes.is_some_and(|most| set.bytes > most) {
+            return Some(format!("{} bytes", whole(set.bytes)));
+        }
+        let is_slow = self.max_rows.is_some_and(|most| set.rows_a_move > most);
+        is_slow.then(|| format!("{:.1} rows per move", set.rows_a_move))
+    }
+}
+
+impl Search {
+    /// Reads the table, which stands at `place`.
+    pub(in crate::experiment) fn read(table: &Value, place: Spanned<()>) -> Result<Search, ReadError> {
+        let mut parts = TableParts::new(table, "search")?;
+        let search = Search { terms: parts.part()?, limits: parts.part()?, candidates: parts.part()?, place };
+        parts.finish().map(|()| search)
+    }
+
+    /// The settings of a short training of a row's set.
+    pub(super) fn lifting_settings(&self, row: &ComparisonRow, samples: u64) -> TrainSettings {
+        let learning_rate = self.terms.learning_rate.unwrap_or(row.settings.learning_rate);
+        TrainSettings { epochs: 1, epoch_samples: Some(samples), learning_rate, ..row.settings.clone() }
+    }
+}
+
+/// Checks the table's numbers, and that the rest of the experiment is what a search needs. `shared`: the settings of
+/// `[train]`.
+pub(in crate::experiment) fn check_search(
+    search: &Search,
+    shared: &TrainSettings,
+    rows: &[ComparisonRow],
+    matches: Option<&MatchMeasure>,
+    has_sweep: bool,
+) -> Result<(), SettingError> {
+    check_numbers(search)?;
+    let problem = |message: String| Err(SettingError::new("", message));
+    if has_sweep {
+        return problem("[search] and [sweep] cannot stand together: a search compares rows of one setting".into());
+    }
+    if matches.is_none_or(|measure| measure.terms.equal_cost.is_none()) {
+        let message = "a search is decided by matches at equal cost: write [match] with equal_cost = 1000 (nodes per \
+                       move of the incumbent)";
+        return problem(message.into());
+    }
+    if search.candidates.is_empty() {
+        return problem("nothing to try: list blocks to add, as in blocks = [\"axis-h\", \"mobility-bitset\"]".into());
+    }
+    for row in rows {
+        let label = &row.label;
+        if (row.method, row.second.map(|second| second.method)) != (rows[0].method, rows[0].second.map(|s| s.method)) {
+            return problem(format!("a search has one method, but {label} has another than {}", rows[0].label));
+        }
+        if row.start.is_some() {
+            return problem(format!("{label} begins with a network: rows of a search begin with random weights"));
+        }
+        let of_split = |settings: &TrainSettings| (settings.validation, settings.split_seed);
+        if of_split(&row.settings) != of_split(shared) {
+            return problem(format!("{label} has other validation games than [train]: a search compares on the same"));
+        }
+        let short = search.lifting_settings(row, search.terms.samples);
+        short.validate(&[row.method], &|_| false).map_err(|error| match error {
+            TrainError::Setting(error) => SettingError::new("", format!("a short training of {label}: {error}")),
+            other => SettingError::new("", other.to_string()),
+        })?;
+    }
+    Ok(())
+}
+
+fn check_numbers(search: &Search) -> Result<(), SettingError> {
+    let SearchTerms { hours, rounds, samples, learning_rate, keep, finalists, kept } = &search.terms;
+    let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+    check_all(&[
+        ("hours", hours.is_finite() && *hours > 0.0, "hours must be above 0"),
+        ("rounds", *rounds != Some(0), "rounds must be at least 1"),
+        ("samples", *samples > 0, "samples must be at least 1"),
+        ("learning_rate", learning_rate.is_none_or(is_rate), "learning_rate must be above 0"),
+        ("keep", *keep > 0.0 && *keep < 1.0, "keep must lie between 0 and 1: the share that goes on"),
+        ("finalists", *finalists > 0, "finalists must be at least 1"),
+        (
+            "final",
+            *kept > 0.0 && *kept < 0.5,
+            "final must lie between 0 and 0.5: the share of games that is kept for the last comparison",
+        ),
+    ])
+}
