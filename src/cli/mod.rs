@@ -36,6 +36,7 @@ mod sample;
 mod samples_service;
 mod schema;
 mod score_unit;
+mod search;
 mod select;
 mod show;
 mod skipped;
@@ -117,6 +118,7 @@ enum Command {
     Runs(runs::Arguments),
     SamplesService(samples_service::Arguments),
     Schema(schema::Arguments),
+    Search(search::Arguments),
     Select(select::Arguments),
     Show(show::Arguments),
     Train(Box<train::Arguments>),
@@ -148,6 +150,7 @@ impl Command {
             Command::Runs(arguments) => runs::run(arguments),
             Command::SamplesService(arguments) => samples_service::run(arguments),
             Command::Schema(arguments) => schema::run(arguments),
+            Command::Search(arguments) => search::run(arguments),
             Command::Select(arguments) => select::run(arguments),
             Command::Show(arguments) => show::run(arguments),
             Command::Train(arguments) => train::run(arguments),

@@ -11,6 +11,7 @@ use super::print::table;
 use super::score_unit::note_assumed_in_experiment;
 use super::{Failure, ResultFormat, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
+use crate::experiment::search::SearchEstimate;
 use crate::experiment::{
     Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RowFigures, RunEstimate, Runner,
     RunnerOptions, Share, TrainedRun, key_help,
@@ -70,7 +71,16 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut experiment = read(&arguments.experiment, arguments.scale.as_deref())?;
+    run_experiment(arguments, read(&arguments.experiment, arguments.scale.as_deref())?)
+}
+
+/// Runs an experiment that was read from the arguments' file.
+pub(super) fn run_experiment(arguments: &Arguments, mut experiment: Experiment) -> Result<(), Failure> {
+    if experiment.search.is_some() && (arguments.only.is_some() || arguments.without.is_some()) {
+        return Err(Failure::Request(anyhow::anyhow!(
+            "a search decides itself which sets it trains: leave --only and --without out"
+        )));
+    }
     if let Some(label) = &arguments.without {
         experiment.leave_out(label).map_err(failure)?;
     }
@@ -167,6 +177,15 @@ fn plan_text(estimate: &RunEstimate) -> String {
         out += &format!("\nmemory: {} in training, and some for the process that serves samples", HumanBytes(memory));
     }
     out += &format!("\ndisk: {} for the runs' folders", HumanBytes(estimate.disk_bytes));
+    if let Some(SearchEstimate { candidates, samples, trainings, seconds, budget_seconds }) = &estimate.search {
+        let samples = grouped(&samples.to_string());
+        let about = seconds.map(|seconds| format!("; about {} without matches", time(seconds))).unwrap_or_default();
+        out += &format!(
+            "\nsearch: {} for rounds like the first: {candidates} candidates, {samples} samples of short trainings, \
+             {trainings} trainings from scratch{about}",
+            time(*budget_seconds)
+        );
+    }
     for RowFigures { set, own, .. } in &estimate.own_figures {
         if let Some(ns) = own.features_ns {
             out += &format!("\nby your figures: {ns} ns a move to find the features of {set}");

@@ -14,6 +14,7 @@ use super::network_links::TrainedRun;
 use super::plan::{PlannedEqualSpeed, PlannedMatch};
 use super::runner::Runner;
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Stage};
+use super::search::SearchEstimate;
 use super::spec::{ComparisonRow, Experiment};
 use super::steps::{EqualSpeed, Match, PlanStep, Step, Train};
 use crate::engine::{BackEnd, Strategy};
@@ -41,6 +42,9 @@ pub struct RunEstimate {
     pub rows: Vec<RowEstimate>,
     /// Rows whose cost goes by the user's figures.
     pub own_figures: Vec<RowFigures>,
+    /// The first round of a search; absent in other experiments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchEstimate>,
     /// What is likely to make the experiment say little.
     pub warnings: Vec<String>,
 }
@@ -141,7 +145,8 @@ impl Runner<'_> {
         let folder = tempfile::Builder::new().prefix("rehearsal-").tempdir_in(&options.work).map_err(failed)?;
         let rehearsals = runner.rehearse_trainings(&pending, folder.path(), monitor)?;
         let seconds_per_pair = runner.rehearse_match(&rehearsals, &pending, folder.path(), monitor)?;
-        Ok(runner.extrapolate(&pending, &rehearsals, seconds_per_pair))
+        let estimate = runner.extrapolate(&pending, &rehearsals, seconds_per_pair);
+        with_search(estimate, experiment)
     }
 
     /// The experiment with its rows at equal speed, if their widths are found already.
@@ -296,6 +301,7 @@ impl Runner<'_> {
             disk_bytes: rehearsals.iter().map(|own| own.disk_bytes * trainings(own)).sum(),
             rows: rehearsals.iter().map(row).collect(),
             own_figures: self.own_figures(),
+            search: None,
             warnings: self.warnings(rehearsals),
         }
     }
@@ -405,6 +411,23 @@ impl Runner<'_> {
     fn row_label(&self, run: usize) -> &str {
         &self.plan.sets[self.plan.runs[run].set].label
     }
+}
+
+/// Adds the first round of a search, from the rehearsal of the first row.
+fn with_search(mut estimate: RunEstimate, experiment: &Experiment) -> Result<RunEstimate, ExperimentError> {
+    let Some(search) = &experiment.search else { return Ok(estimate) };
+    let label = &experiment.rows[0].label;
+    let row = estimate.rows.iter().find(|row| row.set == *label);
+    let found = search.estimate(experiment, row.map(|row| (row.samples_per_second, row.seconds)))?;
+    if let Some(seconds) = found.seconds.filter(|seconds| *seconds > found.budget_seconds) {
+        estimate.warnings.push(format!(
+            "hours = {} is too small for one round, which takes about {:.1}; give more, or fewer candidates or samples",
+            found.budget_seconds / 3600.0,
+            seconds / 3600.0
+        ));
+    }
+    estimate.search = Some(found);
+    Ok(estimate)
 }
 
 /// The rate of the last epoch, which has no warming up.

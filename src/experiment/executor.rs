@@ -9,11 +9,10 @@ use serde_json::Value;
 use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
 use super::runner_options::ExperimentMonitor;
-use super::search::SearchLimits;
 use super::steps::NetworkMeasure;
 use crate::data::ScoreUnit;
 use crate::features::{EncoderKind, Identity};
-use crate::measure::SpeedOptions;
+use crate::measure::{ScreenOptions, SpeedOptions};
 use crate::net::{NetError, NetFile};
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::BookPart;
@@ -62,7 +61,7 @@ pub struct ScreenRequest<'a> {
     pub set: &'a str,
     /// File of the games.
     pub data: &'a Path,
-    pub limits: SearchLimits,
+    pub limits: ScreenOptions,
     /// Width of the accumulator.
     pub l1: usize,
 }

@@ -14,11 +14,10 @@ use super::executor::{
 };
 use super::local_match;
 use super::runner_options::ExperimentMonitor;
-use super::search::candidates;
 use super::steps::NetworkMeasure;
 use crate::data::Fsd;
 use crate::features::{Encoder, FeatureSet};
-use crate::measure::{self, SpeedOptions};
+use crate::measure::{self, ScreenGames, SpeedOptions};
 use crate::net::NetFile;
 use crate::pipeline;
 use crate::play::BookPart;
@@ -28,6 +27,9 @@ use crate::record::{
 use crate::train::{
     EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
 };
+
+/// Positions of the games on which the sets that a search considers are looked at.
+const SCREENED_POSITIONS: u64 = 4_000;
 
 /// Executes steps in this process.
 #[derive(Clone, Debug, Default)]
@@ -101,8 +103,8 @@ impl Executor for LocalExecutor {
     }
 
     fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError> {
-        let ScreenRequest { set, data, limits, l1 } = request;
-        Ok(candidates::screen(&FeatureSet::resolve(set)?, data, *limits, *l1)?)
+        let games = ScreenGames::read(request.data, SCREENED_POSITIONS)?;
+        Ok(measure::screen(request.set, &games, request.l1, &request.limits)?)
     }
 
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError> {

@@ -257,7 +257,8 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         equal_speed = Some(read);
     }
     if let Some(search) = &search {
-        check_search(search, &parsed.train, &rows, matches.as_ref(), parsed.sweep.is_some())
+        let seed = parsed.seeds.first().copied().unwrap_or_default();
+        check_search(search, &parsed.train, &rows, matches.as_ref(), parsed.sweep.is_some(), seed)
             .map_err(|error| wrong(document, "search", error))?;
     }
     let reference = equal_speed.as_ref().map(|measure: &EqualSpeedMeasure| measure.terms.reference.as_deref());

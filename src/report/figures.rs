@@ -1,6 +1,7 @@
 //! The figures of a report and the data of each; [`super::plot`] draws them.
 
 use super::pareto;
+use super::search;
 use super::scaling::SetScaling;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
 use super::tables::method_name;
@@ -144,6 +145,7 @@ impl Figure {
         figures.extend([Method::Eval, Method::Pqr].into_iter().filter_map(|method| pareto::figure(summary, method)));
         figures.extend(rows_per_move(summary));
         figures.extend(refreshes(summary));
+        figures.extend(summary.search.as_ref().and_then(search::figure));
         let colors = SetColors::of(summary);
         figures.iter_mut().for_each(|figure| figure.colors = colors.clone());
         figures

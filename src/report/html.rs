@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::figures::Figure;
 use super::plain_table::PlainTable;
 use super::plot::PlotError;
+use super::search;
 use super::summary::Summary;
 use super::tables::{ComparisonTable, INTERVALS, Section, meanings};
 use super::text::provenance;
@@ -40,7 +41,16 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         }
         body.push_str("</section>\n");
     }
-    let shared = plots(&figures, |figure| figure.comparison.is_none())?;
+    if let Some(found) = &summary.search {
+        body.push_str("<section>\n<h2>Search</h2>\n");
+        for sentence in search::sentences(found) {
+            let _ = writeln!(body, "<p>{}</p>", escape(&sentence));
+        }
+        search::tables(found).iter().for_each(|table| body += &table.html(escape));
+        body.push_str(&plots(&figures, Figure::is_of_search)?);
+        body.push_str("</section>\n");
+    }
+    let shared = plots(&figures, |figure| figure.comparison.is_none() && !figure.is_of_search())?;
     if !shared.is_empty() {
         let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::figures::Figure;
 use super::plain_table::PlainTable;
+use super::search;
 use super::summary::Summary;
 use super::tables::{ComparisonTable, INTERVALS, Section, meanings};
 use super::text::provenance;
@@ -37,6 +38,11 @@ pub fn markdown(summary: &Summary) -> String {
         for note in method.notes() {
             out += &format!("{}\n\n", escape(&note));
         }
+    }
+    if let Some(found) = &summary.search {
+        out.push_str("## Search\n\n");
+        search::sentences(found).iter().for_each(|sentence| out += &format!("{}\n\n", escape(sentence)));
+        search::tables(found).iter().for_each(|table| out += &table.markdown(escape));
     }
     figures.iter().filter(|figure| figure.comparison.is_none()).for_each(|figure| out += &link(figure));
     out.push_str("## Columns\n\n");

@@ -20,6 +20,7 @@ mod plain_table;
 mod plot;
 mod published;
 mod scaling;
+mod search;
 mod strength;
 mod summary;
 mod tables;

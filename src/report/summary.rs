@@ -15,8 +15,8 @@ use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
 use crate::record::{
-    Environment, ErrorRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SpeedBeside,
-    SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
+    Environment, ErrorRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord,
+    SearchRecord, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
 use crate::units::{Seed, SortedMap};
@@ -29,6 +29,9 @@ pub struct Summary {
     pub methods: Vec<MethodSummary>,
     /// Conditions of the matches, and the meaning of the Elo intervals, in a few sentences.
     pub match_conditions: Option<String>,
+    /// The tree of a search; absent in other experiments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchRecord>,
 }
 
 /// The comparison of feature sets by one method, in a sweep with one value of each swept setting.
@@ -234,7 +237,8 @@ impl Summary {
         }
         let study = results.study.clone();
         let environment = results.environment.clone();
-        Summary { study, environment, methods, match_conditions: match_conditions(results) }
+        let search = results.search.clone();
+        Summary { study, environment, methods, match_conditions: match_conditions(results), search }
     }
 
     /// Why methods have no pairs to compare; each reason once.

@@ -194,7 +194,8 @@ pub(super) fn empty() -> Results {
     let speed = Vec::new();
     let equal_speed = Vec::new();
     let matches = Vec::new();
-    Results { study, environment, runs, updates, validation, networks, speed, equal_speed, matches }
+    let none = Results::empty(study, environment);
+    Results { runs, updates, validation, networks, speed, equal_speed, matches, ..none }
 }
 
 fn push<T: NetworkRecord>(results: &mut Results, key: &RunKey, record: &T) {

@@ -6,6 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use super::numbers;
 use super::plain_table::PlainTable;
+use super::search;
 use super::summary::Summary;
 use super::tables::{Column, ComparisonTable, INTERVALS, Section, meanings};
 use crate::text::wrapped;
@@ -42,13 +43,19 @@ pub fn text(summary: &Summary, width: usize) -> String {
             }
         }
         for table in PlainTable::of(method) {
-            line(&format!("\n  {}", table.title));
-            for row in table.fitting(RULED, width.saturating_sub(INDENT)).iter().flat_map(Table::lines) {
-                line(&format!("  {}", row.trim_end()));
-            }
+            plain_lines(&table, width).iter().for_each(|row| line(row));
         }
         for note in method.notes() {
             wrapped(&note, INDENT, INDENT, width).iter().for_each(|text| line(text));
+        }
+    }
+    if let Some(found) = &summary.search {
+        line("\nSearch");
+        for sentence in search::sentences(found) {
+            wrapped(&sentence, INDENT, INDENT, width).iter().for_each(|text| line(text));
+        }
+        for table in search::tables(found) {
+            plain_lines(&table, width).iter().for_each(|row| line(row));
         }
     }
     line("");
@@ -63,6 +70,15 @@ pub fn text(summary: &Summary, width: usize) -> String {
     }
     wrapped(&provenance(summary), 0, 0, width).iter().for_each(|text| line(text));
     out
+}
+
+/// A table below its title.
+fn plain_lines(table: &PlainTable, width: usize) -> Vec<String> {
+    let mut lines = vec![format!("\n  {}", table.title)];
+    for row in table.fitting(RULED, width.saturating_sub(INDENT)).iter().flat_map(Table::lines) {
+        lines.push(format!("  {}", row.trim_end()));
+    }
+    lines
 }
 
 /// Spaces before a table.

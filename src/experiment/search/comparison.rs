@@ -83,16 +83,17 @@ pub fn breakdown(done: &PassResults) -> Option<TimeBreakdown> {
     speed.fastest()?.nanoseconds
 }
 
-/// The logarithm to base 2 of a candidate's speed divided by the incumbent's: the incumbent's time of finding features
-/// grows as that of a move does, or, where that was not timed, as the rows, and its time of adding rows as the rows.
-/// 0 without a timing of the incumbent.
+/// The logarithm to base 2 of a candidate's speed divided by the incumbent's: the incumbent's time of adding rows grows
+/// as the rows do, and its time of finding features as that of a move does, or, where that was not timed, as the rows. 0
+/// without a timing of the incumbent.
 pub fn log2_speed(times: Option<TimeBreakdown>, incumbent: &ScreenRecord, candidate: &ScreenRecord) -> f64 {
     let Some(times) = times else { return 0.0 };
-    let rows = if incumbent.rows_a_move > 0.0 { candidate.rows_a_move / incumbent.rows_a_move } else { 1.0 };
-    let features = match (incumbent.ns_a_move, candidate.ns_a_move) {
-        (Some(own), Some(other)) if own > 0.0 => other / own,
-        _ => rows,
+    let growth = |of: fn(&ScreenRecord) -> Option<f64>| {
+        let (own, other) = (of(incumbent).filter(|own| *own > 0.0)?, of(candidate)?);
+        Some(other / own)
     };
+    let rows = growth(|screen| screen.rows_a_move).unwrap_or(1.0);
+    let features = growth(|screen| screen.ns_a_move).unwrap_or(rows);
     let changed = TimeBreakdown { features: features * times.features, rows: rows * times.rows, ..times };
     (times.total() / changed.total()).log2()
 }
@@ -101,10 +102,14 @@ pub fn log2_speed(times: Option<TimeBreakdown>, incumbent: &ScreenRecord, candid
 mod tests {
     use super::*;
 
+    fn without_figures() -> ScreenRecord {
+        serde_json::from_value(serde_json::json!({ "features": 768, "bytes": 98_304 })).expect("a record")
+    }
+
     #[test]
     fn speed_follows_features_and_rows() {
         let times = TimeBreakdown { features: 100.0, bookkeeping: Some(50.0), rows: 200.0, forward: 50.0 };
-        let screen = |rows_a_move, ns_a_move| ScreenRecord { rows_a_move, ns_a_move, ..ScreenRecord::default() };
+        let screen = |rows: f64, ns_a_move| ScreenRecord { rows_a_move: Some(rows), ns_a_move, ..without_figures() };
         let check = |incumbent: ScreenRecord, candidate: ScreenRecord, expected: f64| {
             let found = log2_speed(Some(times), &incumbent, &candidate);
             assert!((found - expected).abs() < 1e-12, "{found}");

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::candidates::candidates;
 use super::table::Search;
 use crate::experiment::ExperimentError;
 use crate::experiment::spec::Experiment;
@@ -37,13 +36,12 @@ impl Search {
         base: &Experiment,
         rehearsed: Option<(f64, f64)>,
     ) -> Result<SearchEstimate, ExperimentError> {
-        let at = || base.location_of(&self.place);
-        let row = &base.rows[0];
-        let wrong = |message: String| ExperimentError::Spec { at: at(), message };
-        let request = base.set_request(row.set.get_ref()).map_err(|error| wrong(error.to_string()))?;
-        let found = candidates(&request, &self.candidates)
-            .map_err(|error| wrong(format!("a candidate cannot be used: {error}")))?;
-        let candidates = found.len();
+        let written = base.rows[0].set.get_ref();
+        let request = base.set_request(written).map_err(|error| {
+            let at = base.location_of(&base.rows[0].set);
+            ExperimentError::Set { at, set: written.clone(), message: error.to_string() }
+        })?;
+        let candidates = self.candidates(base, &request)?.len();
         // The control learns beside them.
         let liftings = self.terms.liftings(candidates);
         let samples = liftings.iter().map(|(samples, left)| samples.saturating_mul(*left as u64 + 1)).sum();

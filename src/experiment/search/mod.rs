@@ -16,4 +16,4 @@ mod table;
 pub use candidates::{Candidate, CandidateKeys, ChangeKind};
 pub use estimate::SearchEstimate;
 pub(super) use table::check_search;
-pub use table::{Search, SearchLimits, SearchTerms};
+pub use table::{Search, SearchTerms};

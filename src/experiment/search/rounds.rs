@@ -1,11 +1,9 @@
 //! A round: the changes of an incumbent, by their size and cost, by short trainings that begin with its network, and by
 //! what the best are worth when they are trained from scratch.
 
-use super::candidates::candidates;
 use super::comparison::{breakdown, log2_speed, loss_difference};
 use super::controller::{Controller, Halt, unwritten};
 use super::prediction::predicted;
-use crate::experiment::ExperimentError;
 use crate::experiment::runner::PassResults;
 use crate::experiment::spec::{ComparisonRow, Experiment, Measures, RowStart};
 use crate::experiment::steps::PlannedScreen;
@@ -53,10 +51,7 @@ impl Controller<'_, '_> {
     /// The sets to try, each with a label of its own.
     fn candidates(&self, incumbent: &ComparisonRow) -> Result<Vec<SearchCandidate>, Halt> {
         let request = self.request(incumbent)?;
-        let listed = candidates(&request, &self.search.candidates).map_err(|error| {
-            let at = self.base.location_of(&self.search.place);
-            Halt::Failed(ExperimentError::Spec { at, message: format!("a candidate cannot be used: {error}") })
-        })?;
+        let listed = self.search.candidates(self.base, &request)?;
         let mut found: Vec<SearchCandidate> = Vec::with_capacity(listed.len());
         for candidate in listed {
             let name = format!("{} {}", incumbent.label, candidate.change);
@@ -99,14 +94,22 @@ impl Controller<'_, '_> {
             done.results.screens.iter().find(|result| result.set == label).map(|result| result.record.clone())
         };
         let own = screen_of(&incumbent.label);
+        let split_of = |screen: Option<&ScreenRecord>| screen.and_then(|screen| screen.split.clone());
+        let mut splits = vec![(split_of(own.as_ref()), incumbent.label.clone())];
         let round = self.present();
         round.screen = own;
         let mut left = Vec::new();
         for (at, candidate) in round.candidates.iter_mut().enumerate() {
             candidate.screen = screen_of(&candidate.label);
-            match candidate.screen.as_ref().and_then(|screen| screen.refused.clone()) {
-                Some(why) => candidate.why = format!("beyond the limits: {why}"),
-                None => left.push(at),
+            let split = split_of(candidate.screen.as_ref());
+            let same = splits.iter().find(|(other, _)| split.is_some() && *other == split);
+            match (candidate.screen.as_ref().and_then(|screen| screen.refused.clone()), same) {
+                (Some(why), _) => candidate.why = why,
+                (None, Some((_, label))) => candidate.why = format!("tells positions apart as {label} does"),
+                (None, None) => {
+                    left.push(at);
+                    splits.push((split, candidate.label.clone()));
+                }
             }
         }
         Ok((left, breakdown(&done)))
@@ -174,7 +177,7 @@ impl Controller<'_, '_> {
         let games = self.games_of_choice();
         let prediction = self.tree.prediction;
         let round = self.present();
-        let own = round.screen.clone().unwrap_or_default();
+        let own = round.screen.clone()?;
         let candidate = &mut round.candidates[at];
         let loss = loss_difference(done, &candidate.label, &control_of(incumbent), games)?.loss;
         let log2_speed = log2_speed(times, &own, candidate.screen.as_ref()?);

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Spanned;
 
-use super::candidates::CandidateKeys;
+use super::candidates::{Candidate, CandidateKeys, candidates};
+use crate::experiment::ExperimentError;
 use crate::experiment::match_settings::MatchMeasure;
-use crate::experiment::spec::ComparisonRow;
+use crate::experiment::spec::{ComparisonRow, Experiment};
 use crate::json::ReadError;
-use crate::record::ScreenRecord;
+use crate::measure::ScreenOptions;
 use crate::settings::{SettingError, TableParts, check_all};
-use crate::text::grouped;
 use crate::train::{TrainError, TrainSettings};
+use crate::units::Seed;
 
 /// Tries changes of a set and keeps the best, round by round; the rows of [[runs]] are what it starts with
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
@@ -20,7 +21,7 @@ pub struct Search {
     #[schemars(flatten)]
     pub terms: SearchTerms,
     #[schemars(flatten)]
-    pub limits: SearchLimits,
+    pub limits: ScreenOptions,
     #[schemars(flatten)]
     pub candidates: CandidateKeys,
     /// Where the table stands.
@@ -53,18 +54,6 @@ pub struct SearchTerms {
     /// the games are neither trained on nor part of any comparison before
     #[serde(default = "SearchTerms::default_final", rename = "final")]
     pub kept: f64,
-}
-
-/// Sets beyond these are not tried.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SearchLimits {
-    /// Most features [default: no limit]
-    pub max_features: Option<u32>,
-    /// Most rows of the feature transformer per move, with a refresh cache [default: no limit]
-    pub max_rows: Option<f64>,
-    /// Most bytes of the feature transformer's weights, two each [default: no limit]
-    pub max_bytes: Option<u64>,
 }
 
 impl SearchTerms {
@@ -107,28 +96,24 @@ impl SearchTerms {
     }
 }
 
-impl SearchLimits {
-    /// The first limit that a set exceeds, in words.
-    #[must_use]
-    pub fn exceeded(&self, set: &ScreenRecord) -> Option<String> {
-        let whole = |number: u64| grouped(&number.to_string());
-        if self.max_features.is_some_and(|most| set.features > most) {
-            return Some(format!("{} features", whole(set.features.into())));
-        }
-        if self.max_bytes.is_some_and(|most| set.bytes > most) {
-            return Some(format!("{} bytes", whole(set.bytes)));
-        }
-        let is_slow = self.max_rows.is_some_and(|most| set.rows_a_move > most);
-        is_slow.then(|| format!("{:.1} rows per move", set.rows_a_move))
-    }
-}
-
 impl Search {
     /// Reads the table, which stands at `place`.
     pub(in crate::experiment) fn read(table: &Value, place: Spanned<()>) -> Result<Search, ReadError> {
         let mut parts = TableParts::new(table, "search")?;
         let search = Search { terms: parts.part()?, limits: parts.part()?, candidates: parts.part()?, place };
         parts.finish().map(|()| search)
+    }
+
+    /// The sets to try instead of an incumbent, given as the command line takes it.
+    ///
+    /// # Errors
+    /// When a definition has a mistake.
+    pub(super) fn candidates(&self, base: &Experiment, incumbent: &str) -> Result<Vec<Candidate>, ExperimentError> {
+        let seed = base.seeds.first().copied().unwrap_or_default();
+        candidates(incumbent, &self.candidates, seed, &|written| base.set_request(written), None).map_err(|error| {
+            let at = base.location_of(&self.place);
+            ExperimentError::Spec { at, message: error.message }
+        })
     }
 
     /// The settings of a short training of a row's set.
@@ -139,15 +124,18 @@ impl Search {
 }
 
 /// Checks the table's numbers, and that the rest of the experiment is what a search needs. `shared`: the settings of
-/// `[train]`.
+/// `[train]`; `seed` draws what candidates are drawn by.
 pub(in crate::experiment) fn check_search(
     search: &Search,
     shared: &TrainSettings,
     rows: &[ComparisonRow],
     matches: Option<&MatchMeasure>,
     has_sweep: bool,
+    seed: Seed,
 ) -> Result<(), SettingError> {
     check_numbers(search)?;
+    search.limits.check()?;
+    search.candidates.check(seed)?;
     let problem = |message: String| Err(SettingError::new("", message));
     if has_sweep {
         return problem("[search] and [sweep] cannot stand together: a search compares rows of one setting".into());
@@ -157,7 +145,7 @@ pub(in crate::experiment) fn check_search(
                        move of the incumbent)";
         return problem(message.into());
     }
-    if search.candidates.is_empty() {
+    if search.candidates == CandidateKeys::default() {
         return problem("nothing to try: list blocks to add, as in blocks = [\"axis-h\", \"mobility-bitset\"]".into());
     }
     for row in rows {

@@ -7,7 +7,7 @@ use crate::experiment::executor::{ResolvedSet, ScreenRequest, StepError};
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::ExperimentMonitor;
-use crate::experiment::search::SearchLimits;
+use crate::measure::ScreenOptions;
 use crate::record::{ScreenRecord, SetResult};
 
 /// A definition to look at.
@@ -17,7 +17,7 @@ pub struct PlannedScreen {
     pub label: String,
     /// The set as the command line takes it.
     pub request: String,
-    pub limits: SearchLimits,
+    pub limits: ScreenOptions,
     /// Width of the accumulator.
     pub l1: usize,
 }

@@ -1,41 +1,32 @@
 //! From an incumbent and the keys of `[search]` to the sets that a round tries.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::SearchLimits;
 use crate::features::{FeatureError, FeatureSet};
-use crate::measure::{self, MeasureError};
-use crate::record::ScreenRecord;
+use crate::settings::SettingError;
+use crate::units::Seed;
 
-/// The keys of `[search]` that say what to try
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
-pub struct CandidateKeys {
-    /// Blocks to add, as expressions or names of sets, one at a time
-    pub blocks: Vec<String>,
-}
-
-/// A change of the incumbent.
-#[derive(Clone, Debug, PartialEq)]
+/// A definition to try instead of the incumbent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
     /// The definition, as the command line takes it.
     pub set: String,
-    /// What was changed, in words.
+    /// The change of the incumbent in words, as in `plus threat-roles`.
     pub change: String,
     pub kind: ChangeKind,
 }
 
-/// A kind of change.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+/// The kind of a change.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
+    /// Blocks are added.
     Add,
 }
 
 impl ChangeKind {
-    /// The kind's short name.
+    /// As records and tables call it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,49 +35,53 @@ impl ChangeKind {
     }
 }
 
+/// The changes of the incumbent that a search tries
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CandidateKeys {
+    /// Blocks to add, each an expression or the name of a set
+    pub blocks: Vec<String>,
+}
+
 impl CandidateKeys {
-    /// Whether they name nothing to try.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+    /// Checks what needs no incumbent.
+    ///
+    /// # Errors
+    /// When a block is written twice.
+    pub fn check(&self, _seed: Seed) -> Result<(), SettingError> {
+        match self.blocks.iter().enumerate().find(|(at, block)| self.blocks[..*at].contains(block)) {
+            Some((_, twice)) => Err(SettingError::new("blocks", format!("blocks lists '{twice}' twice"))),
+            None => Ok(()),
+        }
     }
 }
 
-/// The changes of `incumbent`, a set as the command line takes it, in the order of the keys; sets equal to the incumbent
-/// or to an earlier one are left out.
+/// The incumbent's candidates in the order of the keys, each definition once; none is the incumbent.
 ///
 /// # Errors
-/// When a definition has a mistake.
-pub fn candidates(incumbent: &str, keys: &CandidateKeys) -> Result<Vec<Candidate>, FeatureError> {
-    let mut known = vec![FeatureSet::resolve(incumbent)?.identity().clone()];
+/// With the key that is wrong, when the incumbent or a block to add is no definition.
+pub fn candidates(
+    incumbent: &str,
+    keys: &CandidateKeys,
+    _seed: Seed,
+    request: &dyn Fn(&str) -> Result<String, FeatureError>,
+    _importance: Option<&[f64]>,
+) -> Result<Vec<Candidate>, SettingError> {
+    let wrong = |error: FeatureError| SettingError::new("", format!("the incumbent cannot be used: {error}"));
+    let mut known = vec![FeatureSet::resolve(incumbent).map_err(wrong)?.identity().clone()];
     let mut found = Vec::new();
     for block in &keys.blocks {
-        let set = format!("{incumbent} + {block}");
-        let identity = FeatureSet::resolve(&set)?.identity().clone();
-        if !known.contains(&identity) {
-            known.push(identity);
+        let added = || -> Result<(String, FeatureSet), FeatureError> {
+            let set = format!("{incumbent} + {}", request(block)?);
+            let resolved = FeatureSet::resolve(&set)?;
+            Ok((set, resolved))
+        };
+        let (set, resolved) = added()
+            .map_err(|error| SettingError::new("blocks", format!("the block {block} cannot be added: {error}")))?;
+        if !known.contains(resolved.identity()) {
+            known.push(resolved.identity().clone());
             found.push(Candidate { set, change: format!("plus {block}"), kind: ChangeKind::Add });
         }
     }
     Ok(found)
-}
-
-/// Games on which sets are looked at.
-const GAMES: u64 = 50;
-
-/// The size and cost of a set at a width, and the first limit that it exceeds.
-///
-/// # Errors
-/// When the games cannot be read.
-pub fn screen(set: &FeatureSet, data: &Path, limits: SearchLimits, l1: usize) -> Result<ScreenRecord, MeasureError> {
-    let bytes = 2 * u64::from(set.num_features()) * l1 as u64;
-    let mut record = ScreenRecord { features: set.num_features(), bytes, ..ScreenRecord::default() };
-    record.refused = limits.exceeded(&record);
-    if record.refused.is_none() {
-        let updates = measure::updates(set, data, Some(GAMES), false)?.0;
-        record.active = updates.active_mean;
-        record.rows_a_move = updates.mean.rows_cache;
-        record.refused = limits.exceeded(&record);
-    }
-    Ok(record)
 }

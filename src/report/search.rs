@@ -1,0 +1,213 @@
+//! The tree of a search: a table a round, a figure of what its changes brought and cost, and the outcome in words.
+
+use super::figures::{Chart, Figure, Series, SeriesStyle, SetColors};
+use super::numbers::{MISSING, duration, number};
+use super::plain_table::PlainTable;
+use crate::record::{
+    CandidateStage, LastComparison, LossDifference, PlayedCandidate, SearchCandidate, SearchPrediction, SearchRecord,
+    SearchRound,
+};
+use crate::statistics::Estimate;
+use crate::statistics::pentanomial::Interval;
+use crate::text::grouped;
+use crate::units::sort_by;
+
+/// The name of the figure.
+const FIGURE: &str = "search";
+
+/// The outcome, and what the numbers of the tables mean.
+pub(super) fn sentences(search: &SearchRecord) -> Vec<String> {
+    let tried: usize = search.rounds.iter().map(|round| round.candidates.len()).sum();
+    let rounds = search.rounds.iter().filter(|round| round.number > 0).count();
+    let ended = search.stopped.as_ref().map_or("It goes on.".to_owned(), |why| format!("It ended: {why}."));
+    let time = duration(search.seconds);
+    let mut sentences = vec![format!("{tried} sets were tried in {rounds} rounds, which took {time}. {ended}")];
+    match &search.winner {
+        None => sentences.push(format!("No set has beaten {} yet.", search.first)),
+        Some(winner) => {
+            let mut text = format!("Winner: {} (winner.toml is its definition).", winner.label);
+            if let Some(last) = &winner.last {
+                text += &format!(" {}", last_sentence(&search.first, last));
+            }
+            sentences.push(text);
+        }
+    }
+    sentences.push(prediction_sentence(&search.prediction));
+    sentences
+}
+
+fn last_sentence(first: &str, last: &LastComparison) -> String {
+    let mut text = format!("Against {first}, on games and openings that no choice saw:");
+    if let Some(loss) = last.loss {
+        text += &format!(" loss {}% on {} validation games", with_half_width(loss), grouped(&last.games.to_string()));
+    }
+    if let Some(PlayedCandidate { games, elo, .. }) = &last.played {
+        let and = if last.loss.is_some() { "," } else { "" };
+        text += &format!("{and} Elo {} at equal cost in {} games", interval(*elo), grouped(&games.to_string()));
+    }
+    text + "."
+}
+
+fn prediction_sentence(by: &SearchPrediction) -> String {
+    let SearchPrediction { loss, loss_error, speed, speed_error, matches, .. } = by;
+    let of_percent = |elo: f64| number(elo / 100.0, 1, true);
+    let source = match matches {
+        0 => "before any match of the search".to_owned(),
+        1 => "after 1 match of the search".to_owned(),
+        many => format!("after {many} matches of the search"),
+    };
+    format!(
+        "Predicted Elo at equal cost, {source}: {} ± {} for each percent of loss, {} ± {} for twice the speed (standard \
+         errors). The prediction orders candidates, matches decide.",
+        of_percent(*loss),
+        of_percent(*loss_error).trim_start_matches('+'),
+        number(*speed, 0, true),
+        number(*speed_error, 0, false),
+    )
+}
+
+/// The loss in percent of the incumbent's, with half of its interval.
+fn with_half_width(loss: LossDifference) -> String {
+    let percent = |value: f64| 100.0 * value.exp_m1();
+    format!("{} ± {}", number(percent(loss.value), 2, true), number(100.0 * loss.half_width, 2, false))
+}
+
+fn interval(elo: Interval) -> String {
+    let whole = |value| number(value, 0, true);
+    format!("{} ({} to {})", whole(elo.value), whole(elo.low), whole(elo.high))
+}
+
+/// A table a round.
+pub(super) fn tables(search: &SearchRecord) -> Vec<PlainTable> {
+    search.rounds.iter().filter(|round| !round.candidates.is_empty()).map(table).collect()
+}
+
+fn table(round: &SearchRound) -> PlainTable {
+    let headings = [
+        "change",
+        "came to",
+        "features",
+        "rows/move",
+        "samples",
+        "speed, %",
+        "loss, %",
+        "predicted Elo",
+        "l1",
+        "trained: loss, %",
+        "games",
+        "Elo",
+        "time",
+        "why no further",
+    ];
+    let title = match round.number {
+        0 => format!("The experiment's sets against {}", round.incumbent),
+        number => format!("Round {number}: changes of {}", round.incumbent),
+    };
+    PlainTable {
+        title: format!("{title} ({})", duration(round.seconds)),
+        headings: headings.map(String::from).to_vec(),
+        rows: ordered(round).into_iter().map(row).collect(),
+        is_detail: false,
+    }
+}
+
+/// Those that came farthest first, and of these the ones with the highest estimate.
+fn ordered(round: &SearchRound) -> Vec<&SearchCandidate> {
+    let mut candidates: Vec<&SearchCandidate> = round.candidates.iter().collect();
+    let elo = |candidate: &SearchCandidate| {
+        let played = candidate.played.as_ref().map(|played| played.elo.value);
+        let predicted = candidate.liftings.last().map(|lifted| lifted.predicted.value);
+        (candidate.stage, candidate.liftings.len(), played.or(predicted).unwrap_or(f64::NEG_INFINITY))
+    };
+    sort_by(&mut candidates, &|one, other| {
+        let [(stage, liftings, one), (other_stage, other_liftings, other)] = [elo(one), elo(other)];
+        (other_stage, other_liftings).cmp(&(stage, liftings)).then_with(|| other.total_cmp(&one))
+    });
+    candidates
+}
+
+fn row(candidate: &SearchCandidate) -> Vec<String> {
+    let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.to_owned());
+    let whole = |value: u64| grouped(&value.to_string());
+    let SearchCandidate { screen, full, played, .. } = candidate;
+    let lifted = candidate.liftings.last();
+    let seconds: f64 = candidate.liftings.iter().map(|lifted| lifted.seconds).sum();
+    let seconds = seconds + full.as_ref().map_or(0.0, |full| full.seconds);
+    let rows = screen.as_ref().and_then(|screen| screen.rows_a_move);
+    vec![
+        candidate.change.clone(),
+        candidate.stage.name().to_owned(),
+        or_missing(screen.as_ref().map(|screen| whole(screen.features))),
+        or_missing(rows.map(|rows| number(rows, 1, false))),
+        or_missing(lifted.map(|lifted| whole(lifted.samples))),
+        or_missing(lifted.map(|lifted| number(faster(lifted.log2_speed), 0, true))),
+        or_missing(lifted.map(|lifted| with_half_width(lifted.loss))),
+        or_missing(lifted.map(|lifted| interval(lifted.predicted))),
+        or_missing(full.as_ref().map(|full| full.l1.to_string())),
+        or_missing(full.as_ref().map(|full| with_half_width(full.loss))),
+        or_missing(played.as_ref().map(|played| whole(played.games))),
+        or_missing(played.as_ref().map(|played| interval(played.elo))),
+        duration(seconds),
+        candidate.why.clone(),
+    ]
+}
+
+/// By how many percent it is faster.
+fn faster(log2_speed: f64) -> f64 {
+    100.0 * (log2_speed.exp2() - 1.0)
+}
+
+/// A candidate's speed and loss against its incumbent's, in percent.
+fn point(candidate: &SearchCandidate) -> Option<(f64, Estimate)> {
+    let lifted = candidate.liftings.last()?;
+    let LossDifference { value, half_width } = lifted.loss;
+    let loss = Estimate { mean: 100.0 * value.exp_m1(), interval: Some(100.0 * half_width), count: 1 };
+    Some((faster(lifted.log2_speed), loss))
+}
+
+/// What each change brought after its last short training, and what it cost, by how far it came; with the front of those
+/// that no other beats in both. `None` without short trainings.
+pub(super) fn figure(search: &SearchRecord) -> Option<Figure> {
+    let candidates: Vec<&SearchCandidate> = search.rounds.iter().flat_map(|round| &round.candidates).collect();
+    let all: Vec<(f64, Estimate)> = candidates.iter().filter_map(|candidate| point(candidate)).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let of_stage = |stage: CandidateStage| {
+        let own = candidates.iter().filter(|candidate| candidate.stage == stage);
+        let points = own.filter_map(|candidate| point(candidate)).collect();
+        Series { name: stage.name().to_owned(), style: SeriesStyle::Dots, points }
+    };
+    let mut series = vec![Series { name: "front".into(), style: SeriesStyle::Line, points: front(&all) }];
+    series.extend(CandidateStage::ALL.map(of_stage).into_iter().filter(|series| !series.points.is_empty()));
+    Some(Figure {
+        name: FIGURE.into(),
+        title: "What the changes of a search brought, and what they cost".into(),
+        comparison: None,
+        is_decisive: false,
+        colors: SetColors::default(),
+        chart: Chart::Series {
+            x_axis: "speed against the incumbent's, % (estimated; higher is better)".into(),
+            y_axis: "loss against the incumbent's, % (lower is better)".into(),
+            series,
+        },
+    })
+}
+
+/// The points that no other beats in both, from the slowest to the fastest.
+fn front(points: &[(f64, Estimate)]) -> Vec<(f64, Estimate)> {
+    let beats = |one: &(f64, Estimate), other: &(f64, Estimate)| {
+        one.0 >= other.0 && one.1.mean <= other.1.mean && (one.0 > other.0 || one.1.mean < other.1.mean)
+    };
+    let is_best = |point: &&(f64, Estimate)| !points.iter().any(|other| beats(other, point));
+    let mut front: Vec<(f64, Estimate)> = points.iter().filter(is_best).copied().collect();
+    sort_by(&mut front, &|one, other| one.0.total_cmp(&other.0));
+    front
+}
+
+impl Figure {
+    /// Whether it stands beside the tables of a search.
+    pub(super) fn is_of_search(&self) -> bool {
+        self.name == FIGURE
+    }
+}
