@@ -17,8 +17,8 @@ use crate::net::{NetError, NetFile};
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord,
-    ValidationRecord,
+    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord, SpeedRecord,
+    UpdatesRecord, ValidationRecord,
 };
 use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;

@@ -22,7 +22,8 @@ use crate::net::NetFile;
 use crate::pipeline;
 use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord,
+    ValidationRecord,
 };
 use crate::train::{
     EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,

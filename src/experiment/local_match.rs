@@ -15,8 +15,8 @@ use crate::pipeline::generation::BookSource;
 use crate::pipeline::sample_openings;
 use crate::play;
 use crate::play::{
-    Book, BookPart, CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player, PlayerIdentity,
-    PlayerKind, PlayerWork, Termination, equal_cost, play_match, play_to_width,
+    Book, BookPart, CostPlayer, MatchOutcome, MatchSettings, MoveLimit, NetworkPlayer, PlayError, Player,
+    PlayerIdentity, PlayerKind, PlayerWork, Termination, equal_cost, play_match, play_to_width,
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, ShardRecord,

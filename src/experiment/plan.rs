@@ -9,8 +9,8 @@ use super::own_figures::{figures_of_pair, own_speeds};
 use super::scaling::PlannedShare;
 use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
-    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, Screen, Speed, Step, Train, Updates,
-    Validation,
+    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, Screen, Speed, Step,
+    Train, Updates, Validation,
 };
 use crate::data::content_hash;
 use crate::json::to_value;

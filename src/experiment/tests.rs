@@ -11,6 +11,7 @@ mod own_figures;
 mod rows;
 mod scales;
 mod scaling;
+mod search;
 mod shared_steps;
 
 use std::ffi::OsStr;

@@ -19,9 +19,9 @@ use super::own_figures::add_own_figures;
 use super::runs_table::{RunsTable, expand_rows};
 use super::scale::apply_scale;
 use super::scaling::check_scaling;
+use super::search::{Search, check_search};
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
 use super::steps::NETWORK_MEASURES;
-use super::search::{Search, check_search};
 use super::sweep::{MOST_RUNS, Sweep};
 use crate::data::{EvalOptions, EvalUnit, EvalView, ScoreUnit};
 use crate::json::{ReadError, from_value};
@@ -242,7 +242,8 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
     let mut matches = None;
     if let Some(table) = &parsed.matches {
         let read = MatchMeasure::read(table).map_err(|error| unreadable(document, error))?;
-        check_matches(&read, &rows, &parsed.seeds, search.is_some()).map_err(|error| wrong(document, "match", error))?;
+        check_matches(&read, &rows, &parsed.seeds, search.is_some())
+            .map_err(|error| wrong(document, "match", error))?;
         matches = Some(read);
     }
     let mut equal_speed = None;

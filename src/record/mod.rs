@@ -45,8 +45,8 @@ pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
 pub use scaling::{Scaling, ScalingBy};
 pub use screen::ScreenRecord;
 pub use search::{
-    CandidateStage, LastComparison, LiftedCandidate, LossDifference, PlayedCandidate, SearchCandidate, SearchPrediction,
-    SearchRecord, SearchRound, SearchWinner, TrainedCandidate,
+    CandidateStage, LastComparison, LiftedCandidate, LossDifference, PlayedCandidate, SearchCandidate,
+    SearchPrediction, SearchRecord, SearchRound, SearchWinner, TrainedCandidate,
 };
 pub use speed::{FtPermutedSpeed, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use super::{
     Environment, EqualSpeedRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError, RunKey, RunRecord,
-    Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_atomically, write_json,
+    Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_atomically,
+    write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};
 

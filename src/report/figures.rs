@@ -1,8 +1,8 @@
 //! The figures of a report and the data of each; [`super::plot`] draws them.
 
 use super::pareto;
-use super::search;
 use super::scaling::SetScaling;
+use super::search;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
 use super::tables::method_name;
 use crate::record::{MatchKind, Method, NeuronWeights, WeightPanel};

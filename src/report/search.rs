@@ -21,7 +21,8 @@ pub(super) fn sentences(search: &SearchRecord) -> Vec<String> {
     let rounds = search.rounds.iter().filter(|round| round.number > 0).count();
     let ended = search.stopped.as_ref().map_or("It goes on.".to_owned(), |why| format!("It ended: {why}."));
     let time = duration(search.seconds);
-    let mut sentences = vec![format!("{tried} sets were tried in {rounds} rounds, which took {time}. {ended}")];
+    let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+    let mut sentences = vec![format!("{tried} sets were tried in {rounds}, in {time} of all steps. {ended}")];
     match &search.winner {
         None => sentences.push(format!("No set has beaten {} yet.", search.first)),
         Some(winner) => {
@@ -209,5 +210,86 @@ impl Figure {
     /// Whether it stands beside the tables of a search.
     pub(super) fn is_of_search(&self) -> bool {
         self.name == FIGURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{LiftedCandidate, SearchWinner, TrainedCandidate};
+
+    fn candidate(change: &str, stage: CandidateStage, loss: f64, log2_speed: f64) -> SearchCandidate {
+        let loss = LossDifference { value: loss, half_width: 0.002 };
+        let elo = Interval { value: -500.0 * loss.value, low: -5.0, high: 30.0 };
+        let lifted = LiftedCandidate { samples: 400_000, loss, log2_speed, predicted: elo, seconds: 20.0 };
+        let has_played = stage >= CandidateStage::LastRace;
+        SearchCandidate {
+            label: format!("piece {change}"),
+            set: "piece + axis-h".into(),
+            change: change.into(),
+            kind: "add".into(),
+            screen: None,
+            liftings: if stage == CandidateStage::Screened { Vec::new() } else { vec![lifted] },
+            full: has_played.then_some(TrainedCandidate { l1: 96, seeds: 3, loss, seconds: 100.0 }),
+            played: has_played.then_some(PlayedCandidate { games: 800, elo, log2_speed: Some(log2_speed) }),
+            stage,
+            why: "more than max_rows".into(),
+        }
+    }
+
+    fn search() -> SearchRecord {
+        let candidates = vec![
+            candidate("plus a", CandidateStage::Screened, 0.0, 0.0),
+            candidate("plus b", CandidateStage::Lifted, 0.01, -0.5),
+            candidate("plus c", CandidateStage::Lifted, -0.01, 0.0),
+            candidate("plus d", CandidateStage::Winner, -0.05, -0.2),
+        ];
+        let round = SearchRound { number: 1, incumbent: "piece".into(), screen: None, candidates, seconds: 400.0 };
+        let played =
+            PlayedCandidate { games: 1_200, elo: Interval { value: 21.4, low: 3.2, high: 39.6 }, log2_speed: None };
+        let loss = Some(LossDifference { value: -0.04, half_width: 0.003 });
+        let last = Some(LastComparison { loss, games: 1_500, played: Some(played) });
+        SearchRecord {
+            first: "piece".into(),
+            rounds: vec![round],
+            winner: Some(SearchWinner { label: "piece plus d".into(), definition: String::new(), last }),
+            seconds: 7_500.0,
+            stopped: Some("the 2 hours are over".into()),
+            ..SearchRecord::default()
+        }
+    }
+
+    #[test]
+    fn the_outcome_comes_first() {
+        insta::assert_snapshot!(sentences(&search()).join("\n"), @r"
+        4 sets were tried in 1 round, in 2 h 5 min of all steps. It ended: the 2 hours are over.
+        Winner: piece plus d (winner.toml is its definition). Against piece, on games and openings that no choice saw: loss −3.92 ± 0.30% on 1,500 validation games, Elo +21 (+3 to +40) at equal cost in 1,200 games.
+        Predicted Elo at equal cost, before any match of the search: −5.5 ± 2.5 for each percent of loss, +60 ± 20 for twice the speed (standard errors). The prediction orders candidates, matches decide.
+        ");
+    }
+
+    #[test]
+    fn candidates_stand_in_the_order_of_how_far_they_came() {
+        let tables = tables(&search());
+        assert_eq!((tables.len(), tables[0].title.as_str()), (1, "Round 1: changes of piece (6 min 40 s)"));
+        let changes: Vec<&str> = tables[0].rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(changes, ["plus d", "plus c", "plus b", "plus a"]);
+        let winner = tables[0].rows[0].join(" | ");
+        assert_eq!(
+            winner,
+            "plus d | winner | – | – | 400,000 | −13 | −4.88 ± 0.20 | +25 (−5 to +30) | 96 | −4.88 ± 0.20 | 800 | +25 (−5 \
+             to +30) | 2 min 0 s | more than max_rows"
+        );
+    }
+
+    /// Slower and worse than another is not on the front.
+    #[test]
+    fn the_front_has_what_no_other_beats_in_both() {
+        let figure = figure(&search()).expect("short trainings");
+        figure.svg().expect("drawn");
+        let Chart::Series { series, .. } = &figure.chart else { panic!("series") };
+        let names: Vec<(&str, usize)> = series.iter().map(|one| (&one.name[..], one.points.len())).collect();
+        assert_eq!(names, [("front", 2), ("lifted", 2), ("winner", 1)]);
+        assert!(figure.is_of_search());
     }
 }

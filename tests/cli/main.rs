@@ -16,6 +16,7 @@ mod man;
 mod output;
 mod overwrite;
 mod schema;
+mod search;
 mod slurm;
 mod work;
 mod workspace;

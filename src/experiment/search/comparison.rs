@@ -68,8 +68,7 @@ pub fn played(done: &PassResults, label: &str) -> Option<PlayedCandidate> {
     let effects: Vec<_> = own.iter().map(|result| result.record.pairs.elo_effect()).collect();
     let elo = random_effects_mean(&effects, CONFIDENCE)?;
     let (low, high) = elo.bounds();
-    let speeds: Vec<f64> =
-        own.iter().filter_map(|result| Some(result.record.cost.as_ref()?.ratio.log2())).collect();
+    let speeds: Vec<f64> = own.iter().filter_map(|result| Some(result.record.cost.as_ref()?.ratio.log2())).collect();
     Some(PlayedCandidate {
         games: own.iter().map(|result| result.record.games.total()).sum(),
         elo: Interval { value: elo.mean, low, high },

@@ -99,7 +99,7 @@ impl Controller<'_, '_> {
     fn reason_to_stop(&self, number: u32) -> Option<String> {
         let most = self.search.terms.rounds.filter(|most| number > *most);
         if let Some(most) = most {
-            return Some(format!("{most} rounds are done"));
+            return Some(format!("round {most} was the last"));
         }
         let hours = self.search.terms.hours;
         let is_over = self.tree.seconds >= 3600.0 * hours;

@@ -8,9 +8,7 @@ use super::prediction::fitted;
 use crate::experiment::equal_speed::{EqualSpeedMeasure, EqualSpeedTerms};
 use crate::experiment::runner::PassResults;
 use crate::experiment::spec::{ComparisonRow, Experiment};
-use crate::record::{
-    CandidateStage, EQUAL_SPEED, PlayedCandidate, SearchCandidate, SearchRound, TrainedCandidate,
-};
+use crate::record::{CandidateStage, EQUAL_SPEED, PlayedCandidate, SearchCandidate, SearchRound, TrainedCandidate};
 
 /// The share of a match that the first race plays.
 const FIRST_RACE: f64 = 0.25;
@@ -122,12 +120,8 @@ impl Controller<'_, '_> {
         let seconds = done.training_seconds(&row.label);
         let candidate = &mut self.present().candidates[at];
         candidate.stage = CandidateStage::Finalist;
-        candidate.full = found.map(|found| TrainedCandidate {
-            l1: row.settings.l1,
-            seeds: found.seeds,
-            loss: found.loss,
-            seconds,
-        });
+        candidate.full =
+            found.map(|found| TrainedCandidate { l1: row.settings.l1, seeds: found.seeds, loss: found.loss, seconds });
     }
 
     /// Plays rows against the incumbent at equal cost, for a share of the pairs.

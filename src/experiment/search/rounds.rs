@@ -5,11 +5,12 @@ use super::comparison::{breakdown, log2_speed, loss_difference};
 use super::controller::{Controller, Halt, unwritten};
 use super::prediction::predicted;
 use crate::experiment::runner::PassResults;
-use crate::experiment::spec::{ComparisonRow, Experiment, Measures, RowStart};
+use crate::experiment::spec::{ComparisonRow, Experiment, Measures, RowStart, SpeedMeasure};
 use crate::experiment::steps::PlannedScreen;
 use crate::record::{
     CandidateStage, LiftedCandidate, OwnFigures, ScreenRecord, SearchCandidate, SearchRound, TimeBreakdown,
 };
+use crate::text::grouped;
 use crate::units::sort_by;
 
 /// Ends the label of the incumbent's own set among the short trainings.
@@ -52,9 +53,12 @@ impl Controller<'_, '_> {
     fn candidates(&self, incumbent: &ComparisonRow) -> Result<Vec<SearchCandidate>, Halt> {
         let request = self.request(incumbent)?;
         let listed = self.search.candidates(self.base, &request)?;
+        // A width of equal speed is not the candidates'.
+        let width = format!(", l1 {}", incumbent.settings.l1);
+        let base = incumbent.label.strip_suffix(&width).unwrap_or(&incumbent.label);
         let mut found: Vec<SearchCandidate> = Vec::with_capacity(listed.len());
         for candidate in listed {
-            let name = format!("{} {}", incumbent.label, candidate.change);
+            let name = format!("{base} {}", candidate.change);
             let same = found.iter().filter(|other| other.change == candidate.change).count();
             let label = if same == 0 { name } else { format!("{name} ({})", same + 1) };
             found.push(SearchCandidate {
@@ -85,10 +89,10 @@ impl Controller<'_, '_> {
         let mut screens = vec![screen(incumbent.label.clone(), self.request(incumbent)?)];
         let candidates = self.tree.rounds.last().map(|round| round.candidates.clone()).unwrap_or_default();
         screens.extend(candidates.iter().map(|candidate| screen(candidate.label.clone(), candidate.set.clone())));
-        let speed = self.base.measure.speed.clone().unwrap_or_default();
+        let options = self.base.measure.speed.as_ref().map(|speed| speed.options).unwrap_or_default();
+        let speed = SpeedMeasure { options, ..SpeedMeasure::default() };
         let measure = Measures { speed: Some(speed), ..Measures::default() };
-        let experiment =
-            Experiment { screens, measure, ..self.first_seed(self.experiment(vec![incumbent.clone()])) };
+        let experiment = Experiment { screens, measure, ..self.first_seed(self.experiment(vec![incumbent.clone()])) };
         let done = self.trial(&experiment)?;
         let screen_of = |label: &str| -> Option<ScreenRecord> {
             done.results.screens.iter().find(|result| result.set == label).map(|result| result.record.clone())
@@ -139,7 +143,8 @@ impl Controller<'_, '_> {
             sort_by(&mut ranked, &|(_, one), (_, other)| other.total_cmp(one));
             let dropped = ranked.split_off(self.search.terms.left_of(ranked.len()));
             for (at, _) in dropped {
-                self.drop_candidate(at, format!("{} candidates were better after {samples} samples", ranked.len()));
+                let samples = grouped(&samples.to_string());
+                self.drop_candidate(at, format!("not among the best {} after {samples} samples", ranked.len()));
             }
             left = ranked.into_iter().map(|(at, _)| at).collect();
         }

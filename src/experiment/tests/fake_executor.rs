@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::steps::NetworkMeasure;
 use super::*;
 use crate::data::ScoreUnit;
-use crate::features::EncoderKind;
+use crate::features::{EncoderKind, FeatureSet};
 use crate::json::to_value;
 use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
-use crate::play::Pairs;
+use crate::play::{BookPart, Pairs};
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine,
-    MatchRecord, MoveCounts, NetworkRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp,
-    UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
+    MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup,
+    Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
 };
 use crate::train::{TrainOutcome, TrainSettings};
 
@@ -38,6 +38,12 @@ pub struct FakeExecutor {
     pub trained: f64,
     /// What trainings make.
     pub network: String,
+    /// Whether every definition is a set.
+    pub any_definition: bool,
+    /// Validation games.
+    pub games: u32,
+    /// Parts of a definition, and by what each multiplies the loss. A network of lower loss wins.
+    pub merits: Vec<(&'static str, f64)>,
 }
 
 impl Default for FakeExecutor {
@@ -52,6 +58,9 @@ impl Default for FakeExecutor {
             found: 32,
             trained: 1.01,
             network: String::new(),
+            any_definition: false,
+            games: 4,
+            merits: Vec::new(),
         }
     }
 }
@@ -68,6 +77,21 @@ impl FakeExecutor {
         }
         *self.calls.get_or_default(name) += 1;
         Ok(())
+    }
+
+    /// The loss of a set, as a share of that of a set without merits.
+    fn loss_of(&self, set: &str) -> f64 {
+        self.merits.iter().filter(|(part, _)| set.contains(part)).map(|(_, factor)| factor).product()
+    }
+
+    fn pairs(&self, names: &[String; 2]) -> Pairs {
+        let [own, reference] = names.each_ref().map(|name| self.loss_of(name));
+        match own / reference {
+            _ if self.merits.is_empty() => Pairs::from_counts([1, 2, 3, 2, 1]),
+            ratio if ratio < 0.995 => Pairs::from_counts([0, 2, 6, 8, 4]),
+            ratio if ratio > 1.005 => Pairs::from_counts([4, 8, 6, 2, 0]),
+            _ => Pairs::from_counts([2, 4, 8, 4, 2]),
+        }
     }
 }
 
@@ -88,7 +112,7 @@ impl Executor for FakeExecutor {
             let encoder = EncoderKind::Interpreter;
             return Ok(ResolvedSet { name: "own".into(), about: None, identity: identity(), encoder, definition });
         }
-        if !["piece", "compact", "king-piece"].contains(&request) {
+        if !self.any_definition && !["piece", "compact", "king-piece"].contains(&request) {
             return Err(format!("no set `{request}`").into());
         }
         let about = Some(format!("about {request}"));
@@ -176,9 +200,29 @@ impl Executor for FakeExecutor {
     fn validation(&mut self, request: &TrainRequest<'_>) -> Result<ValidationRecord, StepError> {
         let seed = request.config.seed.0;
         self.call(format!("validation {}", run_name(&request.folder.join("network.safetensors"))))?;
-        let sums = |game: u32| LossSums { game, samples: 10, loss: (game + 1) as f32 / seed as f32, preferred: 0 };
-        let losses = ValidationLosses { games: (0..4).map(sums).collect(), ..ValidationLosses::default() };
+        let factor = self.loss_of(&request.config.set) as f32;
+        let sums =
+            |game: u32| LossSums { game, samples: 10, loss: factor * (game + 1) as f32 / seed as f32, preferred: 0 };
+        let losses = ValidationLosses { games: (0..self.games).map(sums).collect(), ..ValidationLosses::default() };
         Ok(ValidationRecord::new(LossFunction::Eval(EvalLoss::default()), losses))
+    }
+
+    fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError> {
+        self.call(format!("screen {}", request.set))?;
+        let features = u64::from(FeatureSet::resolve(request.set)?.num_features());
+        let most = request.limits.max_features.filter(|most| features > *most);
+        Ok(ScreenRecord {
+            identity: None,
+            features,
+            bytes: 2 * features * request.l1 as u64,
+            active: Some(20.0),
+            rows_a_move: Some(4.0),
+            split: None,
+            ns_a_move: None,
+            dead_share: None,
+            lossless: None,
+            refused: most.map(|most| format!("{features} features, more than {most}")),
+        })
     }
 
     fn updates(&mut self, set: &str, _data: &Path, _games: Option<u64>) -> Result<UpdatesRecord, StepError> {
@@ -288,8 +332,16 @@ impl Executor for FakeExecutor {
         })
     }
 
-    fn match_setup(&self, openings: Option<&Path>, _plies: Option<u16>) -> Result<MatchSetup, StepError> {
-        let book = openings.map_or_else(|| Ok("shipped".to_owned()), std::fs::read_to_string)?;
+    fn match_setup(
+        &self,
+        openings: Option<&Path>,
+        _plies: Option<u16>,
+        part: Option<BookPart>,
+    ) -> Result<MatchSetup, StepError> {
+        let mut book = openings.map_or_else(|| Ok("shipped".to_owned()), std::fs::read_to_string)?;
+        if let Some(part) = part.filter(|_| !book.is_empty()) {
+            book += if part.is_kept { ", kept" } else { ", others" };
+        }
         if book.is_empty() {
             Err("no playable opening".into())
         } else {
@@ -329,6 +381,6 @@ impl Executor for FakeExecutor {
         if monitor.stop_requested() {
             return Ok(None);
         }
-        Ok(Some(matches::record(request)))
+        Ok(Some(MatchRecord { pairs: self.pairs(&request.names), ..matches::record(request) }))
     }
 }

@@ -1,0 +1,238 @@
+//! `[search]`: rounds, halving, finals, the change of incumbents, and the last comparison.
+
+use super::*;
+use crate::features::FeatureSet;
+use crate::record::{CandidateStage, SearchCandidate, SearchRecord};
+
+const SEARCH: &str = r#"
+[match]
+equal_cost = 100
+pairs      = 40
+[search]
+hours     = 1
+samples   = 1_000
+finalists = 2
+blocks    = ["axis-h", "axis-v", "axis-d1", "axis-d2", "compact", "mobility-count"]
+"#;
+
+/// One row, and a search.
+fn text(changes: &[(&str, &str)]) -> String {
+    let (rows, _) = TEXT.split_once("[[runs]]").expect("rows");
+    let text = format!("{rows}[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n{SEARCH}");
+    changes.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    })
+}
+
+/// Columns help most, then rows, then files with ranks; the others help little or not at all.
+fn executor() -> FakeExecutor {
+    let merits = vec![("axis-v", 0.95), ("axis-h", 0.96), ("compact", 0.97), ("axis-d1", 1.02), ("mobility", 1.001)];
+    FakeExecutor { any_definition: true, games: 40, merits, ..FakeExecutor::default() }
+}
+
+fn tree(results: &Results) -> &SearchRecord {
+    results.search.as_ref().expect("a search")
+}
+
+fn called<'a>(tree: &'a SearchRecord, round: usize, change: &str) -> &'a SearchCandidate {
+    tree.rounds[round].candidates.iter().find(|candidate| candidate.change == change).expect(change)
+}
+
+/// The tree without what the clock says.
+fn timeless(tree: &SearchRecord) -> SearchRecord {
+    let mut tree = SearchRecord { seconds: 0.0, ..tree.clone() };
+    tree.rounds.iter_mut().for_each(|round| round.seconds = 0.0);
+    tree
+}
+
+#[test]
+fn each_winner_becomes_the_incumbent_until_none_is_better() {
+    let folder = ExperimentFolder::new();
+    let mut executor = executor();
+    let results = folder.run(&text(&[]), &mut executor).expect("done");
+    let tree = tree(&results);
+    let incumbents: Vec<&str> = tree.rounds.iter().map(|round| round.incumbent.as_str()).collect();
+    let first = "piece plus axis-v";
+    let second = "piece plus axis-v plus axis-h";
+    let third = "piece plus axis-v plus axis-h plus compact";
+    assert_eq!(incumbents, ["piece", first, second, third]);
+    assert_eq!(tree.stopped.as_deref(), Some(&format!("no candidate of round 4 beat {third}")[..]));
+
+    let stage = |change: &str| called(tree, 0, change).stage;
+    assert_eq!(stage("plus axis-v"), CandidateStage::Winner);
+    assert_eq!((stage("plus axis-h"), stage("plus axis-d1")), (CandidateStage::Finalist, CandidateStage::Lifted));
+    let ahead = &called(tree, 0, "plus axis-h").why;
+    assert_eq!(ahead, "piece plus axis-v was ahead in the first race");
+    let lifted = &called(tree, 0, "plus compact").liftings;
+    assert_eq!((lifted.len(), lifted[0].samples, lifted[0].seconds), (1, 1_000, 2.0));
+    assert!((lifted[0].loss.value - 0.97_f64.ln()).abs() < 1e-6, "{lifted:?}");
+    assert_eq!(called(tree, 0, "plus compact").why, "not among the best 2 after 1,000 samples");
+    let full = called(tree, 0, "plus axis-v").full.as_ref().expect("trained");
+    assert!(full.seeds == 2 && (full.loss.value - 0.95_f64.ln()).abs() < 1e-6, "{full:?}");
+    // Seven finalists of three rounds and the last two have played; the prediction has learned from them.
+    let prior = crate::record::SearchPrediction::default();
+    assert!(tree.prediction.matches == 8 && tree.prediction.loss < prior.loss, "{:?}", tree.prediction);
+
+    // Short trainings begin with the incumbent's network of the first seed.
+    let start = &executor.starts["train piece + axis-h Eval 1"];
+    assert_eq!(start, "eval-piece-seed1");
+    assert_eq!(executor.calls["train piece + axis-d1 Eval 1"], 1, "only lifted");
+    assert!(!executor.calls.contains_key("train piece + axis-d1 Eval 2"), "by one seed");
+
+    let winner = tree.winner.as_ref().expect("a winner");
+    assert_eq!(winner.label, third);
+    let definition = std::fs::read_to_string(folder.options().out.join("winner.toml")).expect("written");
+    assert_eq!(definition, winner.definition);
+    let expected = FeatureSet::resolve("piece + axis-v + axis-h + compact").expect("a set");
+    assert_eq!(FeatureSet::resolve(&definition).expect("a set").identity(), expected.identity());
+    let labels: Vec<&str> = results.study.rows.iter().map(|row| row.set.as_str()).collect();
+    assert_eq!(labels, ["piece", first, second, third]);
+    assert_eq!(Results::load(&folder.options().out).expect("saved").search, results.search);
+}
+
+/// The games and openings of the last comparison have decided nothing before.
+#[test]
+fn the_last_comparison_has_games_of_its_own() {
+    let folder = ExperimentFolder::new();
+    let mut executor = executor();
+    let results = folder.run(&text(&[("hours     = 1", "hours = 1\nrounds = 1")]), &mut executor).expect("done");
+    let tree = tree(&results);
+    assert_eq!(tree.stopped.as_deref(), Some("round 1 was the last"));
+    let last = tree.winner.as_ref().and_then(|winner| winner.last.as_ref()).expect("compared");
+    assert!(last.games > 0 && last.games < 20, "{last:?}");
+    let loss = last.loss.expect("compared").value;
+    assert!((loss - 0.95_f64.ln()).abs() < 1e-6, "{loss}");
+    assert_eq!(last.played.as_ref().map(|played| played.games), Some(36), "18 games of each seed");
+    let played: Vec<(&str, &str)> =
+        results.matches.iter().map(|result| (result.key.set.as_str(), result.reference.as_str())).collect();
+    assert_eq!(played, [("piece plus axis-v", "piece"); 2]);
+    // Two finalists, two seeds; the last race and the last comparison of the winner, each with two seeds.
+    let matches = executor.calls.iter().filter(|(name, _)| name.starts_with("match"));
+    assert_eq!(matches.map(|(_, count)| count).sum::<u32>(), 2 * 2 + 2 + 2);
+    let experiment = folder.experiment(&text(&[])).expect("an experiment");
+    assert!((experiment.rows[0].settings.validation - 0.3).abs() < 1e-12, "0.2 and the games kept");
+}
+
+#[test]
+fn the_best_third_goes_on_with_three_times_the_samples() {
+    let folder = ExperimentFolder::new();
+    let changes = [("finalists = 2", "finalists = 1\nkeep = 0.5"), ("hours     = 1", "hours = 1\nrounds = 1")];
+    let results = folder.run(&text(&changes), &mut executor()).expect("done");
+    let tree = tree(&results);
+    let samples =
+        |change: &str| -> Vec<u64> { called(tree, 0, change).liftings.iter().map(|lifted| lifted.samples).collect() };
+    assert_eq!((samples("plus axis-v"), samples("plus axis-h")), (vec![1_000, 3_000], vec![1_000, 3_000]));
+    assert_eq!((samples("plus compact"), samples("plus axis-d2")), (vec![1_000, 3_000], vec![1_000]));
+    assert_eq!(called(tree, 0, "plus axis-h").why, "not among the best 1 after 3,000 samples");
+}
+
+#[test]
+fn sets_beyond_the_limits_are_not_trained() {
+    let folder = ExperimentFolder::new();
+    let mut executor = executor();
+    let changes = [("hours     = 1", "hours = 1\nrounds = 1\nmax_features = 900")];
+    let results = folder.run(&text(&changes), &mut executor).expect("done");
+    let compact = called(tree(&results), 0, "plus compact");
+    assert_eq!((compact.stage, compact.why.as_str()), (CandidateStage::Screened, "960 features, more than 900"));
+    assert!(executor.calls.keys().all(|name| !name.starts_with("train piece + compact")), "{:?}", executor.calls);
+}
+
+#[test]
+fn rows_of_the_experiment_are_compared_first() {
+    let folder = ExperimentFolder::new();
+    let changes = [("[\"piece\"]", "[\"piece\", \"compact\"]"), ("hours     = 1", "hours = 1\nrounds = 1")];
+    let results = folder.run(&text(&changes), &mut executor()).expect("done");
+    let tree = tree(&results);
+    let rounds: Vec<(u32, &str)> = tree.rounds.iter().map(|round| (round.number, &round.incumbent[..])).collect();
+    assert_eq!(rounds, [(0, "piece"), (1, "compact")]);
+    assert_eq!(called(tree, 0, "compact").stage, CandidateStage::Winner);
+}
+
+/// Finalists are trained at the width at which they are as fast as the incumbent.
+#[test]
+fn finalists_have_the_width_of_equal_speed() {
+    let folder = ExperimentFolder::new();
+    let changes = [("[search]", "[equal_speed]\n[search]"), ("hours     = 1", "hours = 1\nrounds = 2")];
+    let results = folder.run(&text(&changes), &mut executor()).expect("done");
+    let tree = tree(&results);
+    assert_eq!(called(tree, 0, "plus axis-v").full.as_ref().map(|full| full.l1), Some(32));
+    let winner = tree.winner.as_ref().expect("a winner");
+    assert_eq!(tree.rounds[1].incumbent, "piece plus axis-v, l1 32");
+    assert_eq!(winner.label, "piece plus axis-v plus axis-h, l1 32");
+}
+
+#[test]
+fn no_round_begins_when_the_hours_are_over() {
+    let folder = ExperimentFolder::new();
+    // Two trainings of 2 s, then six candidates, the control and two finalists with two seeds: 26 s.
+    let results = folder.run(&text(&[("hours     = 1", "hours = 0.005")]), &mut executor()).expect("done");
+    let tree = tree(&results);
+    assert_eq!((tree.rounds.len(), tree.stopped.as_deref()), (1, Some("the 0.005 hours are over")));
+}
+
+/// After a kill at any step, the next run does the rest, and chooses the same.
+#[test]
+fn a_resumed_search_makes_the_same_choices() {
+    let text = text(&[("hours     = 1", "hours = 1\nrounds = 2")]);
+    let whole = ExperimentFolder::new();
+    let mut uninterrupted = executor();
+    let results = whole.run(&text, &mut uninterrupted).expect("done");
+    let calls = uninterrupted.calls.clone();
+    let again = whole.run(&text, &mut uninterrupted).expect("done");
+    assert_eq!((&uninterrupted.calls, &again.search), (&calls, &results.search), "a rerun does nothing");
+    for killed_after in (0..calls.values().sum::<u32>()).step_by(9) {
+        let folder = ExperimentFolder::new();
+        let mut executor = FakeExecutor { calls_left: Some(killed_after), ..executor() };
+        folder.run(&text, &mut executor).expect_err("killed");
+        executor.calls_left = None;
+        let resumed = folder.run(&text, &mut executor).expect("done");
+        assert_eq!(executor.calls, calls, "after {killed_after} calls");
+        assert_eq!(timeless(tree(&resumed)), timeless(tree(&results)), "after {killed_after} calls");
+        assert_eq!(resumed.matches, results.matches);
+    }
+}
+
+#[test]
+fn a_plan_says_how_much_a_round_tries() {
+    let folder = ExperimentFolder::new();
+    let experiment = folder.experiment(&text(&[("hours     = 1", "hours = 1e-6")])).expect("an experiment");
+    let mut monitor = RecordingMonitor::default();
+    let plan = Runner::estimate(&experiment, &mut executor(), &folder.options(), &mut monitor).expect("a plan");
+    let search = plan.search.expect("a search");
+    assert_eq!((search.candidates, search.samples, search.trainings), (6, 7_000, 4));
+    assert!(search.seconds.is_some_and(|seconds| seconds > search.budget_seconds));
+    assert!(plan.warnings.iter().any(|warning| warning.contains("too small for one round")), "{:?}", plan.warnings);
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    let check = |changes: &[(&str, &str)], expected: &str| {
+        let folder = ExperimentFolder::new();
+        let mut executor = executor();
+        let error = folder.run(&text(changes), &mut executor).expect_err(expected);
+        assert!(error.is_request() && error.to_string().contains("e.toml:"), "{error}");
+        assert!(executor.calls.is_empty() && error.to_string().contains(expected), "{error}");
+    };
+    let with = |line: &'static str| [("samples   = 1_000", line)];
+    check(&[("hours     = 1", "hours = 0")], "hours must be above 0");
+    check(&with("samples = 0"), "samples must be at least 1");
+    check(&with("rounds = 0"), "rounds must be at least 1");
+    check(&with("keep = 1.0"), "keep must lie between 0 and 1");
+    check(&with("final = 0.5"), "final must lie between 0 and 0.5");
+    check(&with("final = 0.0"), "final must lie between 0 and 0.5");
+    check(&with("learning_rate = -1.0"), "learning_rate must be above 0");
+    check(&with("sample = 5"), "unknown field `sample`");
+    check(&with("max_features = 0"), "max_features must be at least 1");
+    check(&[("finalists = 2", "finalists = 0")], "finalists must be at least 1");
+    check(&[("hours     = 1", "hours = 1e-12")], "hours = 0.000000000001 is too small for one round");
+    check(&[("\"axis-h\", ", "\"axis-x\", ")], "the block axis-x cannot be added");
+    check(&[("[\"piece\"]", "[\"pieces\"]")], "the feature set 'pieces' cannot be used");
+    check(&[("equal_cost = 100", "nodes = 100")], "decided by matches at equal cost");
+    check(&[("[search]", "[sweep]\nl1 = [8, 16]\n[search]")], "cannot stand together");
+    check(&[("sets = [\"piece\"]", "sets = [\"piece\"]\ntrain = { validation = 0.5 }")], "other validation games");
+    let (all, _) = SEARCH.split_once("blocks").expect("blocks");
+    let none = text(&[(SEARCH, all)]);
+    let error = ExperimentFolder::new().experiment(&none).expect_err("no blocks").to_string();
+    assert!(error.contains("nothing to try: list blocks to add"), "{error}");
+}
