@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::table::Search;
 use crate::experiment::ExperimentError;
 use crate::experiment::spec::Experiment;
+use crate::features::{FeatureError, FeatureSet};
 
 /// The first round of a search.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -36,11 +37,14 @@ impl Search {
         base: &Experiment,
         rehearsed: Option<(f64, f64)>,
     ) -> Result<SearchEstimate, ExperimentError> {
-        let written = base.rows[0].set.get_ref();
-        let request = base.set_request(written).map_err(|error| {
-            let at = base.location_of(&base.rows[0].set);
-            ExperimentError::Set { at, set: written.clone(), message: error.to_string() }
-        })?;
+        let row = &base.rows[0];
+        let wrong = |error: FeatureError| ExperimentError::Set {
+            at: base.location_of(&row.set),
+            set: row.set.get_ref().clone(),
+            message: error.to_string(),
+        };
+        let request = base.set_request(row.set.get_ref()).map_err(wrong)?;
+        FeatureSet::resolve(&request).map_err(wrong)?;
         let candidates = self.candidates(base, &request)?.len();
         // The control learns beside them.
         let liftings = self.terms.liftings(candidates);

@@ -62,7 +62,7 @@ impl SearchTerms {
     }
 
     const fn default_keep() -> f64 {
-        1.0 / 3.0
+        0.333
     }
 
     const fn default_finalists() -> usize {

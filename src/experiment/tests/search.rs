@@ -189,7 +189,10 @@ fn a_resumed_search_makes_the_same_choices() {
         let resumed = folder.run(&text, &mut executor).expect("done");
         assert_eq!(executor.calls, calls, "after {killed_after} calls");
         assert_eq!(timeless(tree(&resumed)), timeless(tree(&results)), "after {killed_after} calls");
-        assert_eq!(resumed.matches, results.matches);
+        let games = |results: &Results| -> Vec<_> {
+            results.matches.iter().map(|result| (result.key.clone(), result.record.pairs)).collect()
+        };
+        assert_eq!(games(&resumed), games(&results));
     }
 }
 
