@@ -11,6 +11,7 @@ use super::{Failure, run};
 /// resumes a search; `fsbench work` shares one, and `fsbench run` does the same as this command.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLE)]
+#[group(skip)]
 pub struct Arguments {
     #[command(flatten)]
     run: run::Arguments,
