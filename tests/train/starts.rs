@@ -1,13 +1,13 @@
 //! Runs that start from a network on another set.
 
-use std::path::PathBuf;
+use std::fs;
 
 use fsbench::data::Method;
 use fsbench::train::{Silent, TrainConfig, TrainSettings, run_dir};
 use fsbench::units::Seed;
 
 use super::common::planted;
-use super::fixture::{Workspace, with};
+use super::fixture::{Workspace, games, with};
 
 /// A run that moves nothing has the loss with which its network starts.
 fn starting_loss(workspace: &Workspace, config: &TrainConfig, name: &str) -> f64 {
@@ -22,8 +22,9 @@ fn starting_loss(workspace: &Workspace, config: &TrainConfig, name: &str) -> f64
 #[test]
 fn a_coarser_set_starts_near_the_network_of_a_finer_one() {
     let workspace = Workspace::new();
+    fs::write(workspace.path("games.pgn"), games(250)).expect("written");
     let config = with(&workspace.config(Method::Eval), |settings| {
-        settings.epochs = 12;
+        settings.epochs = 10;
         settings.epoch_samples = None;
     });
     let check = |old: &str, new: &str, name: &str| {
@@ -51,18 +52,18 @@ fn the_planted_block_is_ranked_first() {
         let right = &blocks[planted_block];
         planted::write(&data, right, 500, seed);
         let settings = TrainSettings {
-            epochs: 6,
+            epochs: 4,
             batch_size: 512,
             learning_rate: 5e-3,
             decay: 0.6,
+            epoch_samples: None,
             ..workspace.config(Method::Eval).settings
         };
-        let settings = TrainSettings { epoch_samples: None, ..settings };
         let config =
             TrainConfig { seed: Seed(seed), ..TrainConfig::new(planted::INCUMBENT, &*data, Method::Eval, settings) };
         workspace.run(&config, "incumbent", false, &mut Silent).expect("trained");
         let candidate = |(number, block): (usize, &String)| {
-            let short = with(&config, |settings| settings.epochs = 2);
+            let short = with(&config, |settings| settings.epochs = 1);
             let start = Some(workspace.path("incumbent").join(run_dir::BEST));
             let candidate = TrainConfig { set: format!("{} + {block}", planted::INCUMBENT), start, ..short };
             workspace.run(&candidate, &number.to_string(), false, &mut Silent).expect("trained").validation_loss
