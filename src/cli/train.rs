@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long)]
     out: PathBuf,
     /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also
-    /// .nnue), trained by any method on this set or a coarser one
+    /// .nnue), trained by any method on this set or on one with a block in common
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Of the run's directory that --start names, take the last epoch's network instead of the best one's

@@ -27,7 +27,7 @@ pub(super) struct RunsTable {
     pub(super) sets: Vec<String>,
     /// The rows' name in the results; must contain {set} for several sets, as in "{set}, l1 128" [default: the set]
     label: Option<String>,
-    /// Network to begin with, on the set or a coarser one: a file or a run's folder [default: random weights]
+    /// Network to begin with, on the set or one with a block in common: a file or a run's folder [default: random weights]
     start: Option<String>,
     /// An earlier row: each seed's run begins with that row's network; {set} stands for the set's name
     start_row: Option<String>,

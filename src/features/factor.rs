@@ -114,6 +114,11 @@ impl Factors {
         Factors { size, starts, inputs }
     }
 
+    /// Number of features.
+    pub(super) fn features(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
     /// A hash of all features' virtual inputs.
     #[must_use]
     pub fn hash(&self) -> String {

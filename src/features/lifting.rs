@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::analysis::{BindingSearch, Budget};
 use super::factor::{Factors, MAX_STEPS, Undetermined, inputs};
 use super::set::{Block, FeatureSet};
-use super::spec::BlockSpec;
+use super::spec::{BlockSpec, ENEMY_KING, OWN_KING};
 use crate::chess::{Board, Perspective, random_move};
 use crate::units::Seed;
 
@@ -21,10 +21,14 @@ pub enum LiftError {
     NoBlock { coarse: String, fine: String, block: String },
     #[error("`{block}` of `{coarse}` has counts, which a feature of another set does not determine")]
     Counts { coarse: String, block: String },
+    #[error("the selection of `{fine}` leaves out features of `{block}` of `{coarse}`")]
+    Selected { coarse: String, fine: String, block: String },
     #[error("a feature of `{fine}` does not determine which feature of `{coarse}` is active with it: {why}")]
     Undetermined { coarse: String, fine: String, why: String },
     #[error("the features of `{fine}` stand for other features of `{coarse}` than are active on the board {board}")]
     Differs { coarse: String, fine: String, board: String },
+    #[error("no block of `{new}` is over the same pieces and squares as a block of `{old}`")]
+    NothingInCommon { new: String, old: String },
 }
 
 /// Random games whose positions are compared, and positions per game.
@@ -55,6 +59,16 @@ pub fn lifting(fine: &FeatureSet, coarse: &FeatureSet) -> Result<Factors, LiftEr
     let mut unused: Vec<&Block> = fine.blocks().iter().collect();
     for block in coarse.blocks() {
         let spec = block.spec();
+        if let Some(at) = unused.iter().position(|other| same_block(other.spec(), spec)) {
+            if !copy_block(unused.remove(at).spec(), spec, &mut rows) {
+                return Err(LiftError::Selected {
+                    coarse: coarse.name().into(),
+                    fine: fine.name().into(),
+                    block: spec.as_written.clone(),
+                });
+            }
+            continue;
+        }
         if !spec.product.counts().is_empty() {
             return Err(LiftError::Counts { coarse: coarse.name().into(), block: spec.as_written.clone() });
         }
@@ -68,7 +82,7 @@ pub fn lifting(fine: &FeatureSet, coarse: &FeatureSet) -> Result<Factors, LiftEr
             fine: fine.name().into(),
             why: why.to_owned(),
         };
-        lift_block(unused.remove(at).spec(), spec, &mut rows).map_err(|error| match error {
+        lift_block(unused.remove(at).spec(), spec, MAX_STEPS, &mut rows).map_err(|error| match error {
             Undetermined::Ambiguous(why) => undetermined(&why),
             Undetermined::OutOfSteps => undetermined("the block has too many bindings to tell"),
         })?;
@@ -83,7 +97,7 @@ pub fn lifting(fine: &FeatureSet, coarse: &FeatureSet) -> Result<Factors, LiftEr
 }
 
 /// Whether both blocks have the same bindings in every position, whose features count alike.
-fn same_bindings(one: &BlockSpec, other: &BlockSpec) -> bool {
+pub(super) fn same_bindings(one: &BlockSpec, other: &BlockSpec) -> bool {
     let sources = |spec: &BlockSpec| spec.binders.iter().map(|binder| (binder.slot, binder.source)).collect::<Vec<_>>();
     // The text for debugging contains the tables of buckets.
     let condition = |spec: &BlockSpec| format!("{:?} {:?}", spec.condition, spec.guards);
@@ -92,10 +106,41 @@ fn same_bindings(one: &BlockSpec, other: &BlockSpec) -> bool {
         && condition(one) == condition(other)
 }
 
+/// Whether both blocks have the same elements in every position.
+pub(super) fn same_block(one: &BlockSpec, other: &BlockSpec) -> bool {
+    let tables = |spec: &BlockSpec| spec.buckets().into_iter().cloned().collect::<Vec<_>>();
+    (one.orientation, one.multiplicity, &one.canonical) == (other.orientation, other.multiplicity, &other.canonical)
+        && tables(one) == tables(other)
+}
+
+/// Adds the elements of a block of both sets to the rows, as indices of the sets. False: `new` lacks some of them.
+pub(super) fn copy_block(new: &BlockSpec, old: &BlockSpec, rows: &mut [Vec<u32>]) -> bool {
+    (0..old.product.size).all(|element| match (new.index_of(element), old.index_of(element)) {
+        (Some(new), Some(old)) => {
+            rows[new as usize].push(old);
+            true
+        }
+        (_, old) => old.is_none(),
+    })
+}
+
 /// Finds the elements of `coarse` for every element of `fine`, as indices of the sets.
-fn lift_block(fine: &BlockSpec, coarse: &BlockSpec, rows: &mut [Vec<u32>]) -> Result<(), Undetermined> {
+pub(super) fn lift_block(
+    fine: &BlockSpec,
+    coarse: &BlockSpec,
+    mut steps: u64,
+    rows: &mut [Vec<u32>],
+) -> Result<(), Undetermined> {
     let search = BindingSearch::new(fine, Budget::THOROUGH);
-    let mut steps = MAX_STEPS;
+    // A variable that nothing of the finer block reads is not bound.
+    if let Some(slot) = (0..fine.variables.len()).find(|slot| coarse.product.reads(*slot) && !search.reads(*slot)) {
+        let letter = match slot {
+            OWN_KING => 'K',
+            ENEMY_KING => 'E',
+            _ => fine.binders.iter().find(|binder| binder.slot == slot).map_or('?', |binder| binder.letter),
+        };
+        return Err(Undetermined::Ambiguous(format!("no feature of the block says where {letter} stands")));
+    }
     for element in 0..fine.product.size {
         let Some(index) = fine.index_of(element) else { continue };
         let elements = inputs(&search, &coarse.product, element, &mut steps)?;
@@ -193,6 +238,14 @@ mod tests {
         }
         pairs.sort();
         insta::assert_snapshot!(pairs.join("\n"));
+    }
+
+    #[test]
+    fn a_block_of_both_sets_is_copied_whatever_it_holds() {
+        let lifted = lifting(&set("axis-v + mobility-count"), &set("mobility-count")).expect("the same block");
+        assert!((0..206).all(|count| lifted.inputs(96 + count) == [count]));
+        let lifted = lifting(&set("compact + piece"), &set("piece")).expect("the same block");
+        assert_eq!((lifted.inputs(0), lifted.inputs(192 + 5)), (&[][..], &[5][..]));
     }
 
     #[test]

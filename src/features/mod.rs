@@ -2,7 +2,7 @@
 //!
 //! `library` finds definitions and `definition` reads them; `syntax` parses expressions, `resolve` turns them into
 //! `spec`s, `selection` renumbers. A [`FeatureSet`] is the result; its [`Encoder`] runs the strategies of `compiled`,
-//! which `reference` checks. [`analysis`], `factor`, `lifting`, `explain`, `warnings` and `summary` derive properties
+//! which `reference` checks. [`analysis`], `factor`, `lifting`, `merging`, `explain`, `warnings` and `summary` derive properties
 //! of a set.
 
 pub mod analysis;
@@ -19,6 +19,7 @@ mod identity;
 mod library;
 mod lifting;
 pub(crate) mod lower;
+mod merging;
 pub(crate) mod piece_sums;
 mod reference;
 mod resolve;
@@ -28,6 +29,7 @@ mod set;
 mod sorted_rows;
 mod source;
 pub(crate) mod spec;
+mod starting_rows;
 mod summary;
 pub(crate) mod syntax;
 mod warnings;
@@ -46,9 +48,11 @@ pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
 pub use library::{ShippedSet, available_names, is_name, shipped_names, shipped_sets};
 pub use lifting::{LiftError, lifting};
+pub use merging::merging;
 pub use row_programs::DeltaState;
 pub use selection::index_ranges;
 pub use set::{Block, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};
+pub use starting_rows::{RowPart, StartingRows};
 pub use summary::{ActiveSummary, AxisSummary, BlockSummary, SetSummary, formula};
 pub use syntax::nearest;

@@ -17,6 +17,7 @@ mod equal_speed;
 mod frequency;
 mod ft_permute;
 mod importance;
+mod king_buckets;
 mod lines;
 mod loss;
 mod neuron;
@@ -34,6 +35,7 @@ pub use equal_speed::{EqualSpeedOptions, OwnSpeeds, WIDTH_STEP, corrected_width,
 pub use frequency::{Frequencies, frequencies};
 pub use ft_permute::ft_permute;
 pub use importance::{DEFAULT_SAMPLES, Importance, ImportanceOptions, importance};
+pub use king_buckets::{KingSquareRows, king_square_rows, merged_king_buckets};
 pub use lines::{Line, ReadSummary};
 pub use loss::{LossOptions, LossProgress, MeasuredNetwork, loss};
 pub use neuron::{AxisChoice, contributions, most_influential, neuron_weights};
@@ -65,6 +67,11 @@ pub enum MeasureError {
     NoPositions { path: std::path::PathBuf, skipped: u64 },
     #[error("{path} holds positions, but no moves; rows per move need games, or samples with moves")]
     NoMoves { path: std::path::PathBuf },
+    #[error(
+        "`{set}` has no block with the factor square(K), whose squares could be merged into king buckets; give a \
+         network on one, such as `square(K) * color(P) * role(P) * square(P) for P in pieces`"
+    )]
+    NoKingSquares { set: String },
     #[error(transparent)]
     Net(#[from] NetError),
     #[error(transparent)]

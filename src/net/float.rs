@@ -1,7 +1,7 @@
 //! The float network and its plain forward pass: the reference of the trainer.
 
 use super::{Activation, NetError, Scheme, Shape};
-use crate::features::Factors;
+use crate::features::{RowPart, StartingRows};
 
 /// A fully connected layer: `weights[o * inputs + i]`, `biases[o]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,20 +122,24 @@ impl FloatNet {
         FloatNet { shape, ft_weights, ..self }
     }
 
-    /// The network on a finer feature set, whose rows are the sums of the rows that
-    /// [`lifting`](crate::features::lifting) names: its outputs are the same in every position. It has no narrow
-    /// features: sums of rows may need more bits.
+    /// The network on another feature set, whose rows are weighted sums of this one's rows. Its outputs are the same in
+    /// every position if [`lifting`](crate::features::lifting) names the rows. It has no narrow features: sums of rows
+    /// may need more bits.
     #[must_use]
-    pub fn lifted(self, to: &Factors, features: u32) -> FloatNet {
+    pub fn with_rows(self, rows: &StartingRows) -> FloatNet {
         let width = self.shape.row_len();
+        let add = |sum: &mut [f32], part: &RowPart| {
+            let from = &self.ft_weights[part.row as usize * width..][..width];
+            sum.iter_mut().zip(from).for_each(|(sum, weight)| *sum += part.weight * weight);
+        };
+        let features = rows.features();
         let mut ft_weights = vec![0.0; features as usize * width];
         for (feature, row) in (0..features).zip(ft_weights.chunks_exact_mut(width)) {
-            for &coarser in to.inputs(feature) {
-                let from = &self.ft_weights[coarser as usize * width..][..width];
-                row.iter_mut().zip(from).for_each(|(sum, weight)| *sum += weight);
-            }
+            rows.parts(feature).iter().for_each(|part| add(row, part));
         }
-        FloatNet { shape: Shape { features, narrow: 0, ..self.shape.clone() }, ft_weights, ..self }
+        let mut ft_biases = self.ft_biases.clone();
+        rows.bias().iter().for_each(|part| add(&mut ft_biases, part));
+        FloatNet { shape: Shape { features, narrow: 0, ..self.shape.clone() }, ft_weights, ft_biases, ..self }
     }
 
     /// The network with dense weights rounded to the scheme's grid ([`super::on_grid`]), as training evaluates it.

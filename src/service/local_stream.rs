@@ -179,6 +179,7 @@ mod tests {
     use super::*;
     use crate::data::Method;
     use crate::service::{Request, prepare};
+    use crate::units::Seed;
 
     fn stream(threads: usize) -> PreparedStream {
         let data = crate::pipeline::sample_games().expect("the sample games");
@@ -210,6 +211,31 @@ mod tests {
         let late = all(&LocalStream::start(&three, 3, Shard { index: 1, of: 2 }).expect("started"));
         let expected: Vec<_> = whole.into_iter().skip(3).step_by(2).collect();
         assert_eq!(late, expected);
+    }
+
+    /// So a change of a set is compared on the same samples in the same order.
+    #[test]
+    fn batches_hold_the_same_samples_whatever_the_set() {
+        let data = crate::pipeline::sample_games().expect("the sample games");
+        let numbers = |set: &str, seed: u64| {
+            let request =
+                Request { epoch_samples: Some(3000), batch_size: 512, seed: Seed(seed), ..Request::default() };
+            let request = Request { set: set.into(), data: data.clone().into(), ..request };
+            let stream = prepare(request, &()).expect("prepared");
+            let batches = LocalStream::start(&stream, 0, Shard::WHOLE).expect("started");
+            let mut numbers: Vec<Vec<u32>> = Vec::new();
+            loop {
+                match batches.next(Duration::from_secs(60)).expect("no failure") {
+                    NextBatch::Ready(batch) => numbers.push(batch.copied("sample_index").expect("there")),
+                    NextBatch::Pending => panic!("a batch takes a minute"),
+                    NextBatch::End => return numbers,
+                }
+            }
+        };
+        let piece = numbers("piece", 7);
+        assert_eq!(piece.iter().map(Vec::len).sum::<usize>(), 3000);
+        assert!(piece == numbers("chess768-kb4-hm + mobility-count", 7));
+        assert!(piece != numbers("piece", 8));
     }
 
     #[test]

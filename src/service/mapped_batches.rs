@@ -111,6 +111,11 @@ impl MappedBatches {
         }
     }
 
+    /// Indices of about `count` of the records, spread evenly over the data, ascending.
+    pub fn spread(&self, count: usize) -> impl Iterator<Item = u32> {
+        self.eligible.spread(count)
+    }
+
     #[must_use]
     pub const fn batch_order(&self) -> &BatchOrder {
         &self.batch_order

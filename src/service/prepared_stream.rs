@@ -9,7 +9,7 @@ use super::mapped_batches::MappedBatches;
 use super::mapped_files::MappedFiles;
 use super::protocol::SlotLayout;
 use super::{Array, Description, Layout, Request, ServiceError, SlotHeader};
-use crate::chess::Perspective;
+use crate::chess::{Board, Perspective};
 use crate::data::formats::binpack::Segments;
 use crate::data::{Record, ScoreUnit};
 use crate::features::FeatureSet;
@@ -82,6 +82,24 @@ impl PreparedStream {
             unusable: self.unusable,
             samples: self.samples,
         }
+    }
+
+    /// The boards of about `count` samples, spread evenly over the data.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn boards(&self, count: usize) -> Result<Vec<Board>, ServiceError> {
+        let records: Vec<Record> = match &self.source {
+            BatchSource::Mapped { files, batches } => {
+                let records = files.records();
+                batches.spread(count).map(|index| *records.get(index)).collect()
+            }
+            BatchSource::Binpack(batches) => batches.spread(count)?,
+        };
+        let board = |(index, record): (u32, &Record)| {
+            record.board().unpack().map_err(|error| ServiceError::Record { index, source: error.into() })
+        };
+        (0..).zip(&records).map(board).collect()
     }
 
     #[must_use]

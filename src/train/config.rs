@@ -54,8 +54,8 @@ pub struct TrainConfig {
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondMethod>,
-    /// A network of this set or a coarser one, and of this shape, to start from: a checkpoint or a quantised network.
-    /// Absent: random weights.
+    /// A network of this shape to start from, on this set or one with a block in common: a checkpoint or a quantised
+    /// network. Absent: random weights.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use super::run_dir::{CHECKPOINT, DEFINITION, RunDir};
-use super::stream::ServedSet;
+use super::stream::{ServedSet, training_boards};
 use super::{TrainConfig, TrainError, TrainingRun, init};
-use crate::features::{Factors, FeatureSet, lifting};
+use crate::chess::Board;
+use crate::features::{Factors, FeatureSet, StartingRows, lifting, merging};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
+
+/// Positions on which features are counted where rows of another set's network merge.
+const COUNTED_BOARDS: usize = 1 << 15;
 
 /// Everything that is prepared before the run's directory is touched.
 pub struct PreparedRun {
@@ -100,7 +104,10 @@ impl TrainedSet {
         scheme: &Scheme,
     ) -> Result<(FloatNet, Option<String>), TrainError> {
         match (&config.start, &self.selection) {
-            (Some(start), _) => load_start(start, &self.set, &self.shape(config, scheme)?, scheme),
+            (Some(start), _) => {
+                let boards = || training_boards(config, COUNTED_BOARDS);
+                load_start(start, &self.set, &self.shape(config, scheme)?, scheme, &boards)
+            }
             (None, None) => Ok((init::random_network(&self.shape(config, scheme)?, config.seed), None)),
             (None, Some(kept)) => {
                 // Each kept feature has the same weights as without the selection.
@@ -118,14 +125,15 @@ impl TrainedSet {
     }
 }
 
-/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same shape. A network of a
-/// coarser set is lifted to `set`. If it has another pawn value, its output is scaled. Its scores in centipawns stay
+/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same shape. The rows of
+/// another set's network become those of `set`; `boards` are some of the training data. If it has another pawn value, its output is scaled. Its scores in centipawns stay
 /// the same. The second result describes the changes.
 fn load_start(
     path: &Path,
     set: &FeatureSet,
     shape: &Shape,
     scheme: &Scheme,
+    boards: &dyn Fn() -> Result<Vec<Board>, TrainError>,
 ) -> Result<(FloatNet, Option<String>), TrainError> {
     let (net, origin, pawn) = match net::load_float(path) {
         Ok((net, checkpoint)) => {
@@ -140,25 +148,12 @@ fn load_start(
         }
         Err(error) => return Err(error.into()),
     };
-    let (mut net, lifted) = match origin.expect(set) {
+    let (mut net, changed) = match origin.expect(set) {
         Ok(()) => (net, None),
         Err(other) => {
-            let coarse = origin.feature_set().map_err(|_| other)?;
-            let rows = lifting(set, &coarse).map_err(|error| {
-                TrainError::Config(format!(
-                    "{} is a network on `{}`, which cannot start one on `{}`: {error}",
-                    path.display(),
-                    coarse.name(),
-                    set.name()
-                ))
-            })?;
-            let note = format!(
-                "the rows of `{}` in {} start those of `{}`: every score stays the same",
-                coarse.name(),
-                path.display(),
-                set.name()
-            );
-            (net.lifted(&rows, set.num_features()), Some(note))
+            let old = origin.feature_set().map_err(|_| other)?;
+            let (rows, note) = rows_from(path, set, &old, boards)?;
+            (net.with_rows(&rows), Some(note))
         }
     };
     // The first step brings the rows within their limits.
@@ -171,7 +166,7 @@ fn load_start(
         )));
     }
     if pawn == scheme.pawn_value {
-        return Ok((net, lifted));
+        return Ok((net, changed));
     }
     let scaled = format!(
         "a pawn is {pawn} internal units in {} and {} in this run: the output is scaled, so that scores in centipawns \
@@ -179,8 +174,34 @@ fn load_start(
         path.display(),
         scheme.pawn_value
     );
-    let note = lifted.map_or_else(|| scaled.clone(), |lifted| format!("{lifted}; {scaled}"));
+    let note = changed.map_or_else(|| scaled.clone(), |changed| format!("{changed}; {scaled}"));
     let factor = f64::from(scheme.pawn_value) / f64::from(pawn);
     let scaled = net.with_scaled_output(factor as f32).map_err(|error| TrainError::Config(error.to_string()))?;
     Ok((scaled, Some(note)))
+}
+
+/// The rows with which a network on `set` starts from one on `old`, the network of `path`, and a message about them.
+fn rows_from(
+    path: &Path,
+    set: &FeatureSet,
+    old: &FeatureSet,
+    boards: &dyn Fn() -> Result<Vec<Board>, TrainError>,
+) -> Result<(StartingRows, String), TrainError> {
+    let [from, to] = [old.name(), set.name()];
+    let path = path.display();
+    let refined = match lifting(set, old) {
+        Ok(rows) => {
+            let note = format!("the rows of `{from}` in {path} start those of `{to}`: every score stays the same");
+            return Ok((StartingRows::from(&rows), note));
+        }
+        Err(why) => why,
+    };
+    let rows = merging(set, old, &boards()?).map_err(|error| {
+        TrainError::Config(format!("{path} is a network on `{from}`, which cannot start one on `{to}`: {error}"))
+    })?;
+    let note = format!(
+        "averages of the rows of `{from}` in {path}, by how often they are active in the training samples, start those \
+         of `{to}`, and scores change: {refined}"
+    );
+    Ok((rows, note))
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::batch::{ActiveFeatures, Batch, Labels, eval_target};
 use super::config::MethodTask;
 use super::{EvalLoss, LossForm, TrainConfig, TrainError};
+use crate::chess::Board;
 use crate::cpu::run_beside;
 use crate::data::{Method, Split};
 use crate::features::Identity;
@@ -95,7 +96,7 @@ impl BatchStream {
             epochs: if epochs_are_passes { config.settings.epochs } else { ENDLESS },
             epoch_samples: config.settings.epoch_samples.filter(|_| epochs_are_passes),
             start_batch: start,
-            ..base_request(config, task, set)
+            ..base_request(config, task, &set.request)
         };
         BatchStream::open(program, &request, Some(config.settings.epochs), config, set, stop)
     }
@@ -115,7 +116,7 @@ impl BatchStream {
             split: Split::Validation,
             seed: VALIDATION_SEED,
             shuffle: false,
-            ..base_request(config, task, set)
+            ..base_request(config, task, &set.request)
         };
         BatchStream::open(program, &request, None, config, set, stop)
     }
@@ -232,8 +233,18 @@ impl BatchStream {
     }
 }
 
+/// The boards of about `count` samples, spread evenly over the training data of the first method.
+///
+/// # Errors
+/// If the data cannot be read.
+pub fn training_boards(config: &TrainConfig, count: usize) -> Result<Vec<Board>, TrainError> {
+    let tasks = config.tasks();
+    let request = Request { split: Split::Train, ..base_request(config, tasks[0], &config.set) };
+    Ok(service::prepare(request, &())?.boards(count)?)
+}
+
 /// The options that training and validation share.
-fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> Request {
+fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &str) -> Request {
     let eval = task.method == Method::Eval;
     Request {
         reading: ReadOptions { from_unit: task.reading.from_unit.filter(|_| eval), ..task.reading },
@@ -243,7 +254,7 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> 
         validation: config.settings.validation,
         split_seed: config.settings.split_seed,
         threads: config.settings.threads(),
-        ..Request::new(set.request.clone(), task.data, task.method)
+        ..Request::new(set, task.data, task.method)
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod castlings;
 pub mod networks;
+pub mod planted;
 pub mod skip;
 
 use std::collections::HashMap;

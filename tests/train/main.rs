@@ -12,5 +12,6 @@ mod shapes;
 mod shares;
 mod signals;
 mod sources;
+mod starts;
 mod tch;
 mod validation;

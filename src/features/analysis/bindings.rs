@@ -108,9 +108,9 @@ impl<'a> BindingSearch<'a> {
         self.counts.iter().map(CountBounds::spent).fold(0, AnalysisSteps::saturating_add)
     }
 
-    /// Whether axes, conditions, sources or the factor read this king.
-    pub fn reads(&self, king: usize) -> bool {
-        self.read[king] || self.block.product.reads(king)
+    /// Whether axes, conditions, sources or the factor read this variable.
+    pub fn reads(&self, slot: usize) -> bool {
+        self.read[slot] || self.block.product.reads(slot)
     }
 
     /// The constraints of an index on its bindings; `None` when the domains alone exclude it.
