@@ -26,6 +26,7 @@ mod runner_options;
 mod runs_table;
 mod scale;
 mod scaling;
+pub mod search;
 pub mod slurm;
 mod spec;
 mod steps;

@@ -1,0 +1,3 @@
+//! `[search]`: changes of a feature set that `fsbench search` tries.
+
+pub mod candidates;
