@@ -15,6 +15,7 @@ mod own_figures;
 mod results;
 mod run;
 mod scaling;
+mod screen;
 mod speed;
 mod validation;
 
@@ -41,5 +42,6 @@ pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
 pub use scaling::{Scaling, ScalingBy};
+pub use screen::ScreenRecord;
 pub use speed::{FtPermutedSpeed, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

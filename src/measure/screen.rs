@@ -1,0 +1,319 @@
+//! Screens of definitions before any training. The cheap ones count rows and compare how sets split positions; the
+//! others prove and time.
+//!
+//! A feature is a column: how often it is active in each of some positions, from each perspective. Sets of equal columns
+//! give a network the same inputs, in another order. Columns are compared by hashes; a column that occurs twice counts
+//! once, and one that is the same in all positions does not count, because a bias does as much.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shakmaty::Position;
+
+use super::MeasureError;
+use super::lines::{Line, first_lines};
+use super::speed_race::seconds_per_pass;
+use super::updates::updates_of_lines;
+use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective, PieceBoard, random_move};
+use crate::cpu::map_tasks;
+use crate::features::analysis::{Analysis, Budget, Lossless};
+use crate::features::{Composition, Delta, DeltaState, FeatureError, FeatureSet, RowList};
+use crate::record::ScreenRecord;
+use crate::settings::{SettingError, check_all};
+use crate::text::grouped;
+use crate::units::Seed;
+
+/// Bounds of the sets that a search tries
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScreenOptions {
+    /// Most features [default: no bound]
+    pub max_features: Option<u64>,
+    /// Most rows added or subtracted per move and perspective, with a refresh cache [default: no bound]
+    pub max_rows: Option<f64>,
+    /// Most bytes of a network's feature transformer [default: no bound]
+    pub max_bytes: Option<u64>,
+}
+
+impl ScreenOptions {
+    /// # Errors
+    /// If a bound excludes every set.
+    pub fn check(&self) -> Result<(), SettingError> {
+        check_all(&[
+            ("max_features", self.max_features != Some(0), "max_features must be at least 1"),
+            ("max_rows", self.max_rows.is_none_or(|rows| rows > 0.0), "max_rows must be above 0"),
+            ("max_bytes", self.max_bytes != Some(0), "max_bytes must be at least 1"),
+        ])
+    }
+
+    /// The bound that a set exceeds, in words.
+    fn exceeded(&self, record: &ScreenRecord) -> Option<String> {
+        let whole = |number: u64| grouped(&number.to_string());
+        let ScreenRecord { features, bytes, .. } = *record;
+        if let Some(most) = self.max_features.filter(|most| features > *most) {
+            return Some(format!("{} features, more than max_features = {}", whole(features), whole(most)));
+        }
+        if let Some(most) = self.max_bytes.filter(|most| bytes > *most) {
+            return Some(format!("{} bytes, more than max_bytes = {}", whole(bytes), whole(most)));
+        }
+        let rows = record.rows_a_move?;
+        let most = self.max_rows.filter(|most| rows > *most)?;
+        Some(format!("{rows:.2} rows per move, more than max_rows = {most}"))
+    }
+}
+
+/// Bytes of a weight of a quantised feature transformer.
+const WEIGHT_BYTES: u64 = 2;
+
+/// Random games, their length, and how many of their positions there are for one that is compared.
+const RANDOM_GAMES: u64 = 16;
+const RANDOM_PLIES: usize = 120;
+const RANDOM_STEP: usize = 5;
+/// One in so many positions of the games is compared.
+const GAME_STEP: usize = 4;
+
+/// The positions on which sets are screened.
+pub struct ScreenGames {
+    /// Real games.
+    lines: Vec<Line>,
+    /// Positions of the real games and of random ones, on which sets are compared.
+    compared: Vec<Board>,
+}
+
+impl ScreenGames {
+    /// Reads the first positions of a file; some thousands suffice.
+    ///
+    /// # Errors
+    /// When the data cannot be read or hold no moves.
+    pub fn read(data: &Path, positions: u64) -> Result<ScreenGames, MeasureError> {
+        let (lines, _) = first_lines(data, positions)?;
+        if lines.iter().all(|line| line.moves.is_empty()) {
+            return Err(MeasureError::NoMoves { path: data.into() });
+        }
+        let mut boards = Vec::new();
+        lines.iter().for_each(|line| line.for_each_position(|board, _, _| boards.push(board.clone())));
+        let mut compared: Vec<Board> = boards.into_iter().step_by(GAME_STEP).collect();
+        compared.extend((0..RANDOM_GAMES).flat_map(random_boards));
+        Ok(ScreenGames { lines, compared })
+    }
+}
+
+fn random_boards(game: u64) -> Vec<Board> {
+    let mut rng = Seed(0).stream("screen", game);
+    let mut position = Chess::default();
+    let mut boards = Vec::new();
+    for ply in 0..RANDOM_PLIES {
+        if ply % RANDOM_STEP == 0 {
+            boards.push(position.board().clone());
+        }
+        let Some(mv) = random_move(&position, &mut rng) else { break };
+        position.play_unchecked(mv);
+    }
+    boards
+}
+
+/// The cheap screens of a set, as the command line takes it, with networks of `l1` neurons per perspective.
+///
+/// # Errors
+/// When the set is no definition.
+pub fn screen(
+    set: &str,
+    games: &ScreenGames,
+    l1: usize,
+    options: &ScreenOptions,
+) -> Result<ScreenRecord, FeatureError> {
+    let features = Composition::load(set)?.size();
+    let mut record = ScreenRecord {
+        identity: None,
+        features,
+        bytes: features * l1 as u64 * WEIGHT_BYTES,
+        active: None,
+        rows_a_move: None,
+        split: None,
+        ns_a_move: None,
+        dead_share: None,
+        lossless: None,
+        refused: None,
+    };
+    record.refused = options.exceeded(&record);
+    if record.refused.is_some() {
+        return Ok(record);
+    }
+    let set = FeatureSet::resolve(set)?;
+    record.identity = Some(set.identity().clone());
+    record.split = Some(split(&set, &games.compared));
+    let (active, rows) = updates_of_lines(&set, &games.lines);
+    record.active = Some(active);
+    record.rows_a_move = Some(rows.rows_cache);
+    record.refused = options.exceeded(&record);
+    Ok(record)
+}
+
+/// [`screen`] of several sets on all cores.
+pub fn screen_all(
+    sets: &[&str],
+    games: &ScreenGames,
+    l1: usize,
+    options: &ScreenOptions,
+) -> Vec<Result<ScreenRecord, FeatureError>> {
+    map_tasks(sets.len(), &|number| screen(sets[number], games, l1, options))
+}
+
+/// Adds to the record of a set that was not refused: proofs within [`Budget::QUICK`], and the time to follow a move.
+///
+/// # Errors
+/// When the set is no definition.
+pub fn prove_and_time(set: &str, games: &ScreenGames, record: &mut ScreenRecord) -> Result<(), FeatureError> {
+    let set = FeatureSet::resolve(set)?;
+    let dead = Analysis::within(&set, Budget::QUICK, |_, _| ()).tally().dead;
+    record.dead_share = Some(f64::from(dead) / f64::from(set.num_features()));
+    record.lossless = Some(Lossless::within(&set, Budget::QUICK).word().to_owned());
+    record.ns_a_move = Some(nanoseconds_a_move(&set, &games.lines));
+    Ok(())
+}
+
+/// A hash of a set's distinct columns over boards.
+fn split(set: &FeatureSet, boards: &[Board]) -> String {
+    let mut columns: HashMap<u32, u128> = HashMap::new();
+    let mut all = 0u128;
+    let mut active = Vec::new();
+    for (board, number) in boards.iter().zip(0u64..) {
+        for pov in Perspective::ALL {
+            let weight = sample_weight(2 * number + pov.index() as u64);
+            all = all.wrapping_add(weight);
+            set.encoder().encode(board, pov, &mut active);
+            for feature in &active {
+                let column = columns.entry(*feature).or_default();
+                *column = column.wrapping_add(weight);
+            }
+        }
+    }
+    let mut sums: Vec<u128> = columns.into_values().collect();
+    sums.sort_unstable();
+    sums.dedup();
+    sums.retain(|sum| *sum != all);
+    let mut hasher = blake3::Hasher::new();
+    sums.iter().for_each(|sum| {
+        hasher.update(&sum.to_le_bytes());
+    });
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// A number for a position and perspective. Different sets of positions have different sums, but for chance.
+fn sample_weight(number: u64) -> u128 {
+    let hash = blake3::hash(&number.to_le_bytes());
+    let (low, _) = hash.as_bytes().split_at(16);
+    low.iter().fold(0, |all, byte| all << 8 | u128::from(*byte))
+}
+
+/// Time to find both perspectives' changes of a move, or all their features where a context changes.
+fn nanoseconds_a_move(set: &FeatureSet, lines: &[Line]) -> f64 {
+    /// Timings of which the shortest counts, and the duration of each.
+    const TURNS: usize = 3;
+    const DURATION: Duration = Duration::from_millis(30);
+    let mut track: Vec<(PieceBoard, Option<BoardChange>)> = Vec::new();
+    for line in lines {
+        track.push((PieceBoard::of(line.start.board()), None));
+        line.for_each_move(|played| track.push((PieceBoard::of(played.after), Some(*played.change))));
+    }
+    let moves = track.iter().filter(|(_, change)| change.is_some()).count();
+    let mut follower = Follower::default();
+    let turn = |_| seconds_per_pass(|| follower.follow(set, &track), DURATION);
+    let seconds = (0..TURNS).map(turn).fold(f64::INFINITY, f64::min);
+    1e9 * seconds / moves as f64
+}
+
+/// Finds the changed features of moves.
+#[derive(Default)]
+struct Follower {
+    states: [DeltaState; 2],
+    deltas: ByPerspective<Delta>,
+    active: RowList,
+}
+
+impl Follower {
+    fn follow(&mut self, set: &FeatureSet, track: &[(PieceBoard, Option<BoardChange>)]) {
+        let mut before = None;
+        for (board, change) in track {
+            match (before, change) {
+                (Some(before), Some(change)) => self.follow_move(set, [before, board], change),
+                _ => self.states.iter_mut().for_each(DeltaState::clear),
+            }
+            before = Some(board);
+        }
+    }
+
+    fn follow_move(&mut self, set: &FeatureSet, boards: [&PieceBoard; 2], change: &BoardChange) {
+        let [old, new] = &mut self.states;
+        set.encoder().diff_or_refresh(boards, change, [old, new], &mut self.deltas);
+        self.states.swap(0, 1);
+        for pov in Perspective::ALL {
+            if self.deltas[pov].refresh {
+                set.encoder().encode_board(boards[1], pov, &mut self.active);
+            }
+        }
+        std::hint::black_box(&self.deltas);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boards() -> Vec<Board> {
+        (0..8).flat_map(random_boards).collect()
+    }
+
+    fn split_of(set: &str, boards: &[Board]) -> String {
+        split(&FeatureSet::resolve(set).expect("a definition"), boards)
+    }
+
+    /// Sets whose features have other numbers split positions alike; a finer or a coarser set does not.
+    #[test]
+    fn sets_are_compared_whatever_their_numbers() {
+        let boards = boards();
+        let piece = split_of("piece", &boards);
+        for alike in [
+            "chess768",
+            "square(P) * color(P) * role(P) for P in pieces if square(P) >= 0",
+            "piece + piece",
+            "piece + rank(P) * file(P) * role(P) * color(P) for P in pieces",
+            "piece + count(1 for P in pieces if role(P) == king)",
+        ] {
+            assert_eq!(split_of(alike, &boards), piece, "{alike}");
+        }
+        for other in ["half-kp", "square(P) * role(P) for P in pieces", "chess768-mirrored", "piece + threat-roles"] {
+            assert_ne!(split_of(other, &boards), piece, "{other}");
+        }
+        assert_eq!(split_of("chess768-mirrored", &boards), split_of("chess768-hm", &boards), "mirror images");
+    }
+
+    #[test]
+    fn bounds_are_said_in_words() {
+        let record = |features: u64, rows: Option<f64>| ScreenRecord {
+            identity: None,
+            features,
+            bytes: 256 * features,
+            active: None,
+            rows_a_move: rows,
+            split: None,
+            ns_a_move: None,
+            dead_share: None,
+            lossless: None,
+            refused: None,
+        };
+        let options = ScreenOptions { max_features: Some(5_000), max_rows: Some(6.5), max_bytes: Some(1_000_000) };
+        let check = |features, rows, expected: Option<&str>| {
+            assert_eq!(options.exceeded(&record(features, rows)).as_deref(), expected);
+        };
+        check(5_001, None, Some("5,001 features, more than max_features = 5,000"));
+        check(4_000, None, Some("1,024,000 bytes, more than max_bytes = 1,000,000"));
+        check(3_000, Some(6.754), Some("6.75 rows per move, more than max_rows = 6.5"));
+        check(3_000, Some(6.5), None);
+        assert!(options.check().is_ok());
+        assert_eq!(ScreenOptions { max_rows: Some(0.0), ..options }.check().expect_err("no set").key, "max_rows");
+    }
+}
