@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::Position;
 
 use super::MeasureError;
+use super::importance::norm;
 use super::lines::{Line, first_lines};
 use super::speed_race::seconds_per_pass;
 use super::updates::updates_of_lines;
@@ -21,6 +22,7 @@ use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective, PieceB
 use crate::cpu::map_tasks;
 use crate::features::analysis::{Analysis, Budget, Lossless};
 use crate::features::{Composition, Delta, DeltaState, FeatureError, FeatureSet, RowList};
+use crate::net::NetFile;
 use crate::record::ScreenRecord;
 use crate::settings::{SettingError, check_all};
 use crate::text::grouped;
@@ -98,6 +100,32 @@ impl ScreenGames {
         let mut compared: Vec<Board> = boards.into_iter().step_by(GAME_STEP).collect();
         compared.extend((0..RANDOM_GAMES).flat_map(random_boards));
         Ok(ScreenGames { lines, compared })
+    }
+}
+
+impl ScreenGames {
+    /// How much each row of a network's feature transformer matters: its squared norm, as often as its feature is active
+    /// per position and perspective.
+    ///
+    /// # Errors
+    /// When the network's feature set cannot be rebuilt.
+    pub fn importance(&self, file: &NetFile) -> Result<Vec<f64>, MeasureError> {
+        let set = file.origin.feature_set()?;
+        let mut counts = vec![0u64; set.num_features() as usize];
+        let mut active = Vec::new();
+        let mut perspectives = 0u64;
+        for line in &self.lines {
+            line.for_each_position(|board, _, _| {
+                for pov in Perspective::ALL {
+                    perspectives += 1;
+                    set.encoder().encode(board, pov, &mut active);
+                    active.iter().for_each(|feature| counts[*feature as usize] += 1);
+                }
+            });
+        }
+        let importance =
+            |(row, count): (u32, u64)| count as f64 / perspectives as f64 * norm(&file.net, &[row]).powi(2);
+        Ok((0..).zip(counts).map(importance).collect())
     }
 }
 
@@ -262,6 +290,10 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::random_game;
+    use crate::measure::updates::difference;
+    use crate::net::tests::random_net;
+    use crate::net::{Origin, Scheme, Shape, quantise};
 
     fn boards() -> Vec<Board> {
         (0..8).flat_map(random_boards).collect()
@@ -289,6 +321,91 @@ mod tests {
             assert_ne!(split_of(other, &boards), piece, "{other}");
         }
         assert_eq!(split_of("chess768-mirrored", &boards), split_of("chess768-hm", &boards), "mirror images");
+    }
+
+    fn random_games() -> ScreenGames {
+        let line = |game| {
+            let mut rng = Seed(7).stream("screened", game);
+            let moves = random_game(&mut rng, 80).into_iter().map(|(_, mv)| mv).collect();
+            Line { start: Chess::default(), moves, includes_end: false }
+        };
+        ScreenGames { lines: (0..6).map(line).collect(), compared: boards() }
+    }
+
+    /// Active features and rows of a move by the reference encoder, for a set without contexts.
+    #[test]
+    fn screens_count_features_and_rows() {
+        let games = random_games();
+        let name = "piece + threat-roles";
+        let set = FeatureSet::resolve(name).expect("shipped");
+        let [mut moves, mut active, mut changed] = [0; 3];
+        for line in &games.lines {
+            line.for_each_move(|played| {
+                moves += 2;
+                for pov in Perspective::ALL {
+                    let [before, after] = [played.before.board(), played.after].map(|board| set.reference(board, pov));
+                    active += before.len();
+                    changed += difference(&before, &after);
+                }
+            });
+        }
+        let record = screen(name, &games, 64, &ScreenOptions::default()).expect("shipped");
+        assert_eq!((record.features, record.bytes, &record.refused), (912, 912 * 64 * 2, &None));
+        assert_eq!(record.identity.as_ref(), Some(set.identity()));
+        assert_eq!(record.active, Some(active as f64 / moves as f64));
+        assert_eq!(record.rows_a_move, Some(changed as f64 / moves as f64));
+        let sets = [name, "half-kp", name];
+        let bounds = ScreenOptions { max_features: Some(1_000), ..ScreenOptions::default() };
+        let records = screen_all(&sets, &games, 64, &bounds);
+        let records: Vec<ScreenRecord> = records.into_iter().map(|record| record.expect("shipped")).collect();
+        let [first, large, again] = &records[..] else { panic!("{records:?}") };
+        assert_eq!((first, again), (&record, &record));
+        assert_eq!(large.refused.as_deref(), Some("41,024 features, more than max_features = 1,000"));
+        assert_eq!((&large.identity, &large.split, large.rows_a_move), (&None, &None, None));
+        let slow = ScreenOptions { max_rows: Some(1.0), ..ScreenOptions::default() };
+        let refused = screen(name, &games, 64, &slow).expect("shipped").refused.expect("refused");
+        assert!(refused.ends_with("rows per move, more than max_rows = 1"), "{refused}");
+    }
+
+    #[test]
+    fn importance_grows_with_weights_and_activity() {
+        const L1: usize = 16;
+        let games = random_games();
+        let set = FeatureSet::resolve("chess768").expect("shipped");
+        let mut net = random_net(&Shape::plain(768, L1, vec![8]), 3);
+        // The own pawns on e4 and e2.
+        let [advanced, home] = [28, 12];
+        net.ft_weights.fill(10.0 / 127.0);
+        net.ft_weights[L1 * home..L1 * (home + 1)].fill(20.0 / 127.0);
+        net.ft_weights[L1 * 13..L1 * 14].fill(0.0);
+        let net = quantise(&net, &Scheme::stockfish()).expect("quantised");
+        let importance = games.importance(&NetFile { origin: Origin::of(&set), net }).expect("rebuilt");
+        assert_eq!(importance.len(), 768);
+        assert_eq!(importance[13], 0.0, "its weights are 0");
+        assert_eq!(importance[0], 0.0, "no pawn stands on a1");
+        let frequency = |feature: usize| {
+            let boards = games.lines.iter().flat_map(|line| {
+                let mut boards = Vec::new();
+                line.for_each_position(|board, _, _| boards.push(board.clone()));
+                boards
+            });
+            let active = |board: Board| Perspective::ALL.map(|pov| set.reference(&board, pov));
+            let lists: Vec<Vec<u32>> = boards.flat_map(active).collect();
+            lists.iter().filter(|list| list.contains(&(feature as u32))).count() as f64
+        };
+        let ratio = importance[home] / importance[advanced];
+        let expected = 4.0 * frequency(home) / frequency(advanced);
+        assert!((ratio / expected - 1.0).abs() < 1e-9, "{ratio} {expected}");
+    }
+
+    #[test]
+    fn proofs_and_times_are_added() {
+        let games = random_games();
+        let mut record = screen("chess768", &games, 64, &ScreenOptions::default()).expect("shipped");
+        prove_and_time("chess768", &games, &mut record).expect("shipped");
+        assert_eq!(record.dead_share, Some(32.0 / 768.0));
+        assert_eq!(record.lossless.as_deref(), Some("yes"));
+        assert!(record.ns_a_move.is_some_and(|time| time > 0.0 && time.is_finite()), "{record:?}");
     }
 
     #[test]

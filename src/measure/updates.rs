@@ -298,7 +298,7 @@ fn block_delta(set: &FeatureSet, block: usize, delta: &Delta) -> (usize, usize) 
 }
 
 /// The size of the symmetric difference of two sorted lists. Repeated features count repeatedly.
-fn difference(a: &[u32], b: &[u32]) -> usize {
+pub(super) fn difference(a: &[u32], b: &[u32]) -> usize {
     let mut i = 0;
     let mut j = 0;
     let mut different = 0;

@@ -2,8 +2,9 @@
 
 use super::layouts::{Layout, fitted};
 use crate::chess::{Mirror, Orientation};
+use crate::features::analysis::Budget;
 use crate::features::syntax::{self, Axis, AxisKind, BlockExpr, Factor, Letter, factor_text};
-use crate::features::{Composition, Summand, WrittenBlock};
+use crate::features::{Composition, FactorCheck, Factors, FeatureSet, Summand, WrittenBlock};
 use crate::units::sort_by;
 
 /// A changed incumbent.
@@ -169,9 +170,20 @@ fn king_buckets(block: &WrittenBlock, layout: &Layout) -> Option<WrittenBlock> {
             changed.factor = block.factor.clone().or(common);
             changed.text = text(&factors);
             changed.buckets.insert(name.to_owned(), fitted(table, block.orientation.mirror));
+            if block.factor.is_none() && !determines_factor(&changed) {
+                changed.factor = None;
+            }
         }
     }
     Some(changed)
+}
+
+/// Whether it is soon proved that a block's features determine its factor, as trainings ask.
+fn determines_factor(block: &WrittenBlock) -> bool {
+    let alone = Composition { name: String::new(), summands: vec![Summand::Block(block.clone())] };
+    let set = alone.define("").and_then(|definition| FeatureSet::from_definition(&definition.text));
+    let check = set.and_then(|set| Factors::within(&set, Budget::QUICK));
+    matches!(check, Ok(FactorCheck::Determined(_)))
 }
 
 /// A block's text, cut between its factors.

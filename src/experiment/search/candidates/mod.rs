@@ -105,11 +105,11 @@ impl CandidateKeys {
 
 /// The incumbent's candidates in the order of the keys, each definition once; none is the incumbent. `request` gives a
 /// set as the command line takes it for one as written in the experiment. `importance`: a number for every feature of
-/// the incumbent; without it no block is reduced.
+/// the incumbent, which `select` needs ([`crate::measure::ScreenGames::importance`]).
 ///
 /// # Errors
-/// With the key that is wrong, when the incumbent or a block to add is no definition, a layout cannot be used, or the
-/// grammar yields nothing.
+/// With the key that is wrong, when the incumbent or a block to add is no definition, a layout cannot be used, the grammar
+/// yields nothing, or `select` lacks the features' importance.
 pub fn candidates(
     incumbent: &str,
     keys: &CandidateKeys,
@@ -163,8 +163,9 @@ fn changes(
     if keys.drop {
         add(ChangeKind::Drop, changes::without_each(incumbent));
     }
-    if let Some(importance) = importance {
-        let importance = FeatureImportance(importance);
+    if !keys.select.is_empty() {
+        let lacking = || SettingError::new("select", "select needs the importance of the incumbent's features");
+        let importance = FeatureImportance(importance.ok_or_else(lacking)?);
         add(ChangeKind::Select, keys.select.iter().flat_map(|keep| importance.selected(incumbent, *keep)).collect());
     }
     Ok(all)

@@ -142,6 +142,22 @@ fn king_buckets_are_those_of_the_shipped_sets() {
     assert_renamed(&half_ka[0].set, "chess768-buckets");
 }
 
+/// What a feature does not determine is no factor: of a sum, the term that is active too.
+#[test]
+fn refined_blocks_share_what_their_features_determine() {
+    let check = |incumbent: &str, expected: Option<u32>| {
+        let refined = &candidates_of(incumbent, "king_buckets = [\"chess768-buckets\"]")[0].set;
+        let set = FeatureSet::resolve(refined).expect("a definition");
+        let factors = crate::features::Factors::of(&set).expect("determined");
+        assert_eq!(factors.map(|factors| factors.size), expected, "{refined}");
+    };
+    check("square(P) * role(P) for P in pieces", Some(384));
+    check("(role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces", Some(704));
+    check("(file(P) + rank(P)) * role(P) for P in pieces", None);
+    check("role(P) * count(3 for M in moves(P)) for P in pieces", Some(6));
+    check("count(8 for P in pieces if role(P) == pawn)", None);
+}
+
 #[test]
 fn tables_are_layouts_too() {
     let halves = vec!["0, 0, 0, 0, 1, 1, 1, 1"; 8].join(", ");
@@ -242,6 +258,7 @@ fn mistakes_name_their_key() {
     check("king_buckets = [[0, 0, 0]]", "king_buckets", "layout 1 has 3 numbers");
     check("[grammar]\nmax_features = 1", "grammar", "the grammar yields no block");
     check("[grammar]\naxes = []\nsources = [\"pieces\"]", "grammar", "add sources or axes");
+    check("select = [5]", "select", "importance");
     let error = tried("chess7", &keys("drop = true")).expect_err("no such set").to_string();
     assert!(error.starts_with("the incumbent cannot be used"), "{error}");
     let error = keys("select = [0]").check(Seed(0)).expect_err("nothing").to_string();

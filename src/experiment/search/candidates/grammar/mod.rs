@@ -13,7 +13,8 @@ use crate::units::{Seed, sort_by};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grammar {
-    /// Largest number of blocks; of more, as many are drawn from every source, and the smallest are tried first
+    /// Largest number of blocks; of more, as many are drawn from every source and order of magnitude; the smallest are
+    /// tried first
     pub limit: usize,
     /// Largest number of features of a block
     pub max_features: u64,
@@ -97,21 +98,15 @@ impl Grammar {
     /// # Errors
     /// When there is none.
     pub(super) fn blocks(&self, seed: Seed) -> Result<Vec<String>, SettingError> {
-        let is_allowed =
-            |block: &GeneratedBlock| (2..=self.max_features).contains(&block.size) && block.pieces <= self.max_pieces;
-        let family = |source: &GrammarSource| {
-            let mut blocks = families::blocks(*source, &self.axes);
-            blocks.retain(is_allowed);
-            sort_by(&mut blocks, &|a, b| a.text.cmp(&b.text));
-            blocks.dedup();
-            blocks.shuffle(&mut seed.stream("grammar", *source as u64));
-            blocks
-        };
-        let mut families: Vec<Vec<GeneratedBlock>> = self.sources.iter().map(family).collect();
+        let mut strata: Vec<Vec<GeneratedBlock>> =
+            self.sources.iter().flat_map(|source| self.strata(*source)).collect();
+        let mut rng = seed.stream("grammar", 0);
+        strata.iter_mut().for_each(|blocks| blocks.shuffle(&mut rng));
+        strata.shuffle(&mut rng);
         let mut drawn = Vec::new();
-        while drawn.len() < self.limit && families.iter().any(|family| !family.is_empty()) {
+        while drawn.len() < self.limit && strata.iter().any(|blocks| !blocks.is_empty()) {
             let left = self.limit - drawn.len();
-            drawn.extend(families.iter_mut().filter_map(Vec::pop).take(left));
+            drawn.extend(strata.iter_mut().filter_map(Vec::pop).take(left));
         }
         if drawn.is_empty() {
             return Err(self.yields_nothing());
@@ -119,6 +114,16 @@ impl Grammar {
         sort_by(&mut drawn, &|a, b| (a.size, &a.text).cmp(&(b.size, &b.text)));
         drawn.dedup();
         Ok(drawn.into_iter().map(|block| block.text).collect())
+    }
+
+    /// The blocks of a source within the bounds; each list has sizes of one order of magnitude.
+    fn strata(&self, source: GrammarSource) -> Vec<Vec<GeneratedBlock>> {
+        let order = |block: &GeneratedBlock| block.size.ilog10();
+        let mut blocks = families::blocks(source, &self.axes);
+        blocks.retain(|block| (2..=self.max_features).contains(&block.size) && block.pieces <= self.max_pieces);
+        sort_by(&mut blocks, &|a, b| (a.size, &a.text).cmp(&(b.size, &b.text)));
+        blocks.dedup();
+        blocks.chunk_by(|a, b| order(a) == order(b)).map(<[GeneratedBlock]>::to_vec).collect()
     }
 
     fn yields_nothing(&self) -> SettingError {
