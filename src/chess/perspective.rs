@@ -2,6 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Color, File, Square};
 
@@ -103,9 +104,10 @@ pub enum BlackOrientation {
 }
 
 /// Whether the board is mirrored left to right so that the own king stands on one half of it.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mirror {
+    /// It is not mirrored.
     #[default]
     None,
     /// The own king always stands on the files a to d.

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shakmaty::Square;
 
 use crate::chess::Mirror;
@@ -17,7 +18,7 @@ use super::spec::Bucket;
 const MAX_BUCKET: i64 = 1 << 24;
 
 /// A table in one of its notations.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected 64 numbers, eight rows of eight numbers, eight strings, or 32 numbers of a mirrored set"
@@ -32,6 +33,16 @@ pub enum BucketTable {
     Drawn(Vec<String>),
 }
 
+impl BucketTable {
+    /// The table as a bucket with a number for every square.
+    ///
+    /// # Errors
+    /// As [`read`]; the message continues "the bucket table …".
+    pub fn bucket(&self, name: &str, mirror: Mirror) -> Result<Bucket, String> {
+        squares(self, mirror).and_then(|numbers| bucket(name, &numbers))
+    }
+}
+
 /// The tables of a definition by name, a number for every square.
 ///
 /// # Errors
@@ -44,7 +55,7 @@ pub fn read(
 ) -> Result<SortedMap<String, Arc<Bucket>>, FeatureError> {
     let mut buckets = SortedMap::new();
     for (name, table) in tables {
-        let bucket = squares(table, mirror).and_then(|numbers| bucket(name, &numbers)).map_err(|problem| {
+        let bucket = table.bucket(name, mirror).map_err(|problem| {
             let span = document.span_of_value(&format!("buckets.{name}"));
             source.error(format!("bucket table `{name}` {problem}"), span, None)
         })?;

@@ -37,9 +37,11 @@ mod warnings;
 /// The reference of the feature-set language, in Markdown. Tests run its examples.
 pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
+pub(crate) use buckets::BucketTable;
 pub use code::{RowList, RowVec};
 pub use compiled::RowBuffer;
 pub use definition::expression_with_files;
+pub(crate) use definition::{Composition, Summand, WrittenBlock};
 pub use encoder::{Delta, EncodeScratch, Encoder};
 pub use encoder_kind::EncoderKind;
 pub use error::{Diagnostic, FeatureError};

@@ -122,7 +122,8 @@ pub fn index_ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
     ranges
 }
 
-fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
+/// Indices in order, separated by spaces; consecutive ones as `first-last`.
+pub(super) fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
     let range = |(first, last): (u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
     index_ranges(indices).into_iter().map(range).collect::<Vec<_>>().join(" ")
 }

@@ -205,11 +205,11 @@ impl FeatureSet {
             }
         };
         Ok(FeatureSet {
+            identity: definition.identity(),
             name: definition.name,
             about: definition.about,
             encoder,
             num_features: definition.size,
-            identity: Identity::of(&definition.blocks),
             definition: definition.text,
             remarks: definition.remarks,
         })

@@ -178,7 +178,7 @@ fn with_mean_row(net: &QuantNet, rows: &[u32], uses: &[u64]) -> QuantNet {
 }
 
 /// Root mean square of rows' norms, in units of an activation's upper bound.
-fn norm(net: &QuantNet, rows: &[u32]) -> f64 {
+pub(super) fn norm(net: &QuantNet, rows: &[u32]) -> f64 {
     let l1 = net.shape.l1;
     let square = |row: &u32| -> f64 {
         net.ft_weights[*row as usize * l1..][..l1].iter().map(|weight| f64::from(*weight).powi(2)).sum()

@@ -1,15 +1,32 @@
-//! Screens of definitions before any training: their size, and the rows that moves change.
+//! Screens of definitions before any training. The cheap ones count rows and compare how sets split positions; the
+//! others prove and time.
+//!
+//! A feature is a column: how often it is active in each of some positions, from each perspective. Sets of equal columns
+//! give a network the same inputs, in another order. Columns are compared by hashes; a column that occurs twice counts
+//! once, and one that is the same in all positions does not count, because a bias does as much.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shakmaty::Position;
 
-use super::{MeasureError, updates};
-use crate::features::FeatureSet;
+use super::MeasureError;
+use super::importance::norm;
+use super::lines::{Line, first_lines};
+use super::speed_race::seconds_per_pass;
+use super::updates::updates_of_lines;
+use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective, PieceBoard, random_move};
+use crate::cpu::map_tasks;
+use crate::features::analysis::{Analysis, Budget, Lossless};
+use crate::features::{Composition, Delta, DeltaState, FeatureError, FeatureSet, RowList};
+use crate::net::NetFile;
 use crate::record::ScreenRecord;
 use crate::settings::{SettingError, check_all};
 use crate::text::grouped;
+use crate::units::Seed;
 
 /// Bounds of the sets that a search tries
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,39 +70,92 @@ impl ScreenOptions {
 /// Bytes of a weight of a quantised feature transformer.
 const WEIGHT_BYTES: u64 = 2;
 
-/// The games on which sets are screened.
+/// Random games, their length, and how many of their positions there are for one that is compared.
+const RANDOM_GAMES: u64 = 16;
+const RANDOM_PLIES: usize = 120;
+const RANDOM_STEP: usize = 5;
+/// One in so many positions of the games is compared.
+const GAME_STEP: usize = 4;
+
+/// The positions on which sets are screened.
 pub struct ScreenGames {
-    data: PathBuf,
-    games: u64,
+    /// Real games.
+    lines: Vec<Line>,
+    /// Positions of the real games and of random ones, on which sets are compared.
+    compared: Vec<Board>,
 }
 
-/// About so many positions has a game.
-const POSITIONS: u64 = 80;
-
 impl ScreenGames {
-    /// Some thousands of positions suffice.
+    /// Reads the first positions of a file; some thousands suffice.
     ///
     /// # Errors
-    /// When there is no such file.
+    /// When the data cannot be read or hold no moves.
     pub fn read(data: &Path, positions: u64) -> Result<ScreenGames, MeasureError> {
-        Ok(ScreenGames { data: data.to_path_buf(), games: positions.div_ceil(POSITIONS) })
+        let (lines, _) = first_lines(data, positions)?;
+        if lines.iter().all(|line| line.moves.is_empty()) {
+            return Err(MeasureError::NoMoves { path: data.into() });
+        }
+        let mut boards = Vec::new();
+        lines.iter().for_each(|line| line.for_each_position(|board, _, _| boards.push(board.clone())));
+        let mut compared: Vec<Board> = boards.into_iter().step_by(GAME_STEP).collect();
+        compared.extend((0..RANDOM_GAMES).flat_map(random_boards));
+        Ok(ScreenGames { lines, compared })
     }
+}
+
+impl ScreenGames {
+    /// How much each row of a network's feature transformer matters: its squared norm, as often as its feature is active
+    /// per position and perspective.
+    ///
+    /// # Errors
+    /// When the network's feature set cannot be rebuilt.
+    pub fn importance(&self, file: &NetFile) -> Result<Vec<f64>, MeasureError> {
+        let set = file.origin.feature_set()?;
+        let mut counts = vec![0u64; set.num_features() as usize];
+        let mut active = Vec::new();
+        let mut perspectives = 0u64;
+        for line in &self.lines {
+            line.for_each_position(|board, _, _| {
+                for pov in Perspective::ALL {
+                    perspectives += 1;
+                    set.encoder().encode(board, pov, &mut active);
+                    active.iter().for_each(|feature| counts[*feature as usize] += 1);
+                }
+            });
+        }
+        let importance =
+            |(row, count): (u32, u64)| count as f64 / perspectives as f64 * norm(&file.net, &[row]).powi(2);
+        Ok((0..).zip(counts).map(importance).collect())
+    }
+}
+
+fn random_boards(game: u64) -> Vec<Board> {
+    let mut rng = Seed(0).stream("screen", game);
+    let mut position = Chess::default();
+    let mut boards = Vec::new();
+    for ply in 0..RANDOM_PLIES {
+        if ply % RANDOM_STEP == 0 {
+            boards.push(position.board().clone());
+        }
+        let Some(mv) = random_move(&position, &mut rng) else { break };
+        position.play_unchecked(mv);
+    }
+    boards
 }
 
 /// The cheap screens of a set, as the command line takes it, with networks of `l1` neurons per perspective.
 ///
 /// # Errors
-/// When the set is no definition, or the games cannot be read.
+/// When the set is no definition.
 pub fn screen(
     set: &str,
     games: &ScreenGames,
     l1: usize,
     options: &ScreenOptions,
-) -> Result<ScreenRecord, Box<dyn std::error::Error + Send + Sync>> {
-    let set = FeatureSet::resolve(set)?;
-    let features = u64::from(set.num_features());
+) -> Result<ScreenRecord, FeatureError> {
+    let features = Composition::load(set)?.size();
     let mut record = ScreenRecord {
-        identity: Some(set.identity().clone()),
+        identity: None,
         features,
         bytes: features * l1 as u64 * WEIGHT_BYTES,
         active: None,
@@ -97,11 +167,270 @@ pub fn screen(
         refused: None,
     };
     record.refused = options.exceeded(&record);
-    if record.refused.is_none() {
-        let found = updates(&set, &games.data, Some(games.games), false)?.0;
-        record.active = Some(found.active_mean);
-        record.rows_a_move = Some(found.mean.rows_cache);
-        record.refused = options.exceeded(&record);
+    if record.refused.is_some() {
+        return Ok(record);
     }
+    let set = FeatureSet::resolve(set)?;
+    record.identity = Some(set.identity().clone());
+    record.split = Some(split(&set, &games.compared));
+    let (active, rows) = updates_of_lines(&set, &games.lines);
+    record.active = Some(active);
+    record.rows_a_move = Some(rows.rows_cache);
+    record.refused = options.exceeded(&record);
     Ok(record)
+}
+
+/// [`screen`] of several sets on all cores.
+pub fn screen_all(
+    sets: &[&str],
+    games: &ScreenGames,
+    l1: usize,
+    options: &ScreenOptions,
+) -> Vec<Result<ScreenRecord, FeatureError>> {
+    map_tasks(sets.len(), &|number| screen(sets[number], games, l1, options))
+}
+
+/// Adds to the record of a set that was not refused: proofs within [`Budget::QUICK`], and the time to follow a move.
+///
+/// # Errors
+/// When the set is no definition.
+pub fn prove_and_time(set: &str, games: &ScreenGames, record: &mut ScreenRecord) -> Result<(), FeatureError> {
+    let set = FeatureSet::resolve(set)?;
+    let dead = Analysis::within(&set, Budget::QUICK, |_, _| ()).tally().dead;
+    record.dead_share = Some(f64::from(dead) / f64::from(set.num_features()));
+    record.lossless = Some(Lossless::within(&set, Budget::QUICK).word().to_owned());
+    record.ns_a_move = Some(nanoseconds_a_move(&set, &games.lines));
+    Ok(())
+}
+
+/// A hash of a set's distinct columns over boards.
+fn split(set: &FeatureSet, boards: &[Board]) -> String {
+    let mut columns: HashMap<u32, u128> = HashMap::new();
+    let mut all = 0u128;
+    let mut active = Vec::new();
+    for (board, number) in boards.iter().zip(0u64..) {
+        for pov in Perspective::ALL {
+            let weight = sample_weight(2 * number + pov.index() as u64);
+            all = all.wrapping_add(weight);
+            set.encoder().encode(board, pov, &mut active);
+            for feature in &active {
+                let column = columns.entry(*feature).or_default();
+                *column = column.wrapping_add(weight);
+            }
+        }
+    }
+    let mut sums: Vec<u128> = columns.into_values().collect();
+    sums.sort_unstable();
+    sums.dedup();
+    sums.retain(|sum| *sum != all);
+    let mut hasher = blake3::Hasher::new();
+    sums.iter().for_each(|sum| {
+        hasher.update(&sum.to_le_bytes());
+    });
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// A number for a position and perspective. Different sets of positions have different sums, but for chance.
+fn sample_weight(number: u64) -> u128 {
+    let hash = blake3::hash(&number.to_le_bytes());
+    let (low, _) = hash.as_bytes().split_at(16);
+    low.iter().fold(0, |all, byte| all << 8 | u128::from(*byte))
+}
+
+/// Time to find both perspectives' changes of a move, or all their features where a context changes.
+fn nanoseconds_a_move(set: &FeatureSet, lines: &[Line]) -> f64 {
+    /// Timings of which the shortest counts, and the duration of each.
+    const TURNS: usize = 3;
+    const DURATION: Duration = Duration::from_millis(30);
+    let mut track: Vec<(PieceBoard, Option<BoardChange>)> = Vec::new();
+    for line in lines {
+        track.push((PieceBoard::of(line.start.board()), None));
+        line.for_each_move(|played| track.push((PieceBoard::of(played.after), Some(*played.change))));
+    }
+    let moves = track.iter().filter(|(_, change)| change.is_some()).count();
+    let mut follower = Follower::default();
+    let turn = |_| seconds_per_pass(|| follower.follow(set, &track), DURATION);
+    let seconds = (0..TURNS).map(turn).fold(f64::INFINITY, f64::min);
+    1e9 * seconds / moves as f64
+}
+
+/// Finds the changed features of moves.
+#[derive(Default)]
+struct Follower {
+    states: [DeltaState; 2],
+    deltas: ByPerspective<Delta>,
+    active: RowList,
+}
+
+impl Follower {
+    fn follow(&mut self, set: &FeatureSet, track: &[(PieceBoard, Option<BoardChange>)]) {
+        let mut before = None;
+        for (board, change) in track {
+            match (before, change) {
+                (Some(before), Some(change)) => self.follow_move(set, [before, board], change),
+                _ => self.states.iter_mut().for_each(DeltaState::clear),
+            }
+            before = Some(board);
+        }
+    }
+
+    fn follow_move(&mut self, set: &FeatureSet, boards: [&PieceBoard; 2], change: &BoardChange) {
+        let [old, new] = &mut self.states;
+        set.encoder().diff_or_refresh(boards, change, [old, new], &mut self.deltas);
+        self.states.swap(0, 1);
+        for pov in Perspective::ALL {
+            if self.deltas[pov].refresh {
+                set.encoder().encode_board(boards[1], pov, &mut self.active);
+            }
+        }
+        std::hint::black_box(&self.deltas);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::random_game;
+    use crate::measure::updates::difference;
+    use crate::net::tests::random_net;
+    use crate::net::{Origin, Scheme, Shape, quantise};
+
+    fn boards() -> Vec<Board> {
+        (0..8).flat_map(random_boards).collect()
+    }
+
+    fn split_of(set: &str, boards: &[Board]) -> String {
+        split(&FeatureSet::resolve(set).expect("a definition"), boards)
+    }
+
+    /// Sets whose features have other numbers split positions alike; a finer or a coarser set does not.
+    #[test]
+    fn sets_are_compared_whatever_their_numbers() {
+        let boards = boards();
+        let piece = split_of("piece", &boards);
+        for alike in [
+            "chess768",
+            "square(P) * color(P) * role(P) for P in pieces if square(P) >= 0",
+            "piece + piece",
+            "piece + rank(P) * file(P) * role(P) * color(P) for P in pieces",
+            "piece + count(1 for P in pieces if role(P) == king)",
+        ] {
+            assert_eq!(split_of(alike, &boards), piece, "{alike}");
+        }
+        for other in ["half-kp", "square(P) * role(P) for P in pieces", "chess768-mirrored", "piece + threat-roles"] {
+            assert_ne!(split_of(other, &boards), piece, "{other}");
+        }
+        assert_eq!(split_of("chess768-mirrored", &boards), split_of("chess768-hm", &boards), "mirror images");
+    }
+
+    fn random_games() -> ScreenGames {
+        let line = |game| {
+            let mut rng = Seed(7).stream("screened", game);
+            let moves = random_game(&mut rng, 80).into_iter().map(|(_, mv)| mv).collect();
+            Line { start: Chess::default(), moves, includes_end: false }
+        };
+        ScreenGames { lines: (0..6).map(line).collect(), compared: boards() }
+    }
+
+    /// Active features and rows of a move by the reference encoder, for a set without contexts.
+    #[test]
+    fn screens_count_features_and_rows() {
+        let games = random_games();
+        let name = "piece + threat-roles";
+        let set = FeatureSet::resolve(name).expect("shipped");
+        let [mut moves, mut active, mut changed] = [0; 3];
+        for line in &games.lines {
+            line.for_each_move(|played| {
+                moves += 2;
+                for pov in Perspective::ALL {
+                    let [before, after] = [played.before.board(), played.after].map(|board| set.reference(board, pov));
+                    active += before.len();
+                    changed += difference(&before, &after);
+                }
+            });
+        }
+        let record = screen(name, &games, 64, &ScreenOptions::default()).expect("shipped");
+        assert_eq!((record.features, record.bytes, &record.refused), (912, 912 * 64 * 2, &None));
+        assert_eq!(record.identity.as_ref(), Some(set.identity()));
+        assert_eq!(record.active, Some(active as f64 / moves as f64));
+        assert_eq!(record.rows_a_move, Some(changed as f64 / moves as f64));
+        let sets = [name, "half-kp", name];
+        let bounds = ScreenOptions { max_features: Some(1_000), ..ScreenOptions::default() };
+        let records = screen_all(&sets, &games, 64, &bounds);
+        let records: Vec<ScreenRecord> = records.into_iter().map(|record| record.expect("shipped")).collect();
+        let [first, large, again] = &records[..] else { panic!("{records:?}") };
+        assert_eq!((first, again), (&record, &record));
+        assert_eq!(large.refused.as_deref(), Some("41,024 features, more than max_features = 1,000"));
+        assert_eq!((&large.identity, &large.split, large.rows_a_move), (&None, &None, None));
+        let slow = ScreenOptions { max_rows: Some(1.0), ..ScreenOptions::default() };
+        let refused = screen(name, &games, 64, &slow).expect("shipped").refused.expect("refused");
+        assert!(refused.ends_with("rows per move, more than max_rows = 1"), "{refused}");
+    }
+
+    #[test]
+    fn importance_grows_with_weights_and_activity() {
+        const L1: usize = 16;
+        let games = random_games();
+        let set = FeatureSet::resolve("chess768").expect("shipped");
+        let mut net = random_net(&Shape::plain(768, L1, vec![8]), 3);
+        // The own pawns on e4 and e2.
+        let [advanced, home] = [28, 12];
+        net.ft_weights.fill(10.0 / 127.0);
+        net.ft_weights[L1 * home..L1 * (home + 1)].fill(20.0 / 127.0);
+        net.ft_weights[L1 * 13..L1 * 14].fill(0.0);
+        let net = quantise(&net, &Scheme::stockfish()).expect("quantised");
+        let importance = games.importance(&NetFile { origin: Origin::of(&set), net }).expect("rebuilt");
+        assert_eq!(importance.len(), 768);
+        assert_eq!(importance[13], 0.0, "its weights are 0");
+        assert_eq!(importance[0], 0.0, "no pawn stands on a1");
+        let frequency = |feature: usize| {
+            let boards = games.lines.iter().flat_map(|line| {
+                let mut boards = Vec::new();
+                line.for_each_position(|board, _, _| boards.push(board.clone()));
+                boards
+            });
+            let active = |board: Board| Perspective::ALL.map(|pov| set.reference(&board, pov));
+            let lists: Vec<Vec<u32>> = boards.flat_map(active).collect();
+            lists.iter().filter(|list| list.contains(&(feature as u32))).count() as f64
+        };
+        let ratio = importance[home] / importance[advanced];
+        let expected = 4.0 * frequency(home) / frequency(advanced);
+        assert!((ratio / expected - 1.0).abs() < 1e-9, "{ratio} {expected}");
+    }
+
+    #[test]
+    fn proofs_and_times_are_added() {
+        let games = random_games();
+        let mut record = screen("chess768", &games, 64, &ScreenOptions::default()).expect("shipped");
+        prove_and_time("chess768", &games, &mut record).expect("shipped");
+        assert_eq!(record.dead_share, Some(32.0 / 768.0));
+        assert_eq!(record.lossless.as_deref(), Some("yes"));
+        assert!(record.ns_a_move.is_some_and(|time| time > 0.0 && time.is_finite()), "{record:?}");
+    }
+
+    #[test]
+    fn bounds_are_said_in_words() {
+        let record = |features: u64, rows: Option<f64>| ScreenRecord {
+            identity: None,
+            features,
+            bytes: 256 * features,
+            active: None,
+            rows_a_move: rows,
+            split: None,
+            ns_a_move: None,
+            dead_share: None,
+            lossless: None,
+            refused: None,
+        };
+        let options = ScreenOptions { max_features: Some(5_000), max_rows: Some(6.5), max_bytes: Some(1_000_000) };
+        let check = |features, rows, expected: Option<&str>| {
+            assert_eq!(options.exceeded(&record(features, rows)).as_deref(), expected);
+        };
+        check(5_001, None, Some("5,001 features, more than max_features = 5,000"));
+        check(4_000, None, Some("1,024,000 bytes, more than max_bytes = 1,000,000"));
+        check(3_000, Some(6.754), Some("6.75 rows per move, more than max_rows = 6.5"));
+        check(3_000, Some(6.5), None);
+        assert!(options.check().is_ok());
+        assert_eq!(ScreenOptions { max_rows: Some(0.0), ..options }.check().expect_err("no set").key, "max_rows");
+    }
 }

@@ -205,7 +205,7 @@ fn arranged(set: &FeatureSet, net: &QuantNet, lines: &[Line]) -> Result<Model, M
 }
 
 /// Mean processor time of a pass, in seconds; passes are repeated for `duration`.
-fn seconds_per_pass(mut pass: impl FnMut(), duration: Duration) -> f64 {
+pub(super) fn seconds_per_pass(mut pass: impl FnMut(), duration: Duration) -> f64 {
     let start = ThreadTime::now();
     let mut passes = 0u32;
     loop {

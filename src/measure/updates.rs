@@ -35,7 +35,7 @@ pub fn updates(
         return Err(MeasureError::NoMoves { path: data.into() });
     }
     let [mover, other, mean] = totals.played.means();
-    let active_mean = totals.active as f64 / (2 * totals.played.moves) as f64;
+    let active_mean = totals.active_mean();
     let legal = legal.then(|| {
         let [mover, other, mean] = totals.legal.means();
         LegalCounts { moves: totals.legal.moves, mover, other, mean }
@@ -56,6 +56,14 @@ pub fn updates(
         legal,
     };
     Ok((record, summary))
+}
+
+/// The mean number of active features and the rows of a move, over both perspectives of the moves of lines.
+pub(super) fn updates_of_lines(set: &FeatureSet, lines: &[Line]) -> (f64, MoveCounts) {
+    let mut totals = Totals::default();
+    lines.iter().for_each(|line| RowCounter::new(set, line.start.board()).count(line, false, &mut totals));
+    let [_, _, mean] = totals.played.means();
+    (totals.active_mean(), mean)
 }
 
 /// Sums over moves, for one perspective.
@@ -130,6 +138,11 @@ struct Totals {
 }
 
 impl Totals {
+    /// Per position and perspective.
+    fn active_mean(&self) -> f64 {
+        self.active as f64 / (2 * self.played.moves) as f64
+    }
+
     fn plus(self, other: Totals) -> Totals {
         Totals {
             played: self.played.plus(other.played),
@@ -285,7 +298,7 @@ fn block_delta(set: &FeatureSet, block: usize, delta: &Delta) -> (usize, usize) 
 }
 
 /// The size of the symmetric difference of two sorted lists. Repeated features count repeatedly.
-fn difference(a: &[u32], b: &[u32]) -> usize {
+pub(super) fn difference(a: &[u32], b: &[u32]) -> usize {
     let mut i = 0;
     let mut j = 0;
     let mut different = 0;

@@ -20,26 +20,31 @@ const BRIEF: Duration = Duration::from_secs(8);
 #[derive(Copy, Clone, Debug)]
 pub struct Budget {
     limited: bool,
+    /// A limited analysis takes this part of its steps.
+    part: AnalysisSteps,
     deadline: Option<Instant>,
 }
 
 impl Budget {
     /// A fixed number of steps, some seconds of work: the same answer on every machine.
-    pub const STEPS: Budget = Budget { limited: true, deadline: None };
+    pub const STEPS: Budget = Budget { limited: true, part: 1, deadline: None };
+
+    /// A small part of [`Budget::STEPS`], some tenths of a second of work: the same answer on every machine.
+    pub const QUICK: Budget = Budget { limited: true, part: 32, deadline: None };
 
     /// No limit.
-    pub const THOROUGH: Budget = Budget { limited: false, deadline: None };
+    pub const THOROUGH: Budget = Budget { limited: false, part: 1, deadline: None };
 
     /// The steps of [`Budget::STEPS`], and at most eight seconds from now.
     #[must_use]
     pub fn brief() -> Budget {
-        Budget { limited: true, deadline: Some(Instant::now() + BRIEF) }
+        Budget { deadline: Some(Instant::now() + BRIEF), ..Budget::STEPS }
     }
 
     /// Steps for a task that takes `limited` steps in a limited analysis.
     pub(super) fn steps(&self, limited: AnalysisSteps) -> AnalysisSteps {
         // More than any analysis takes, and no sum of such numbers overflows.
-        if self.limited { limited } else { 1 << 56 }
+        if self.limited { limited / self.part } else { 1 << 56 }
     }
 
     /// Whether the number of steps is limited.

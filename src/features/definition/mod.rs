@@ -1,5 +1,6 @@
 //! Reads definitions: a TOML file or an expression, with the definitions that it names.
 
+mod composition;
 mod factors;
 mod keys;
 
@@ -13,11 +14,13 @@ use crate::units::SortedMap;
 
 use super::buckets;
 use super::error::{ExpressionText, FeatureError, SourceText};
+use super::identity::Identity;
 use super::library::{self, DefinitionFile, Siblings, UnknownName};
 use super::resolve::{self, BlockSettings, MAX_FEATURES};
 use super::selection::Selection;
 use super::spec::{BlockSpec, Bucket, Multiplicity};
 use super::syntax::{self, BlockExpr, Span, SyntaxError};
+pub use composition::{Composition, Summand, WrittenBlock};
 use factors::{FactorKey, FactorText, factors_of_blocks, read_factors};
 use keys::{DefinitionKeys, block_keys, check_block_keys, leading_comment, locate, read_selection};
 
@@ -85,6 +88,12 @@ pub struct Definition {
     pub remarks: Vec<String>,
     /// The comment at the top of the file, joined to one line.
     pub comment: Option<String>,
+}
+
+impl Definition {
+    pub fn identity(&self) -> Identity {
+        Identity::of(&self.blocks)
+    }
 }
 
 /// Loads the definition that a request names: the path of a TOML file, a set's name, or an expression. A request can

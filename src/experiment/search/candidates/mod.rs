@@ -1,11 +1,28 @@
-//! From an incumbent and the keys of `[search]` to the sets that a round tries.
+//! The candidates of a search: an incumbent definition and the keys of `[search]` → the definitions to try.
+//!
+//! `grammar` generates blocks, `layouts` reads layouts of king buckets, `changes` applies every kind of change to the
+//! incumbent. Which candidates split positions alike shows the measure [`crate::measure::screen`].
+
+mod changes;
+mod grammar;
+mod layouts;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::features::{FeatureError, FeatureSet};
+use crate::chess::Mirror;
+use crate::features::{Composition, FeatureError, is_name};
 use crate::settings::SettingError;
 use crate::units::Seed;
+use changes::{Change, FeatureImportance};
+
+pub use grammar::{Grammar, GrammarAxis, GrammarSource};
+pub use layouts::KingLayout;
 
 /// A definition to try instead of the incumbent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +32,8 @@ pub struct Candidate {
     /// The change of the incumbent in words, as in `plus threat-roles`.
     pub change: String,
     pub kind: ChangeKind,
+    /// Inputs per perspective.
+    pub features: u32,
 }
 
 /// The kind of a change.
@@ -23,6 +42,14 @@ pub struct Candidate {
 pub enum ChangeKind {
     /// Blocks are added.
     Add,
+    /// Boards are mirrored otherwise.
+    Mirror,
+    /// Blocks get a layout of king buckets, another one or none.
+    KingBuckets,
+    /// A block is left out.
+    Drop,
+    /// Only some features of a block are kept.
+    Select,
 }
 
 impl ChangeKind {
@@ -31,6 +58,10 @@ impl ChangeKind {
     pub const fn name(self) -> &'static str {
         match self {
             ChangeKind::Add => "add",
+            ChangeKind::Mirror => "mirror",
+            ChangeKind::KingBuckets => "king-buckets",
+            ChangeKind::Drop => "drop",
+            ChangeKind::Select => "select",
         }
     }
 }
@@ -39,49 +70,139 @@ impl ChangeKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CandidateKeys {
-    /// Blocks to add, each an expression or the name of a set
+    /// Blocks to add, each an expression, seen on the incumbent's board, or the name or path of a set, which keeps its
+    /// own
     pub blocks: Vec<String>,
+    /// Bounds within which further blocks to add are generated
+    pub grammar: Option<Grammar>,
+    /// Which half of the board the own king may be kept on: none, king-left (a to d), king-right
+    pub mirror: Vec<Mirror>,
+    /// Layouts of king buckets: kb2, kb4, kb8, kb16, another set's name, "none", or a table as under [buckets]; tried
+    /// for all blocks and for each
+    pub king_buckets: Vec<KingLayout>,
+    /// Whether the incumbent is tried without each of its blocks
+    pub drop: bool,
+    /// Numbers of features to which a block may be reduced, those of greatest importance
+    pub select: Vec<u32>,
 }
 
 impl CandidateKeys {
     /// Checks what needs no incumbent.
     ///
     /// # Errors
-    /// When a block is written twice.
-    pub fn check(&self, _seed: Seed) -> Result<(), SettingError> {
-        match self.blocks.iter().enumerate().find(|(at, block)| self.blocks[..*at].contains(block)) {
-            Some((_, twice)) => Err(SettingError::new("blocks", format!("blocks lists '{twice}' twice"))),
-            None => Ok(()),
+    /// When the grammar yields no block, a layout does not exist, or a block may be reduced to nothing.
+    pub fn check(&self, seed: Seed) -> Result<(), SettingError> {
+        if let Some(grammar) = &self.grammar {
+            grammar.blocks(seed)?;
         }
+        if self.select.contains(&0) {
+            return Err(SettingError::new("select", "select keeps at least 1 feature of a block"));
+        }
+        // Half a board is checked with the incumbent, which says whether it is enough.
+        self.king_buckets.iter().zip(1..).try_for_each(|(layout, at)| layout.read(at, Mirror::KingLeft).map(|_| ()))
     }
 }
 
-/// The incumbent's candidates in the order of the keys, each definition once; none is the incumbent.
+/// The incumbent's candidates in the order of the keys, each definition once; none is the incumbent. `request` gives a
+/// set as the command line takes it for one as written in the experiment. `importance`: a number for every feature of
+/// the incumbent, which `select` needs ([`crate::measure::ScreenGames::importance`]).
 ///
 /// # Errors
-/// With the key that is wrong, when the incumbent or a block to add is no definition.
+/// With the key that is wrong, when the incumbent or a block to add is no definition, a layout cannot be used, the grammar
+/// yields nothing, or `select` lacks the features' importance.
 pub fn candidates(
     incumbent: &str,
     keys: &CandidateKeys,
-    _seed: Seed,
+    seed: Seed,
     request: &dyn Fn(&str) -> Result<String, FeatureError>,
-    _importance: Option<&[f64]>,
+    importance: Option<&[f64]>,
 ) -> Result<Vec<Candidate>, SettingError> {
     let wrong = |error: FeatureError| SettingError::new("", format!("the incumbent cannot be used: {error}"));
-    let mut known = vec![FeatureSet::resolve(incumbent).map_err(wrong)?.identity().clone()];
+    let incumbent = Composition::load(incumbent).map_err(wrong)?;
+    let unchanged = incumbent.define("").map_err(wrong)?;
+    let mut known = HashSet::from([unchanged.identity()]);
     let mut found = Vec::new();
-    for block in &keys.blocks {
-        let added = || -> Result<(String, FeatureSet), FeatureError> {
-            let set = format!("{incumbent} + {}", request(block)?);
-            let resolved = FeatureSet::resolve(&set)?;
-            Ok((set, resolved))
-        };
-        let (set, resolved) = added()
-            .map_err(|error| SettingError::new("blocks", format!("the block {block} cannot be added: {error}")))?;
-        if !known.contains(resolved.identity()) {
-            known.push(resolved.identity().clone());
-            found.push(Candidate { set, change: format!("plus {block}"), kind: ChangeKind::Add });
+    for (kind, Change { composition, words }) in changes(&incumbent, keys, seed, request, importance)? {
+        let named = Composition { name: changed_name(&incumbent.name), ..composition };
+        let definition =
+            named.define(&words).map_err(|error| SettingError::new(key_of(kind), format!("{words}: {error}")))?;
+        if known.insert(definition.identity()) {
+            found.push(Candidate { set: definition.text, change: words, kind, features: definition.size });
         }
     }
     Ok(found)
+}
+
+fn changes(
+    incumbent: &Composition,
+    keys: &CandidateKeys,
+    seed: Seed,
+    request: &dyn Fn(&str) -> Result<String, FeatureError>,
+    importance: Option<&[f64]>,
+) -> Result<Vec<(ChangeKind, Change)>, SettingError> {
+    let mut all = Vec::new();
+    let mut add = |kind: ChangeKind, changes: Vec<Change>| all.extend(changes.into_iter().map(|change| (kind, change)));
+    for written in &keys.blocks {
+        let added = request(written)
+            .and_then(|request| blocks_of(&request, incumbent))
+            .map_err(|error| SettingError::new("blocks", format!("the block {written} cannot be added: {error}")))?;
+        add(ChangeKind::Add, changes::added(incumbent, &added, written));
+    }
+    if let Some(grammar) = &keys.grammar {
+        for block in grammar.blocks(seed)? {
+            let added = blocks_of(&block, incumbent)
+                .map_err(|error| SettingError::new("grammar", format!("the block {block} cannot be added: {error}")))?;
+            add(ChangeKind::Add, changes::added(incumbent, &added, &block));
+        }
+    }
+    add(ChangeKind::Mirror, keys.mirror.iter().flat_map(|mirror| changes::mirrored(incumbent, *mirror)).collect());
+    for (layout, at) in keys.king_buckets.iter().zip(1..) {
+        let layout = layout.read(at, changes::orientation(incumbent).mirror)?;
+        add(ChangeKind::KingBuckets, changes::with_king_buckets(incumbent, &layout));
+    }
+    if keys.drop {
+        add(ChangeKind::Drop, changes::without_each(incumbent));
+    }
+    if !keys.select.is_empty() {
+        let lacking = || SettingError::new("select", "select needs the importance of the incumbent's features");
+        let importance = FeatureImportance(importance.ok_or_else(lacking)?);
+        add(ChangeKind::Select, keys.select.iter().flat_map(|keep| importance.selected(incumbent, *keep)).collect());
+    }
+    Ok(all)
+}
+
+/// The blocks to add of a request. The blocks of an expression are seen on the incumbent's board.
+fn blocks_of(request: &str, incumbent: &Composition) -> Result<Composition, FeatureError> {
+    if is_name(request) || request.ends_with(".toml") || request.contains('"') {
+        Composition::load(request)
+    } else {
+        Composition::of_expression(request, changes::orientation(incumbent))
+    }
+}
+
+const fn key_of(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Add => "blocks",
+        ChangeKind::Mirror => "mirror",
+        ChangeKind::KingBuckets => "king_buckets",
+        ChangeKind::Drop => "drop",
+        ChangeKind::Select => "select",
+    }
+}
+
+/// The name of a changed set.
+fn changed_name(name: &str) -> String {
+    const CHANGED: &str = " changed";
+    if name.ends_with(CHANGED) { name.to_owned() } else { format!("{name}{CHANGED}") }
+}
+
+/// A list of candidates for people: features and change, one candidate a line.
+#[must_use]
+pub fn listed(candidates: &[Candidate]) -> String {
+    let width = candidates.iter().map(|candidate| candidate.features.to_string().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for Candidate { change, features, .. } in candidates {
+        let _ = writeln!(text, "{features:>width$} features: {change}");
+    }
+    text
 }
