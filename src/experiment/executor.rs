@@ -187,6 +187,12 @@ pub trait Executor {
     /// When the measure fails.
     fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError>;
 
+    /// A number for every feature of a network's set: how much its row matters.
+    ///
+    /// # Errors
+    /// When the network or the games cannot be read.
+    fn row_importance(&mut self, request: &NetRequest) -> Result<Vec<f64>, StepError>;
+
     /// Times a network, and by turns with the one `beside` it.
     ///
     /// # Errors

@@ -43,6 +43,8 @@ pub struct LocalExecutor {
     prepared: Vec<(DataRequest, PreparedData)>,
     /// The compiled sets: while they are held, the steps do not compile them again.
     sets: RefCell<Vec<Arc<Encoder>>>,
+    /// The games on which sets were screened last.
+    screened: Option<(PathBuf, Arc<ScreenGames>)>,
 }
 
 impl Executor for LocalExecutor {
@@ -104,8 +106,12 @@ impl Executor for LocalExecutor {
     }
 
     fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError> {
-        let games = ScreenGames::read(request.data, SCREENED_POSITIONS)?;
-        Ok(measure::screen(request.set, &games, request.l1, &request.limits)?)
+        let games = self.screen_games(request.data)?;
+        let mut record = measure::screen(request.set, &games, request.l1, &request.limits)?;
+        if record.refused.is_none() {
+            measure::prove_and_time(request.set, &games, &mut record)?;
+        }
+        Ok(record)
     }
 
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError> {
@@ -115,6 +121,10 @@ impl Executor for LocalExecutor {
 
     fn measure_network(&mut self, measure: &NetworkMeasure, request: &NetRequest) -> Result<Value, StepError> {
         (measure.measure)(request)
+    }
+
+    fn row_importance(&mut self, request: &NetRequest) -> Result<Vec<f64>, StepError> {
+        Ok(self.screen_games(&request.data)?.importance(&request.load()?)?)
     }
 
     fn speed(
@@ -182,7 +192,17 @@ impl LocalExecutor {
     /// for the records of times.
     #[must_use]
     pub const fn new(data_cache: Option<PathBuf>, node_type: Option<String>) -> LocalExecutor {
-        LocalExecutor { data_cache, node_type, prepared: Vec::new(), sets: RefCell::new(Vec::new()) }
+        LocalExecutor { data_cache, node_type, prepared: Vec::new(), sets: RefCell::new(Vec::new()), screened: None }
+    }
+
+    /// The games on which sets are screened, which are read once.
+    fn screen_games(&mut self, data: &Path) -> Result<Arc<ScreenGames>, StepError> {
+        if let Some((_, games)) = self.screened.as_ref().filter(|(path, _)| path == data) {
+            return Ok(Arc::clone(games));
+        }
+        let games = Arc::new(ScreenGames::read(data, SCREENED_POSITIONS)?);
+        self.screened = Some((data.to_path_buf(), Arc::clone(&games)));
+        Ok(games)
     }
 
     fn name_machine(&self, machine: Option<&mut Machine>) {

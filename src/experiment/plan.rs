@@ -9,8 +9,8 @@ use super::own_figures::{figures_of_pair, own_speeds};
 use super::scaling::PlannedShare;
 use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
-    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, Screen, Speed, Step,
-    Train, Updates, Validation,
+    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, RowImportance, Screen,
+    Speed, Step, Train, Updates, Validation,
 };
 use crate::data::content_hash;
 use crate::json::to_value;
@@ -100,7 +100,7 @@ pub struct Plan {
     pub shards: Vec<PlannedShard>,
     pub equal_speeds: Vec<PlannedEqualSpeed>,
     /// Definitions that a search considers.
-    pub screens: Vec<(PlannedScreen, ResolvedSet)>,
+    pub screens: Vec<PlannedScreen>,
     pub steps: Vec<PlanStep>,
 }
 
@@ -115,7 +115,7 @@ impl Plan {
         let datasets = datasets(experiment);
         let matches = Vec::new();
         let equal_speeds = Vec::new();
-        let screens = resolve_screens(experiment, executor)?;
+        let screens = experiment.screens.clone();
         let runs = Vec::new();
         let shards = Vec::new();
         let steps = Vec::new();
@@ -165,6 +165,9 @@ impl Plan {
             if measure.networks.get(known.name).is_some_and(|measure| covers(&measure.choice)) {
                 steps.push(MeasureNetwork { measure: known, run }.step());
             }
+        }
+        if measure.rows {
+            steps.push(RowImportance(run).step());
         }
         // The others are timed beside the first row's network.
         let is_base = self.timed_beside(run).is_none();
@@ -303,18 +306,6 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
         sets.push(PlannedSet { label, name: row.name.clone(), written, request, resolved });
     }
     Ok(sets)
-}
-
-fn resolve_screens(
-    experiment: &Experiment,
-    executor: &dyn Executor,
-) -> Result<Vec<(PlannedScreen, ResolvedSet)>, ExperimentError> {
-    let mut screens = Vec::with_capacity(experiment.screens.len());
-    for screen in &experiment.screens {
-        let failed = |source| ExperimentError::Step { step: format!("the set {}", screen.label), source };
-        screens.push((screen.clone(), executor.resolve_set(&screen.request).map_err(failed)?));
-    }
-    Ok(screens)
 }
 
 impl PlannedRun {

@@ -253,6 +253,8 @@ pub struct Measures {
     /// By name.
     pub networks: SortedMap<&'static str, NetMeasure>,
     pub speed: Option<SpeedMeasure>,
+    /// How much each row of the feature transformer matters, for a search.
+    pub rows: bool,
 }
 
 /// Rows updated per move, by feature set

@@ -139,6 +139,8 @@ pub struct Results {
     pub matches: Vec<MatchResult>,
     /// Sizes and costs of sets that a search considers; they are kept in `search` alone.
     pub screens: Vec<SetResult<ScreenRecord>>,
+    /// A number for every feature of a network's set, which a search selects by; they are not kept.
+    pub row_importance: Vec<NetResult<Vec<f64>>>,
     /// `None` but for a search.
     pub search: Option<SearchRecord>,
 }
@@ -196,6 +198,7 @@ impl Results {
             equal_speed: Vec::new(),
             matches: Vec::new(),
             screens: Vec::new(),
+            row_importance: Vec::new(),
             search: None,
         }
     }
@@ -222,6 +225,7 @@ impl Results {
             equal_speed: read_or_empty(folder, EQUAL_SPEED)?,
             matches: read_or_empty(folder, MATCH)?,
             screens: Vec::new(),
+            row_importance: Vec::new(),
             search: if folder.join(SEARCH).exists() { Some(read_json(&folder.join(SEARCH))?) } else { None },
         })
     }

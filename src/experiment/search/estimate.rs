@@ -11,7 +11,7 @@ use crate::features::{FeatureError, FeatureSet};
 /// The first round of a search.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SearchEstimate {
-    /// Changes of the first row that it tries.
+    /// Changes of the first row that it tries, without those that select features by importance.
     pub candidates: usize,
     /// Samples of all short trainings.
     pub samples: u64,
@@ -45,7 +45,7 @@ impl Search {
         };
         let request = base.set_request(row.set.get_ref()).map_err(wrong)?;
         FeatureSet::resolve(&request).map_err(wrong)?;
-        let candidates = self.candidates(base, &request)?.len();
+        let candidates = self.candidates(base, &request, None)?.len();
         // The control learns beside them.
         let liftings = self.terms.liftings(candidates);
         let samples = liftings.iter().map(|(samples, left)| samples.saturating_mul(*left as u64 + 1)).sum();
@@ -59,7 +59,7 @@ impl Search {
     pub(super) fn check_budget(&self, base: &Experiment) -> Result<(), ExperimentError> {
         let estimate = self.estimate(base, None)?;
         let problem = |message: String| Err(ExperimentError::Spec { at: base.location_of(&self.place), message });
-        if estimate.candidates == 0 {
+        if estimate.candidates == 0 && self.candidates.select.is_empty() {
             return problem(format!("nothing to try: every candidate is the same set as {}", base.rows[0].label));
         }
         let least = estimate.samples as f64 / FASTEST;

@@ -23,7 +23,8 @@ impl Controller<'_, '_> {
         number: u32,
         incumbent: &ComparisonRow,
     ) -> Result<Result<ComparisonRow, String>, Halt> {
-        let found = self.candidates(incumbent)?;
+        let importance = self.row_importance(incumbent)?;
+        let found = self.candidates(incumbent, importance.as_deref())?;
         if found.is_empty() {
             return Ok(Err(format!("there is nothing to try with {}", incumbent.label)));
         }
@@ -49,10 +50,21 @@ impl Controller<'_, '_> {
         self.present().candidates[at].why = why;
     }
 
+    /// How much each row of the incumbent's network of the first seed matters, if candidates are selected by it.
+    fn row_importance(&mut self, incumbent: &ComparisonRow) -> Result<Option<Vec<f64>>, Halt> {
+        if self.search.candidates.select.is_empty() {
+            return Ok(None);
+        }
+        let measure = Measures { rows: true, ..Measures::default() };
+        let experiment = Experiment { measure, ..self.first_seed(self.experiment(vec![incumbent.clone()])) };
+        let done = self.trial(&experiment)?;
+        Ok(done.results.row_importance.into_iter().next().map(|result| result.record))
+    }
+
     /// The sets to try, each with a label of its own.
-    fn candidates(&self, incumbent: &ComparisonRow) -> Result<Vec<SearchCandidate>, Halt> {
+    fn candidates(&self, incumbent: &ComparisonRow, importance: Option<&[f64]>) -> Result<Vec<SearchCandidate>, Halt> {
         let request = self.request(incumbent)?;
-        let listed = self.search.candidates(self.base, &request)?;
+        let listed = self.search.candidates(self.base, &request, importance)?;
         // A width of equal speed is not the candidates'.
         let width = format!(", l1 {}", incumbent.settings.l1);
         let base = incumbent.label.strip_suffix(&width).unwrap_or(&incumbent.label);
@@ -86,7 +98,8 @@ impl Controller<'_, '_> {
             limits: self.search.limits,
             l1: incumbent.settings.l1,
         };
-        let mut screens = vec![screen(incumbent.label.clone(), self.request(incumbent)?)];
+        let definition = self.resolved(incumbent)?.definition().to_string();
+        let mut screens = vec![screen(incumbent.label.clone(), definition)];
         let candidates = self.tree.rounds.last().map(|round| round.candidates.clone()).unwrap_or_default();
         screens.extend(candidates.iter().map(|candidate| screen(candidate.label.clone(), candidate.set.clone())));
         let options = self.base.measure.speed.as_ref().map(|speed| speed.options).unwrap_or_default();

@@ -104,13 +104,21 @@ impl Search {
         parts.finish().map(|()| search)
     }
 
-    /// The sets to try instead of an incumbent, given as the command line takes it.
+    /// The sets to try instead of an incumbent, given as the command line takes it. `importance`: a number for every
+    /// feature of the incumbent; without it, no features are selected.
     ///
     /// # Errors
     /// When a definition has a mistake.
-    pub(super) fn candidates(&self, base: &Experiment, incumbent: &str) -> Result<Vec<Candidate>, ExperimentError> {
+    pub(super) fn candidates(
+        &self,
+        base: &Experiment,
+        incumbent: &str,
+        importance: Option<&[f64]>,
+    ) -> Result<Vec<Candidate>, ExperimentError> {
+        let select = importance.map(|_| self.candidates.select.clone()).unwrap_or_default();
+        let keys = CandidateKeys { select, ..self.candidates.clone() };
         let seed = base.seeds.first().copied().unwrap_or_default();
-        candidates(incumbent, &self.candidates, seed, &|written| base.set_request(written), None).map_err(|error| {
+        candidates(incumbent, &keys, seed, &|written| base.set_request(written), importance).map_err(|error| {
             let at = base.location_of(&self.place);
             ExperimentError::Spec { at, message: error.message }
         })

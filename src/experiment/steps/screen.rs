@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{PlanStep, Step, StepKind, StepWork};
-use crate::experiment::executor::{ResolvedSet, ScreenRequest, StepError};
+use crate::experiment::executor::{ScreenRequest, StepError};
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::ExperimentMonitor;
@@ -15,7 +15,7 @@ use crate::record::{ScreenRecord, SetResult};
 pub struct PlannedScreen {
     /// Names it in the results.
     pub label: String,
-    /// The set as the command line takes it.
+    /// The set as the command line takes it, self-contained.
     pub request: String,
     pub limits: ScreenOptions,
     /// Width of the accumulator.
@@ -36,12 +36,12 @@ impl Step for Screen {
     }
 
     fn name(&self, plan: &Plan) -> String {
-        format!("size and cost of {}", plan.screens[self.0].0.label)
+        format!("size and cost of {}", plan.screens[self.0].label)
     }
 
     fn inputs(&self, runner: &Runner<'_>) -> Value {
-        let (screen, set): &(PlannedScreen, ResolvedSet) = &runner.plan.screens[self.0];
-        json!([set.identity, set.definition, runner.data_hash(), screen.limits, screen.l1])
+        let PlannedScreen { request, limits, l1, .. } = &runner.plan.screens[self.0];
+        json!([request, runner.data_hash(), limits, l1])
     }
 
     fn needs(&self, _plan: &Plan) -> Vec<PlanStep> {
@@ -62,13 +62,13 @@ impl StepWork for Screen {
         _monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Option<ScreenRecord>, StepError> {
         let source = runner.source();
-        let PlannedScreen { request, limits, l1, .. } = &runner.plan.screens[self.0].0;
+        let PlannedScreen { request, limits, l1, .. } = &runner.plan.screens[self.0];
         let request = ScreenRequest { set: request, data: &source, limits: *limits, l1: *l1 };
         runner.executor.screen(&request).map(Some)
     }
 
     fn show(self, record: ScreenRecord, runner: &mut Runner<'_>) {
-        let set = runner.plan.screens[self.0].0.label.clone();
+        let set = runner.plan.screens[self.0].label.clone();
         runner.results.screens.push(SetResult { set, record });
     }
 }

@@ -225,6 +225,12 @@ impl Executor for FakeExecutor {
         })
     }
 
+    fn row_importance(&mut self, request: &NetRequest) -> Result<Vec<f64>, StepError> {
+        self.call(format!("row importance {}", run_name(&request.network)))?;
+        let set = FeatureSet::resolve(&request.config.set)?;
+        Ok((0..set.num_features()).map(f64::from).collect())
+    }
+
     fn updates(&mut self, set: &str, _data: &Path, _games: Option<u64>) -> Result<UpdatesRecord, StepError> {
         self.call(format!("updates {set}"))?;
         Ok(UpdatesRecord {
