@@ -100,8 +100,12 @@ impl Search {
     /// Reads the table, which stands at `place`.
     pub(in crate::experiment) fn read(table: &Value, place: Spanned<()>) -> Result<Search, ReadError> {
         let mut parts = TableParts::new(table, "search")?;
-        let search = Search { terms: parts.part()?, limits: parts.part()?, candidates: parts.part()?, place };
-        parts.finish().map(|()| search)
+        let terms = parts.part();
+        let limits = parts.part();
+        let candidates = parts.part();
+        // A key that does not exist is named before one that is missing.
+        parts.finish()?;
+        Ok(Search { candidates: candidates?, limits: limits?, terms: terms?, place })
     }
 
     /// The sets to try instead of an incumbent, given as the command line takes it. `importance`: a number for every
