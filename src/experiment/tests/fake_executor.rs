@@ -42,8 +42,8 @@ pub struct FakeExecutor {
     pub any_definition: bool,
     /// Validation games.
     pub games: u32,
-    /// Parts of a definition, and by what each multiplies the loss. A network of lower loss wins.
-    pub merits: Vec<(&'static str, f64)>,
+    /// A part of a set's name and of its definition, and by what it multiplies the loss. A network of lower loss wins.
+    pub merits: Vec<([&'static str; 2], f64)>,
 }
 
 impl Default for FakeExecutor {
@@ -81,7 +81,8 @@ impl FakeExecutor {
 
     /// The loss of a set, as a share of that of a set without merits.
     fn loss_of(&self, set: &str) -> f64 {
-        self.merits.iter().filter(|(part, _)| set.contains(part)).map(|(_, factor)| factor).product()
+        let has = |parts: &[&str; 2]| parts.iter().any(|part| set.contains(part));
+        self.merits.iter().filter(|(parts, _)| has(parts)).map(|(_, factor)| factor).product()
     }
 
     fn pairs(&self, names: &[String; 2]) -> Pairs {

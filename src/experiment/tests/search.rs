@@ -12,7 +12,7 @@ pairs      = 40
 hours     = 1
 samples   = 1_000
 finalists = 2
-blocks    = ["axis-h", "axis-v", "axis-d1", "axis-d2", "compact", "mobility-count"]
+blocks    = ["axis-h", "axis-v", "axis-d1", "axis-d2", "pairs-h", "mobility-count"]
 "#;
 
 /// One row, and a search.
@@ -25,9 +25,16 @@ fn text(changes: &[(&str, &str)]) -> String {
     })
 }
 
-/// Columns help most, then rows, then files with ranks; the others help little or not at all.
+/// Ranks help most, then files, then neighbours; diagonals harm, and mobility changes nothing.
 fn executor() -> FakeExecutor {
-    let merits = vec![("axis-v", 0.95), ("axis-h", 0.96), ("compact", 0.97), ("axis-d1", 1.02), ("mobility", 1.001)];
+    let merits = vec![
+        (["axis-v", "rank(P) * role(P) * color(P) for"], 0.95),
+        (["axis-h", "file(P) * role(P) * color(P) for"], 0.96),
+        (["pairs-h", "next(P, east)"], 0.97),
+        (["compact", "compact"], 0.97),
+        (["axis-d", "diagonal(P)"], 1.02),
+        (["mobility", "count("], 1.001),
+    ];
     FakeExecutor { any_definition: true, games: 40, merits, ..FakeExecutor::default() }
 }
 
@@ -55,7 +62,7 @@ fn each_winner_becomes_the_incumbent_until_none_is_better() {
     let incumbents: Vec<&str> = tree.rounds.iter().map(|round| round.incumbent.as_str()).collect();
     let first = "piece plus axis-v";
     let second = "piece plus axis-v plus axis-h";
-    let third = "piece plus axis-v plus axis-h plus compact";
+    let third = "piece plus axis-v plus axis-h plus pairs-h";
     assert_eq!(incumbents, ["piece", first, second, third]);
     assert_eq!(tree.stopped.as_deref(), Some(&format!("no candidate of round 4 beat {third}")[..]));
 
@@ -64,10 +71,10 @@ fn each_winner_becomes_the_incumbent_until_none_is_better() {
     assert_eq!((stage("plus axis-h"), stage("plus axis-d1")), (CandidateStage::Finalist, CandidateStage::Lifted));
     let ahead = &called(tree, 0, "plus axis-h").why;
     assert_eq!(ahead, "piece plus axis-v was ahead in the first race");
-    let lifted = &called(tree, 0, "plus compact").liftings;
+    let lifted = &called(tree, 0, "plus pairs-h").liftings;
     assert_eq!((lifted.len(), lifted[0].samples, lifted[0].seconds), (1, 1_000, 2.0));
     assert!((lifted[0].loss.value - 0.97_f64.ln()).abs() < 1e-6, "{lifted:?}");
-    assert_eq!(called(tree, 0, "plus compact").why, "not among the best 2 after 1,000 samples");
+    assert_eq!(called(tree, 0, "plus pairs-h").why, "not among the best 2 after 1,000 samples");
     let full = called(tree, 0, "plus axis-v").full.as_ref().expect("trained");
     assert!(full.seeds == 2 && (full.loss.value - 0.95_f64.ln()).abs() < 1e-6, "{full:?}");
     // Seven finalists of three rounds and the last two have played; the prediction has learned from them.
@@ -75,16 +82,19 @@ fn each_winner_becomes_the_incumbent_until_none_is_better() {
     assert!(tree.prediction.matches == 8 && tree.prediction.loss < prior.loss, "{:?}", tree.prediction);
 
     // Short trainings begin with the incumbent's network of the first seed.
-    let start = &executor.starts["train piece + axis-h Eval 1"];
-    assert_eq!(start, "eval-piece-seed1");
-    assert_eq!(executor.calls["train piece + axis-d1 Eval 1"], 1, "only lifted");
-    assert!(!executor.calls.contains_key("train piece + axis-d1 Eval 2"), "by one seed");
+    let from_piece = executor.starts.values().filter(|start| *start == "eval-piece-seed1").count();
+    assert_eq!(from_piece, 7, "six candidates and the control");
+    let trainings = |change: &str, seed: u32| {
+        executor.calls.get(&format!("train {} Eval {seed}", called(tree, 0, change).set)).copied()
+    };
+    assert_eq!([trainings("plus axis-d1", 1), trainings("plus axis-d1", 2)], [Some(1), None], "only lifted");
+    assert_eq!([trainings("plus axis-v", 1), trainings("plus axis-v", 2)], [Some(2), Some(1)], "from scratch, too");
 
     let winner = tree.winner.as_ref().expect("a winner");
     assert_eq!(winner.label, third);
     let definition = std::fs::read_to_string(folder.options().out.join("winner.toml")).expect("written");
     assert_eq!(definition, winner.definition);
-    let expected = FeatureSet::resolve("piece + axis-v + axis-h + compact").expect("a set");
+    let expected = FeatureSet::resolve("piece + axis-v + axis-h + pairs-h").expect("a set");
     assert_eq!(FeatureSet::resolve(&definition).expect("a set").identity(), expected.identity());
     let labels: Vec<&str> = results.study.rows.iter().map(|row| row.set.as_str()).collect();
     assert_eq!(labels, ["piece", first, second, third]);
@@ -123,7 +133,7 @@ fn the_best_third_goes_on_with_three_times_the_samples() {
     let samples =
         |change: &str| -> Vec<u64> { called(tree, 0, change).liftings.iter().map(|lifted| lifted.samples).collect() };
     assert_eq!((samples("plus axis-v"), samples("plus axis-h")), (vec![1_000, 3_000], vec![1_000, 3_000]));
-    assert_eq!((samples("plus compact"), samples("plus axis-d2")), (vec![1_000, 3_000], vec![1_000]));
+    assert_eq!((samples("plus pairs-h"), samples("plus axis-d2")), (vec![1_000, 3_000], vec![1_000]));
     assert_eq!(called(tree, 0, "plus axis-h").why, "not among the best 1 after 3,000 samples");
 }
 
@@ -131,11 +141,12 @@ fn the_best_third_goes_on_with_three_times_the_samples() {
 fn sets_beyond_the_limits_are_not_trained() {
     let folder = ExperimentFolder::new();
     let mut executor = executor();
-    let changes = [("hours     = 1", "hours = 1\nrounds = 1\nmax_features = 900")];
+    let changes = [("hours     = 1", "hours = 1\nrounds = 1\nmax_features = 1_800")];
     let results = folder.run(&text(&changes), &mut executor).expect("done");
-    let compact = called(tree(&results), 0, "plus compact");
-    assert_eq!((compact.stage, compact.why.as_str()), (CandidateStage::Screened, "960 features, more than 900"));
-    assert!(executor.calls.keys().all(|name| !name.starts_with("train piece + compact")), "{:?}", executor.calls);
+    let pairs = called(tree(&results), 0, "plus pairs-h");
+    assert_eq!((pairs.stage, pairs.why.as_str()), (CandidateStage::Screened, "1920 features, more than 1800"));
+    let training = format!("train {}", pairs.set);
+    assert!(executor.calls.keys().all(|name| !name.starts_with(&training)), "{:?}", executor.calls);
 }
 
 #[test]
