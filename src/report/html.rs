@@ -46,7 +46,7 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         for sentence in search::sentences(found) {
             let _ = writeln!(body, "<p>{}</p>", escape(&sentence));
         }
-        search::tables(found).iter().for_each(|table| body += &table.html(escape));
+        search::tables(found, usize::MAX).iter().for_each(|table| body += &table.html(escape));
         body.push_str(&plots(&figures, Figure::is_of_search)?);
         body.push_str("</section>\n");
     }

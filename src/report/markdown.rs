@@ -42,7 +42,7 @@ pub fn markdown(summary: &Summary) -> String {
     if let Some(found) = &summary.search {
         out.push_str("## Search\n\n");
         search::sentences(found).iter().for_each(|sentence| out += &format!("{}\n\n", escape(sentence)));
-        search::tables(found).iter().for_each(|table| out += &table.markdown(escape));
+        search::tables(found, usize::MAX).iter().for_each(|table| out += &table.markdown(escape));
     }
     figures.iter().filter(|figure| figure.comparison.is_none()).for_each(|figure| out += &link(figure));
     out.push_str("## Columns\n\n");

@@ -78,12 +78,13 @@ fn interval(elo: Interval) -> String {
     format!("{} ({} to {})", whole(elo.value), whole(elo.low), whole(elo.high))
 }
 
-/// A table a round.
-pub(super) fn tables(search: &SearchRecord) -> Vec<PlainTable> {
-    search.rounds.iter().filter(|round| !round.candidates.is_empty()).map(table).collect()
+/// A table a round. Longer names of changes are cut after `longest` characters.
+pub(super) fn tables(search: &SearchRecord, longest: usize) -> Vec<PlainTable> {
+    let rounds = search.rounds.iter().filter(|round| !round.candidates.is_empty());
+    rounds.map(|round| table(round, longest)).collect()
 }
 
-fn table(round: &SearchRound) -> PlainTable {
+fn table(round: &SearchRound, longest: usize) -> PlainTable {
     let headings = [
         "change",
         "came to",
@@ -107,7 +108,7 @@ fn table(round: &SearchRound) -> PlainTable {
     PlainTable {
         title: format!("{title} ({})", duration(round.seconds)),
         headings: headings.map(String::from).to_vec(),
-        rows: ordered(round).into_iter().map(row).collect(),
+        rows: ordered(round).into_iter().map(|candidate| row(candidate, longest)).collect(),
         is_detail: false,
     }
 }
@@ -127,7 +128,7 @@ fn ordered(round: &SearchRound) -> Vec<&SearchCandidate> {
     candidates
 }
 
-fn row(candidate: &SearchCandidate) -> Vec<String> {
+fn row(candidate: &SearchCandidate, longest: usize) -> Vec<String> {
     let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.to_owned());
     let whole = |value: u64| grouped(&value.to_string());
     let SearchCandidate { screen, full, played, .. } = candidate;
@@ -136,7 +137,7 @@ fn row(candidate: &SearchCandidate) -> Vec<String> {
     let seconds = seconds + full.as_ref().map_or(0.0, |full| full.seconds);
     let rows = screen.as_ref().and_then(|screen| screen.rows_a_move);
     vec![
-        candidate.change.clone(),
+        shortened(&candidate.change, longest),
         candidate.stage.name().to_owned(),
         or_missing(screen.as_ref().map(|screen| whole(screen.features))),
         or_missing(rows.map(|rows| number(rows, 1, false))),
@@ -151,6 +152,13 @@ fn row(candidate: &SearchCandidate) -> Vec<String> {
         duration(seconds),
         candidate.why.clone(),
     ]
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// By how many percent it is faster.
@@ -239,7 +247,7 @@ mod tests {
 
     fn search() -> SearchRecord {
         let candidates = vec![
-            candidate("plus a", CandidateStage::Screened, 0.0, 0.0),
+            candidate("plus a block", CandidateStage::Screened, 0.0, 0.0),
             candidate("plus b", CandidateStage::Lifted, 0.01, -0.5),
             candidate("plus c", CandidateStage::Lifted, -0.01, 0.0),
             candidate("plus d", CandidateStage::Winner, -0.05, -0.2),
@@ -270,10 +278,10 @@ mod tests {
 
     #[test]
     fn candidates_stand_in_the_order_of_how_far_they_came() {
-        let tables = tables(&search());
+        let tables = tables(&search(), 6);
         assert_eq!((tables.len(), tables[0].title.as_str()), (1, "Round 1: changes of piece (6 min 40 s)"));
         let changes: Vec<&str> = tables[0].rows.iter().map(|row| row[0].as_str()).collect();
-        assert_eq!(changes, ["plus d", "plus c", "plus b", "plus a"]);
+        assert_eq!(changes, ["plus d", "plus c", "plus b", "plus a…"]);
         let winner = tables[0].rows[0].join(" | ");
         assert_eq!(
             winner,

@@ -54,7 +54,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
         for sentence in search::sentences(found) {
             wrapped(&sentence, INDENT, INDENT, width).iter().for_each(|text| line(text));
         }
-        for table in search::tables(found) {
+        for table in search::tables(found, LONGEST_CHANGE) {
             plain_lines(&table, width).iter().for_each(|row| line(row));
         }
     }
@@ -80,6 +80,9 @@ fn plain_lines(table: &PlainTable, width: usize) -> Vec<String> {
     }
     lines
 }
+
+/// Longest name of a search's change in a table.
+const LONGEST_CHANGE: usize = 40;
 
 /// Spaces before a table.
 const INDENT: usize = 2;

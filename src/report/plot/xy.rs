@@ -1,5 +1,7 @@
 //! Series over two numeric axes and the heat map of a board.
 
+use std::ops::Range;
+
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{Cartesian2d, Circle, DrawingBackend, PathElement, Polygon, Rectangle};
@@ -19,7 +21,7 @@ const LEGEND: i32 = 28;
 /// Height of a label with its line spacing.
 pub(super) const LABEL_HEIGHT: i32 = 19;
 
-/// Draws series on top of each other. The y axis begins at zero.
+/// Draws series on top of each other. The y axis begins at zero, unless a value is below.
 pub(super) fn draw_series<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
     x_axis: &str,
@@ -31,7 +33,8 @@ pub(super) fn draw_series<DB: DrawingBackend>(
         series.iter().map(|one| if let SeriesStyle::Columns { width } = one.style { width } else { 0.0 });
     let half = column_widths.fold(0.0, f64::max) / 2.0;
     let (left, right) = padded(points().map(|(x, _)| (x - half, x + half)));
-    let (_, top) = padded(points().map(|(_, y)| y.bounds()).chain([(0.0, 0.0)]));
+    let (lowest, top) = padded(points().map(|(_, y)| y.bounds()).chain([(0.0, 0.0)]));
+    let bottom = if points().any(|(_, y)| y.mean < 0.0) { lowest } else { 0.0 };
     let has_legend = series.iter().any(|one| !one.name.is_empty());
     let mut chart = ChartBuilder::on(&canvas.area)
         .margin_top(canvas.px(TITLE_HEIGHT + if has_legend { LEGEND } else { 0 }))
@@ -39,7 +42,7 @@ pub(super) fn draw_series<DB: DrawingBackend>(
         .margin_left(canvas.px(8))
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(SERIES_Y_LABELS))
-        .build_cartesian_2d(left..right, 0.0..top)?;
+        .build_cartesian_2d(left..right, bottom..top)?;
     let mut mesh = chart.configure_mesh();
     mesh.x_labels(10)
         .x_label_formatter(&tick_label)
@@ -49,7 +52,7 @@ pub(super) fn draw_series<DB: DrawingBackend>(
         .y_desc(y_axis);
     canvas.style_mesh(&mut mesh).draw()?;
     for (index, one) in series.iter().enumerate() {
-        draw_one_series(canvas, &mut chart, one, canvas.color_of(&one.name, index), top)?;
+        draw_one_series(canvas, &mut chart, one, canvas.color_of(&one.name, index), bottom..top)?;
     }
     if has_legend {
         let names: Vec<_> = series
@@ -62,13 +65,13 @@ pub(super) fn draw_series<DB: DrawingBackend>(
     Ok(())
 }
 
-/// Draws one series in its style; intervals end at `top`.
+/// Draws one series in its style; intervals end where the axis does.
 fn draw_one_series<DB: DrawingBackend>(
     canvas: &Canvas<'_, DB>,
     chart: &mut ChartContext<'_, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
     one: &Series,
     color: RGBColor,
-    top: f64,
+    axis: Range<f64>,
 ) -> Drawn<DB> {
     let line = || one.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
     match one.style {
@@ -89,7 +92,7 @@ fn draw_one_series<DB: DrawingBackend>(
         SeriesStyle::Dots => {
             let whisker = |(x, y): &(f64, Estimate)| {
                 let (low, high) = y.bounds();
-                PathElement::new(vec![(*x, low.max(0.0)), (*x, high.min(top))], canvas.stroke(color, 1.0))
+                PathElement::new(vec![(*x, low.max(axis.start)), (*x, high.min(axis.end))], canvas.stroke(color, 1.0))
             };
             chart.draw_series(one.points.iter().map(whisker))?;
             chart.draw_series(line().into_iter().map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
