@@ -78,6 +78,7 @@ const RANDOM_STEP: usize = 5;
 const GAME_STEP: usize = 4;
 
 /// The positions on which sets are screened.
+#[derive(Debug)]
 pub struct ScreenGames {
     /// Real games.
     lines: Vec<Line>,
