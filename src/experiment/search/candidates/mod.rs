@@ -90,8 +90,13 @@ impl CandidateKeys {
     /// Checks what needs no incumbent.
     ///
     /// # Errors
-    /// When the grammar yields no block, a layout does not exist, or a block may be reduced to nothing.
+    /// When a block is listed twice, the grammar yields no block, a layout does not exist, or a block may be reduced to
+    /// nothing.
     pub fn check(&self, seed: Seed) -> Result<(), SettingError> {
+        if let Some((_, twice)) = self.blocks.iter().enumerate().find(|(at, block)| self.blocks[..*at].contains(block))
+        {
+            return Err(SettingError::new("blocks", format!("blocks lists '{twice}' twice")));
+        }
         if let Some(grammar) = &self.grammar {
             grammar.blocks(seed)?;
         }

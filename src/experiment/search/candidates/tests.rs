@@ -263,5 +263,8 @@ fn mistakes_name_their_key() {
     assert!(error.starts_with("the incumbent cannot be used"), "{error}");
     let error = keys("select = [0]").check(Seed(0)).expect_err("nothing").to_string();
     assert_eq!(error, "select keeps at least 1 feature of a block");
+    let error = keys("blocks = [\"piece\", \"piece\"]").check(Seed(0)).expect_err("twice").to_string();
+    assert_eq!(error, "blocks lists 'piece' twice");
     assert!(keys("[grammar]\nlimit = 0").check(Seed(0)).is_err());
+    assert!(keys("king_buckets = [\"kb4\", \"none\"]\nselect = [9]\n[grammar]").check(Seed(0)).is_ok());
 }
