@@ -10,7 +10,7 @@ use crate::features::{Factors, FeatureSet, StartingRows, lifting, merging};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
 
 /// Positions on which features are counted where rows of another set's network merge.
-const COUNTED_BOARDS: usize = 1 << 15;
+const COUNTED_BOARDS: usize = 1 << 14;
 
 /// Everything that is prepared before the run's directory is touched.
 pub struct PreparedRun {
