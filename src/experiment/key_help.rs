@@ -129,6 +129,9 @@ fn default_of(schema: &Value, key: &str, property: &Value) -> String {
         _ if schema_requires(schema, key) => "required".into(),
         None | Some(Value::Null) => String::new(),
         Some(Value::Array(values)) if values.is_empty() => String::new(),
+        Some(Value::Array(values)) => {
+            format!("[{}]", values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+        }
         Some(Value::Object(keys)) if keys.is_empty() => String::new(),
         Some(value) => value.to_string(),
     }

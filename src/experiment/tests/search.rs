@@ -77,13 +77,13 @@ fn each_winner_becomes_the_incumbent_until_none_is_better() {
     assert_eq!(called(tree, 0, "plus pairs-h").why, "not among the best 2 after 1,000 samples");
     let full = called(tree, 0, "plus axis-v").full.as_ref().expect("trained");
     assert!(full.seeds == 2 && (full.loss.value - 0.95_f64.ln()).abs() < 1e-6, "{full:?}");
-    // Seven finalists of three rounds and the last two have played; the prediction has learned from them.
+    // Two finalists of each round have played; the prediction has learned from them.
     let prior = crate::record::SearchPrediction::default();
     assert!(tree.prediction.matches == 8 && tree.prediction.loss < prior.loss, "{:?}", tree.prediction);
 
     // Short trainings begin with the incumbent's network of the first seed.
     let from_piece = executor.starts.values().filter(|start| *start == "eval-piece-seed1").count();
-    assert_eq!(from_piece, 7, "six candidates and the control");
+    assert_eq!(from_piece, 6, "five candidates and the control; the winner's set is the control of the next round");
     let trainings = |change: &str, seed: u32| {
         executor.calls.get(&format!("train {} Eval {seed}", called(tree, 0, change).set)).copied()
     };
