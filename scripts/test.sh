@@ -26,7 +26,7 @@ fi
 # Builds the Python package into the cache, unless it is newer than its sources.
 package=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}/python-package
 build_package() {
-  local sources=(src feature_sets build.rs Cargo.toml Cargo.lock scripts/python/pyproject.toml scripts/python/fsbench.pyi)
+  local sources=(src feature_sets build.rs Cargo.toml Cargo.lock scripts/python/pyproject.toml scripts/python/src)
   [ -e "$package/.built" ] && [ -z "$(find "${sources[@]}" -newer "$package/.built" -print -quit)" ] && return
   rm -rf "$package"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$package" \
@@ -35,8 +35,9 @@ build_package() {
 
 # Runs the package's tests. The arguments are those of `pytest`.
 test_package() {
-  if ! python3 -c 'import pytest' 2>/dev/null; then
-    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$numpy" pytest || return
+  if ! python3 -c 'import chess, mypy, pytest' 2>/dev/null; then
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --upgrade --target "$numpy" \
+      chess mypy pytest || return
   fi
   build_package || return
   PYTHONPATH=$package:$PYTHONPATH FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pytest -q -rs scripts/python "$@"

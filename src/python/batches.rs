@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ const SPARE_SLOTS: usize = 4;
 ///     batches = fsbench.Batches("games.binpack", "half-ka-v2-hm", batch_size=16384, epochs=0)
 ///     for batch in batches:
 ///         torch.from_numpy(batch["stm_indices"])
-#[pyclass(module = "fsbench")]
+#[pyclass(module = "fsbench", frozen)]
 pub struct Batches {
     request: Request,
     features: Py<PyFeatureSet>,
@@ -39,33 +39,42 @@ pub struct Batches {
     notes: Vec<String>,
     /// As given, for copies in other processes.
     arguments: (Py<PyAny>, Py<PyDict>),
-    prepared: ProcessBound<Arc<PreparedStream>>,
+    prepared: Mutex<ProcessBound<Arc<PreparedStream>>>,
 }
 
 /// A path, or a list of paths.
-#[derive(FromPyObject, IntoPyObject)]
+#[derive(IntoPyObject)]
 enum DataArgument {
     One(PathBuf),
     Several(Vec<PathBuf>),
 }
 
-/// The iterator of a `Batches` object: its threads make batches ahead. It belongs to the process that called `iter()`.
-#[pyclass(module = "fsbench")]
+/// The iterator of a `Batches` object: its threads make batches ahead. It belongs to the process that called `iter()`,
+/// whose threads may share it: each batch goes to one of them. `close()` ends it from any thread.
+#[pyclass(module = "fsbench", frozen)]
 pub struct BatchIterator {
-    stream: Option<LocalStream>,
+    /// `None` at the end.
+    stream: Mutex<Option<Arc<LocalStream>>>,
     prepared: ProcessBound<Arc<PreparedStream>>,
 }
 
 #[pymethods]
 impl Batches {
     #[new]
-    #[pyo3(signature = (data = None, features = None, **options))]
+    #[pyo3(
+        signature = (data = None, features = None, **options),
+        text_signature = "(data, features, *, batch_size=4096, method='eval', seed=0, threads=None, epochs=1, \
+                          shard=None, read='auto', min_ply=None, filter=None, needs=None, from_unit=None, \
+                          eval_unit=None, eval_view=None, layout='csr', slots=None, epoch_samples=None, split='all', \
+                          validation=0.1, split_seed=0, start_batch=0, shuffle=True)"
+    )]
     fn new(
         py: Python<'_>,
-        data: Option<DataArgument>,
+        data: Option<Bound<'_, PyAny>>,
         features: Option<Bound<'_, PyAny>>,
         options: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Batches> {
+        let data = data.map(|data| DataArgument::of(&data)).transpose()?;
         let features = match features {
             Some(features) => PyFeatureSet::of_argument(&features)?,
             None => return Err(PyTypeError::new_err("Batches needs features: a FeatureSet, or what names one")),
@@ -87,7 +96,8 @@ impl Batches {
         }
         let data = data.into_pyobject(py)?.into_any().unbind();
         let notes = found.notes.take();
-        Ok(Batches { request, features, notes, arguments: (data, options.unbind()), prepared })
+        let arguments = (data, options.unbind());
+        Ok(Batches { request, features, notes, arguments, prepared: Mutex::new(prepared) })
     }
 
     #[getter]
@@ -119,18 +129,18 @@ impl Batches {
     }
 
     #[getter]
-    fn samples_per_epoch(&mut self, py: Python<'_>) -> PyResult<u64> {
+    fn samples_per_epoch(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.stream(py)?.samples_per_epoch())
     }
 
     /// Batches of an epoch, of all shards.
     #[getter]
-    fn batches_per_epoch(&mut self, py: Python<'_>) -> PyResult<u64> {
+    fn batches_per_epoch(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.stream(py)?.batches_per_epoch())
     }
 
     /// Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end.
-    fn __len__(&mut self, py: Python<'_>) -> PyResult<usize> {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let start = self.request.start_batch;
         let shard = self.request.shard;
         let end = self.stream(py)?.batches();
@@ -138,13 +148,18 @@ impl Batches {
         Ok(end.saturating_sub(shard.first(start)).div_ceil(shard.of.into()) as usize)
     }
 
+    /// These batches as a `torch.utils.data.IterableDataset`, for PyTorch's DataLoader with `batch_size=None`.
+    fn dataset<'py>(this: Bound<'py, Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("fsbench._torch")?.call_method1("Dataset", (this,))
+    }
+
     /// Starts a stream. In a worker of a PyTorch DataLoader, the worker's share of it.
-    fn __iter__(&mut self, py: Python<'_>) -> PyResult<BatchIterator> {
+    fn __iter__(&self, py: Python<'_>) -> PyResult<BatchIterator> {
         let shard = worker_shard(py, self.request.shard)?;
         let start_batch = self.request.start_batch;
         let prepared = self.stream(py)?;
-        let stream = LocalStream::start(&prepared, start_batch, shard)?;
-        Ok(BatchIterator { stream: Some(stream), prepared: ProcessBound::new(prepared) })
+        let stream = Arc::new(LocalStream::start(&prepared, start_batch, shard)?);
+        Ok(BatchIterator { stream: Mutex::new(Some(stream)), prepared: ProcessBound::new(prepared) })
     }
 
     fn __repr__(&self) -> String {
@@ -161,13 +176,41 @@ impl Batches {
 
 impl Batches {
     /// The prepared data, which a forked process prepares anew.
-    fn stream(&mut self, py: Python<'_>) -> PyResult<Arc<PreparedStream>> {
-        if let Some(prepared) = self.prepared.get() {
+    fn stream(&self, py: Python<'_>) -> PyResult<Arc<PreparedStream>> {
+        // The lock is held for short: another thread may wait for it with the GIL.
+        if let Some(prepared) = lock(&self.prepared).get() {
             return Ok(Arc::clone(prepared));
         }
-        self.prepared = prepared(py, &self.request, &Arc::default())?;
+        let prepared = prepared(py, &self.request, &Arc::default())?;
+        *lock(&self.prepared) = prepared;
         self.stream(py)
     }
+}
+
+impl DataArgument {
+    fn of(data: &Bound<'_, PyAny>) -> PyResult<DataArgument> {
+        let wrong = |found: &Bound<'_, PyAny>| {
+            let found = found.get_type().name()?;
+            Ok::<_, PyErr>(PyTypeError::new_err(format!(
+                "data is a path, a list of paths, or None for the sample games; found {found}"
+            )))
+        };
+        if let Ok(path) = data.extract::<PathBuf>() {
+            return Ok(DataArgument::One(path));
+        }
+        let Ok(paths) = data.try_iter() else { return Err(wrong(data)?) };
+        let mut several = Vec::new();
+        for path in paths {
+            let path = path?;
+            let Ok(path) = path.extract::<PathBuf>() else { return Err(wrong(&path)?) };
+            several.push(path);
+        }
+        Ok(DataArgument::Several(several))
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -176,16 +219,14 @@ impl BatchIterator {
         this
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(stream) = &self.stream else { return Ok(None) };
-        let batch = loop {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let (stream, batch) = loop {
+            // Asked for anew each time: another thread may have closed it.
+            let Some(stream) = lock(&self.stream).clone() else { return Ok(None) };
             match py.detach(|| stream.next(SIGNAL_INTERVAL))? {
-                NextBatch::Ready(batch) => break batch,
+                NextBatch::Ready(batch) => break (stream, batch),
                 NextBatch::Pending => py.check_signals()?,
-                NextBatch::End => {
-                    self.stream = None;
-                    return Ok(None);
-                }
+                NextBatch::End => *lock(&self.stream) = None,
             }
         };
         let prepared = self.prepared.get().ok_or(ServiceError::Forked { owner: self.prepared.process() })?;
@@ -196,9 +237,10 @@ impl BatchIterator {
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
-    /// Ends the stream's threads. Batches that were handed out stay valid.
-    fn close(&mut self, py: Python<'_>) {
-        let stream = self.stream.take();
+    /// Ends the stream's threads. Batches that were handed out stay valid. In a thread that waits for a batch, iteration
+    /// ends.
+    fn close(&self, py: Python<'_>) {
+        let stream = lock(&self.stream).take();
         py.detach(|| drop(stream));
     }
 
@@ -207,7 +249,7 @@ impl BatchIterator {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&mut self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
         self.close(py);
     }
 }
@@ -228,11 +270,11 @@ impl Messages {
     }
 
     fn extend(&self, lines: impl IntoIterator<Item = String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
+        lock(&self.0).extend(lines);
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 }
 

@@ -1,4 +1,4 @@
-//! fsbench's errors as Python exceptions, with the same messages.
+//! fsbench's errors as Python exceptions, with the same messages in Python's words.
 
 use std::error::Error as StdError;
 
@@ -25,12 +25,24 @@ create_exception!(
 /// An exception for a wrong request.
 #[allow(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
 pub fn request(error: impl ToString) -> PyErr {
-    RequestError::new_err(error.to_string())
+    RequestError::new_err(in_python(&error.to_string()))
 }
 
 /// An exception for work that failed.
 pub fn work(error: &dyn StdError) -> PyErr {
-    Error::new_err(error.to_string())
+    Error::new_err(in_python(&error.to_string()))
+}
+
+/// A message in which options of the command line have the names of Python's arguments.
+fn in_python(message: &str) -> String {
+    let mut words = Vec::new();
+    for word in message.replace("--read built", "read=\"built\"").split(' ') {
+        words.push(match word.strip_prefix("--") {
+            Some(option) if option.starts_with(|letter: char| letter.is_ascii_lowercase()) => option.replace('-', "_"),
+            _ => word.to_owned(),
+        });
+    }
+    words.join(" ")
 }
 
 impl From<FeatureError> for PyErr {

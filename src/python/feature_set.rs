@@ -28,6 +28,20 @@ pub struct PyFeatureSet {
     factors: OnceLock<Option<Arc<features::Factors>>>,
 }
 
+/// The sets that have names, in alphabetical order: a list of dicts of `name`, `about` and `num_features`.
+#[pyfunction]
+pub fn feature_sets(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let mut sets = Vec::new();
+    for set in features::shipped_sets()? {
+        let dict = PyDict::new(py);
+        dict.set_item("name", set.name)?;
+        dict.set_item("about", set.about)?;
+        dict.set_item("num_features", set.num_features)?;
+        sets.push(dict);
+    }
+    Ok(sets)
+}
+
 /// A summand of a set.
 #[pyclass(name = "Block", module = "fsbench", frozen, get_all)]
 pub struct PyBlock {
@@ -75,7 +89,10 @@ impl PyFeatureSet {
     fn resolve(definition: &Bound<'_, PyAny>) -> PyResult<PyFeatureSet> {
         let text = match definition.extract::<String>() {
             Ok(text) => text,
-            Err(_) => path_text(&definition.extract::<PathBuf>()?)?,
+            Err(_) => match definition.extract::<PathBuf>() {
+                Ok(path) => path_text(&path)?,
+                Err(_) => return Err(wrong_type("a feature set is a name, a path or an expression", definition)),
+            },
         };
         let set = definition.py().detach(|| features::FeatureSet::resolve(&text))?;
         if set.num_features() > i32::MAX as u32 {
@@ -126,8 +143,8 @@ impl PyFeatureSet {
     }
 
     /// The active features of a position: (stm, nstm), the side to move's and the other side's, ascending int32.
-    fn encode<'py>(&self, py: Python<'py>, fen: &str) -> PyResult<[Indices<'py>; 2]> {
-        let position = parse_fen(fen.trim())?;
+    fn encode<'py>(&self, py: Python<'py>, fen: &Bound<'py, PyAny>) -> PyResult<[Indices<'py>; 2]> {
+        let position = parse_fen(fen_of(fen)?.trim())?;
         let stm = Perspective::of(position.turn());
         Ok([stm, stm.other()].map(|pov| {
             let mut active = Vec::new();
@@ -138,10 +155,23 @@ impl PyFeatureSet {
     }
 
     /// The active features of many positions as in a batch: a dict of int32 arrays `stm_indices`, `stm_offsets`,
-    /// `nstm_indices` and `nstm_offsets`. The features of position i are `indices[offsets[i]:offsets[i + 1]]`.
+    /// `nstm_indices` and `nstm_offsets`. The features of position i are `indices[offsets[i]:offsets[i + 1]]`, ascending.
     fn encode_many<'py>(&self, py: Python<'py>, fens: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let fens = texts(fens)?;
-        let sides = py.detach(|| self.encoded(&fens))?;
+        let fens = fens_of(fens)?;
+        let mut sides = [RowBuffer::default(), RowBuffer::default()];
+        for (part, fens) in fens.chunks(POSITIONS_BETWEEN_SIGNALS).enumerate() {
+            py.check_signals()?;
+            py.detach(|| self.encode_to(fens, part * POSITIONS_BETWEEN_SIGNALS, &mut sides))?;
+        }
+        let sides = sides.map(|side| {
+            let mut active = indices(side.rows());
+            let mut offsets = vec![0];
+            for end in side.ends().iter().map(|end| *end as usize) {
+                active[offsets[offsets.len() - 1] as usize..end].sort_unstable();
+                offsets.push(end as i32);
+            }
+            (active, offsets)
+        });
         let dict = PyDict::new(py);
         for (name, (indices, offsets)) in ["stm", "nstm"].into_iter().zip(sides) {
             dict.set_item(format!("{name}_indices"), indices.into_pyarray(py))?;
@@ -152,7 +182,14 @@ impl PyFeatureSet {
 
     /// The changes of a move in UCI notation: {"white": Delta, "black": Delta}. The changes are listed also where a
     /// refresh is needed.
-    fn delta<'py>(&self, py: Python<'py>, fen: &str, uci: &str) -> PyResult<Bound<'py, PyDict>> {
+    fn delta<'py>(
+        &self,
+        py: Python<'py>,
+        fen: &Bound<'py, PyAny>,
+        uci: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let fen = fen_of(fen)?;
+        let uci = text_or_method(uci, "uci", "expected a move in UCI notation or a chess.Move")?;
         let position = parse_fen(fen.trim())?;
         let mv = legal_move(uci.trim(), &position);
         let mv = mv.ok_or_else(|| error::request(format!("`{uci}` is not a legal move in {fen}, in UCI notation")))?;
@@ -226,22 +263,18 @@ impl PyFeatureSet {
 }
 
 impl PyFeatureSet {
-    /// Indices and offsets of both sides.
-    fn encoded(&self, fens: &[String]) -> PyResult<[(Vec<i32>, Vec<i32>); 2]> {
+    /// Appends the features of both sides in every position. The first position is called by its number `first`.
+    fn encode_to(&self, fens: &[String], first: usize, sides: &mut [RowBuffer; 2]) -> PyResult<()> {
         let mut boards = Vec::with_capacity(fens.len());
-        for (number, fen) in fens.iter().enumerate() {
+        for (number, fen) in (first..).zip(fens) {
             let position = position(fen, number)?;
             let board = PackedBoard::pack(position.board());
             let board = board.map_err(|error| error::request(format!("position {number}: {error}")))?;
             boards.push((board, Perspective::of(position.turn())));
         }
-        let mut sides = [RowBuffer::default(), RowBuffer::default()];
         let boards = boards.iter().map(|(board, stm)| (board, *stm));
-        self.set.encoder().append_batch(boards, &mut sides, &mut EncodeScratch::default());
-        Ok(sides.map(|side| {
-            let ends = side.ends().iter().map(|end| *end as i32);
-            (indices(side.rows()), std::iter::once(0).chain(ends).collect())
-        }))
+        self.set.encoder().append_batch(boards, sides, &mut EncodeScratch::default());
+        Ok(())
     }
 }
 
@@ -279,12 +312,47 @@ pub fn position(fen: &str, number: usize) -> PyResult<Chess> {
     parse_fen(fen.trim()).map_err(|error| error::request(format!("position {number}: {error}")))
 }
 
-/// The strings of an iterable.
-pub fn texts(iterable: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+/// Positions that are worked on between two looks at Python's signals.
+pub const POSITIONS_BETWEEN_SIGNALS: usize = 4096;
+
+/// The FENs of an iterable of FENs or `chess.Board` objects.
+pub fn fens_of(iterable: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let expected = "expected an iterable of FENs or of chess.Board objects";
     if iterable.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("expected an iterable of FENs, found one string; put it into a list"));
+        return Err(PyTypeError::new_err(format!("{expected}, found one string; put it into a list")));
     }
-    iterable.try_iter()?.map(|text| text?.extract()).collect()
+    let Ok(positions) = iterable.try_iter() else { return Err(wrong_type(expected, iterable)) };
+    let mut fens = Vec::new();
+    for (number, position) in positions.enumerate() {
+        let expected = format!("position {number}: {A_FEN}");
+        fens.push(text_or_method(&position?, "fen", &expected)?);
+    }
+    Ok(fens)
+}
+
+const A_FEN: &str = "expected a FEN or a chess.Board";
+
+/// A position's FEN.
+fn fen_of(position: &Bound<'_, PyAny>) -> PyResult<String> {
+    text_or_method(position, "fen", A_FEN)
+}
+
+/// A string, or the string that a method without arguments returns, as `fen` of a `chess.Board`.
+fn text_or_method(value: &Bound<'_, PyAny>, method: &str, expected: &str) -> PyResult<String> {
+    if let Ok(text) = value.extract() {
+        return Ok(text);
+    }
+    match value.getattr(method) {
+        Ok(method) if method.is_callable() => method.call0()?.extract(),
+        _ => Err(wrong_type(expected, value)),
+    }
+}
+
+fn wrong_type(expected: &str, found: &Bound<'_, PyAny>) -> PyErr {
+    match found.get_type().name() {
+        Ok(found) => PyTypeError::new_err(format!("{expected}, found {found}")),
+        Err(error) => error,
+    }
 }
 
 /// A path as text, which the definition language needs.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use crate::output::remove_unfinished;
+
 /// How long Python's signals may wait to be handled.
 pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -17,6 +19,15 @@ static PROCESS: OnceLock<u32> = OnceLock::new();
 /// Called when the module is imported.
 pub fn remember_process() {
     PROCESS.get_or_init(std::process::id);
+}
+
+/// Called when Python ends: a build that Ctrl-C took out of sight may still be at work, and would leave its file. A forked
+/// process has no such threads, and leaves its parent's files alone.
+#[pyfunction]
+pub fn at_exit() {
+    if PROCESS.get() == Some(&std::process::id()) {
+        remove_unfinished();
+    }
 }
 
 /// Does `work` on a thread of its own, without the GIL. A signal handler that raises, as Ctrl-C's does, ends the wait;

@@ -1,7 +1,7 @@
 //! The Python module `fsbench`: feature sets, batches and evaluations for trainers in Python.
 //!
-//! scripts/python builds it with maturin (feature `python`); its fsbench.pyi is the interface with types, and its tests
-//! run the module. Work that takes long runs without the GIL and can be interrupted by Ctrl-C.
+//! scripts/python builds it with maturin (feature `python`); its _fsbench.pyi is the interface with types, and its tests
+//! run the package. Work that takes long runs without the GIL and can be interrupted by Ctrl-C.
 #![allow(unsafe_code, reason = "pyo3's macros, and numpy arrays that borrow a batch's memory")]
 
 mod arrays;
@@ -12,23 +12,22 @@ mod feature_set;
 mod interruptible;
 mod network;
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-/// Feature sets for NNUE chess networks: definitions, training batches and evaluations.
-///
-///     import fsbench
-///
-///     features = fsbench.FeatureSet("half-ka-v2-hm")
-///     for batch in fsbench.Batches("games.binpack", features, batch_size=16384):
-///         batch["stm_indices"], batch["stm_offsets"], batch["score"]   # numpy arrays
-///
-///     fsbench.Network("nn.nnue").evaluate(["8/8/8/4k3/8/8/4P3/4K3 w - - 0 1"])
+/// What the package `fsbench` is made of; scripts/python/fsbench puts it together.
 #[pymodule]
-fn fsbench(module: &Bound<'_, PyModule>) -> PyResult<()> {
+#[pyo3(name = "_fsbench")]
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
     interruptible::remember_process();
+    // Loads numpy now: its interface answers a signal that interrupts the import by a panic.
+    PyArray1::<i32>::zeros(py, 0, false);
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(interruptible::at_exit, module)?,))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("Error", module.py().get_type::<error::Error>())?;
-    module.add("RequestError", module.py().get_type::<error::RequestError>())?;
+    module.add("Error", py.get_type::<error::Error>())?;
+    module.add("RequestError", py.get_type::<error::RequestError>())?;
+    module.add_function(wrap_pyfunction!(feature_set::feature_sets, module)?)?;
     module.add_class::<feature_set::PyFeatureSet>()?;
     module.add_class::<feature_set::PyBlock>()?;
     module.add_class::<feature_set::PyDelta>()?;

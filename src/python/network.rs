@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use shakmaty::Position;
 
 use super::error;
-use super::feature_set::{PyFeatureSet, position, texts};
+use super::feature_set::{POSITIONS_BETWEEN_SIGNALS, PyFeatureSet, fens_of, position};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::net::nnue::Architecture;
 use crate::net::{LoadOptions, Shape, load};
@@ -77,18 +77,22 @@ impl PyNetwork {
         fens: &Bound<'py, PyAny>,
         internal: bool,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
-        let fens = texts(fens)?;
+        let fens = fens_of(fens)?;
         let set = &self.features.get().set;
-        let scores = py.detach(|| -> PyResult<Vec<i32>> {
-            let mut evaluator = Evaluator::new(set, &self.model, Strategy::Refresh, BackEnd::best())?;
-            let score = |(number, fen): (usize, &String)| {
-                let position = position(fen, number)?;
-                evaluator.set(position.board());
-                let evaluation = evaluator.evaluate(position.turn());
-                Ok(if internal { evaluation.score_internal } else { evaluation.score_cp.0 })
-            };
-            fens.iter().enumerate().map(score).collect()
-        })?;
+        let mut evaluator = Evaluator::new(set, &self.model, Strategy::Refresh, BackEnd::best())?;
+        let mut scores: Vec<i32> = Vec::with_capacity(fens.len());
+        for fens in fens.chunks(POSITIONS_BETWEEN_SIGNALS) {
+            py.check_signals()?;
+            py.detach(|| -> PyResult<()> {
+                for fen in fens {
+                    let position = position(fen, scores.len())?;
+                    evaluator.set(position.board());
+                    let evaluation = evaluator.evaluate(position.turn());
+                    scores.push(if internal { evaluation.score_internal } else { evaluation.score_cp.0 });
+                }
+                Ok(())
+            })?;
+        }
         Ok(scores.into_pyarray(py))
     }
 

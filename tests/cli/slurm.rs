@@ -196,7 +196,9 @@ fn an_experiment_runs_on_slurm() {
         // The updates of one set; validation and activity of each network.
         ("measure", 1),
         ("measure", 2),
-        ("speed", 2),
+        // Of the first row, and of the other beside the first, which waits for both networks.
+        ("speed", 1),
+        ("speed", 1),
         ("match-cost", 1),
         // At equal nodes, and at equal cost, which waits for the cost.
         ("match-shards", 2),
@@ -206,7 +208,8 @@ fn an_experiment_runs_on_slurm() {
     ];
     assert_eq!(stages, expected, "{first}");
     let waits = |stage: usize| first["submitted"][stage]["dependency"].as_str().unwrap_or_default().to_owned();
-    assert!(waits(2).starts_with("aftercorr:") && waits(4).contains("afterok:"), "{first}");
+    assert!(waits(2).starts_with("aftercorr:") && waits(5).contains("afterok:"), "{first}");
+    assert!(waits(4).starts_with("aftercorr:") && waits(4).contains("afterok:"), "{first}");
     // Steps in the queue are not submitted again.
     let second = on_slurm(&workspace, &cluster, &["--status"]);
     assert!(second["failed"] == 0 && second["submitted"].as_array().unwrap().is_empty(), "{second}");

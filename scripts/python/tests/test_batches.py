@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 
@@ -77,7 +78,7 @@ def test_a_binpacks_batches_equal_the_services(program):
         found = fsbench.Batches(path, "half-ka-v2-hm", batch_size=4096, seed=5, threads=2)
     expected = services(program, "half-ka-v2-hm", "--data", path, "--batch-size", 4096, "--seed", 5)
     assert all(same(batch, other) for batch, other in zip(found, expected, strict=True))
-    with pytest.raises(fsbench.RequestError, match="--filter has no effect"):
+    with pytest.raises(fsbench.RequestError, match="^filter has no effect: .* give read=\"built\" to filter it"):
         fsbench.Batches(path, "piece", filter="quiet", from_unit="cp")
 
 
@@ -263,6 +264,101 @@ for batch in fsbench.Batches(None, "threats-v16", batch_size=200_000, threads=1,
     assert time.monotonic() - start < 30
 
 
+def test_an_interrupted_build_leaves_no_file(tmp_path):
+    """The build goes on out of sight until Python ends."""
+    games = "1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.2] } Nc6 { [%eval 0.25] } 1-0\n\n" * 400_000
+    (tmp_path / "games.pgn").write_text(games)
+    code = f"""
+import fsbench, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+print("started", flush=True)
+fsbench.Batches({str(tmp_path / "games.pgn")!r}, "piece", threads=1)
+print("ended", flush=True)
+"""
+    cache = tmp_path / "cache"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FSBENCH_CACHE": str(cache)},
+    )
+    assert child.stdout.readline() == "started\n"
+    deadline = time.monotonic() + 60
+    while not list(cache.glob("data/.*")):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=60)
+    assert output == "" and errors.rstrip().endswith("KeyboardInterrupt"), output + errors
+    assert list(cache.glob("data/.*")) == []
+
+
+def test_threads_share_a_stream():
+    expected = list(small(epochs=2))
+    iterator = iter(small(epochs=2, slots=2))
+    found, failures = [], []
+
+    def take():
+        try:
+            for batch in iterator:
+                found.append(batch)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+    found.sort(key=lambda batch: batch["batch"])
+    assert all(same(*pair) for pair in zip(found, expected, strict=True))
+
+
+def test_close_ends_a_wait_in_another_thread():
+    iterator = iter(small(slots=1, epochs=0))
+    held = [next(iterator)]
+    # The batches' memory is held, so the next one is a copy; the one after it waits for threads.
+    ended = threading.Event()
+
+    def wait():
+        for batch in iterator:
+            held.append(batch)
+        ended.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.2)
+    iterator.close()
+    assert ended.wait(60)
+    thread.join()
+    assert next(iterator, None) is None
+
+
+def test_a_data_set_for_torch(monkeypatch):
+    """Without torch: a module in its place that has what the data set needs of it."""
+    data = types.ModuleType("torch.utils.data")
+    data.IterableDataset = type("IterableDataset", (), {})
+    data.get_worker_info = lambda: None
+    for name in ("torch", "torch.utils"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "torch.utils.data", data)
+    monkeypatch.delitem(sys.modules, "fsbench._torch", raising=False)
+    dataset = small(epochs=2).dataset()
+    assert isinstance(dataset, data.IterableDataset) and not hasattr(dataset, "__len__")
+    assert all(same(*pair) for pair in zip(dataset, small(epochs=2), strict=True))
+    sys.modules.pop("fsbench._torch")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torchs_data_loader_gives_every_batch_once(workers):
+    torch = pytest.importorskip("torch")
+    loader = torch.utils.data.DataLoader(small(epochs=2).dataset(), batch_size=None, num_workers=workers)
+    numbers = sorted(int(batch["batch"]) for batch in loader)
+    assert numbers == [batch["batch"] for batch in small(epochs=2)]
+
+
 def test_wrong_requests():
     def refused(message, kind=fsbench.RequestError, **options):
         with pytest.raises(kind, match=message):
@@ -281,6 +377,9 @@ def test_wrong_requests():
         fsbench.Batches("/nowhere.fsd", "piece")
     with pytest.raises(TypeError, match="needs features"):
         fsbench.Batches(None)
+    for wrong, found in [(3, "int"), (["/a.fsd", 3], "int"), ([None], "NoneType")]:
+        with pytest.raises(TypeError, match=f"data is a path, a list of paths, or None for the sample games; found {found}"):
+            fsbench.Batches(wrong, "piece")
 
 
 def test_torch_takes_the_arrays():

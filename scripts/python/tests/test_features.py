@@ -57,7 +57,7 @@ def test_encode_many_is_encode_of_each(name):
     for number, fen in enumerate(FENS):
         for side, expected in zip(("stm", "nstm"), features.encode(fen)):
             start, end = many[f"{side}_offsets"][number : number + 2]
-            assert sorted(many[f"{side}_indices"][start:end]) == expected.tolist()
+            assert many[f"{side}_indices"][start:end].tolist() == expected.tolist()
     assert len(many["stm_offsets"]) == len(FENS) + 1
     empty = features.encode_many([])
     assert empty["stm_offsets"].tolist() == [0] and len(empty["nstm_indices"]) == 0
@@ -143,9 +143,49 @@ def test_mistakes_are_shown_with_their_place():
     refused('"no" is not a FEN', features.encode, "no")
     refused("position 1: .* is not a legal position", features.encode_many, [START, "8/8/8/8/8/8/8/8 w - - 0 1"])
     refused("`e2e5` is not a legal move", features.delta, START, "e2e5")
-    with pytest.raises(TypeError, match="put it into a list"):
-        features.encode_many(START)
+    def wrong_type(message, call, *arguments):
+        with pytest.raises(TypeError, match=message):
+            call(*arguments)
+
+    wrong_type("a feature set is a name, a path or an expression, found int", fsbench.FeatureSet, 3)
+    wrong_type("expected a FEN or a chess.Board, found NoneType", features.encode, None)
+    wrong_type("position 1: expected a FEN or a chess.Board, found NoneType", features.encode_many, [START, None])
+    wrong_type("put it into a list", features.encode_many, START)
+    wrong_type("expected an iterable of FENs .*, found int", features.encode_many, 3)
+    wrong_type("expected a move in UCI notation or a chess.Move, found int", features.delta, START, 3)
     assert issubclass(fsbench.RequestError, fsbench.Error)
+
+
+def test_positions_and_moves_of_python_chess():
+    chess = pytest.importorskip("chess")
+    features = fsbench.FeatureSet("half-ka-v2-hm")
+    boards = [chess.Board(fen) for fen in FENS]
+    many, expected = features.encode_many(boards), features.encode_many(FENS)
+    assert all((many[name] == array).all() for name, array in expected.items())
+    for found, active in zip(features.encode(boards[1]), features.encode(FENS[1])):
+        assert (found == active).all()
+    found, delta = features.delta(boards[1], chess.Move.from_uci("e8g8")), features.delta(FENS[1], "e8g8")
+    assert all((found[name].added == delta[name].added).all() for name in ("white", "black"))
+
+
+def test_sets_that_have_names():
+    sets = fsbench.feature_sets()
+    names = [each["name"] for each in sets]
+    assert names == sorted(names) and {"piece", "half-ka-v2-hm"} <= set(names)
+    for each in sets:
+        assert list(each) == ["name", "about", "num_features"]
+        if each["name"] in ("piece", "half-ka-v2-hm"):
+            features = fsbench.FeatureSet(each["name"])
+            assert (features.num_features, features.about) == (each["num_features"], each["about"])
+
+
+def test_the_interface_with_types_is_the_packages(tmp_path):
+    """But for what pickle calls, and the module that imports torch."""
+    pytest.importorskip("mypy")
+    (tmp_path / "allowed").write_text("fsbench._fsbench.__all__\nfsbench._torch\n.*\\.__getnewargs_ex__\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "fsbench", "--ignore-disjoint-bases", "--concise"]
+    stubtest = subprocess.run([*command, "--allowlist", "allowed"], cwd=tmp_path, capture_output=True, text=True)
+    assert stubtest.returncode == 0, stubtest.stdout + stubtest.stderr
 
 
 def test_other_threads_run_while_a_set_is_examined():
@@ -184,6 +224,29 @@ features.define(thorough=True)
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     assert child.returncode in (1, 130, -signal.SIGINT) and errors.rstrip().endswith("KeyboardInterrupt"), errors
+
+
+@pytest.mark.parametrize("work", ["features.encode_many(fens)", "network.evaluate(fens)"])
+def test_ctrl_c_ends_work_on_many_positions(work, tmp_path, program):
+    """A second after the signal at the latest, where all of it takes many."""
+    if work.startswith("network"):
+        program("train", "piece", "--l1", 16, "--epochs", 1, "--out", tmp_path / "run")
+    code = f"""
+import fsbench, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+features = fsbench.FeatureSet("threats-v16")
+network = fsbench.Network({str(tmp_path / "run")!r}) if "network" in {work!r} else None
+fens = [{START!r}] * 3_000_000
+print("started", flush=True)
+{work}
+print("ended", flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "started\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=60)
+    assert output == "" and errors.rstrip().endswith("KeyboardInterrupt"), output + errors
 
 
 def test_a_forked_process_examines_sets():

@@ -1,17 +1,15 @@
-"""Feature sets for NNUE chess networks: definitions, training batches and evaluations."""
-
-import os
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Literal, final
 
-import numpy as np
-import numpy.typing as npt
+from typing_extensions import Self
+
+from .types import Batch, Board, Int32, Move, Path, Positions, ShippedSet
 
 __version__: str
 
-Path = Union[str, os.PathLike[str]]
-Int32 = npt.NDArray[np.int32]
+def feature_sets() -> list[ShippedSet]:
+    """The sets that have names: those that come with fsbench, and those of the folders that `fsbench define` looks in."""
 
 class Error(Exception):
     """Something that fsbench was asked for failed."""
@@ -19,6 +17,7 @@ class Error(Exception):
 class RequestError(Error):
     """The request was wrong: a definition, a position, an option or a file. The message says what to do."""
 
+@final
 class Block:
     """A summand of a set."""
 
@@ -33,6 +32,7 @@ class Block:
     axes: list[tuple[str, int, int]]
     """(name, size, stride) of every axis."""
 
+@final
 class Delta:
     """What a move changes for one perspective."""
 
@@ -43,14 +43,7 @@ class Delta:
     refresh: bool
     """Whether a context changes, so that an engine recomputes the accumulator."""
 
-class Positions(TypedDict):
-    """Active features. Those of position i are `indices[offsets[i]:offsets[i + 1]]`."""
-
-    stm_indices: Int32
-    stm_offsets: Int32
-    nstm_indices: Int32
-    nstm_offsets: Int32
-
+@final
 class Factors:
     """The virtual inputs of a set's features: coarser features that a trainer adds and merges on export.
 
@@ -70,6 +63,7 @@ class Factors:
         """The virtual inputs of positions from their active features: (indices, offsets) as in a batch, for an
         `embedding_bag` over `num_inputs` rows. An input counts once for every feature that has it."""
 
+@final
 class FeatureSet:
     """A feature set: the name of a shipped one, the path of a TOML file, or an expression.
 
@@ -79,7 +73,7 @@ class FeatureSet:
     Sets of equal identity are equal. Raises RequestError with the place of the mistake.
     """
 
-    def __init__(self, definition: Path) -> None: ...
+    def __new__(cls, definition: Path) -> Self: ...
     @property
     def name(self) -> str: ...
     @property
@@ -98,11 +92,11 @@ class FeatureSet:
         """An upper bound on the active features of a legal position, per perspective."""
     @property
     def blocks(self) -> list[Block]: ...
-    def encode(self, fen: str) -> list[Int32]:
+    def encode(self, fen: str | Board) -> list[Int32]:
         """The active features of a position: [stm, nstm], the side to move's and the other side's, ascending."""
-    def encode_many(self, fens: Iterable[str]) -> Positions:
-        """The active features of many positions, laid out as in a batch."""
-    def delta(self, fen: str, uci: str) -> dict[Literal["white", "black"], Delta]:
+    def encode_many(self, fens: Iterable[str | Board]) -> Positions:
+        """The active features of many positions, laid out as in a batch; each position's ascend, as those of `encode`."""
+    def delta(self, fen: str | Board, uci: str | Move) -> dict[Literal["white", "black"], Delta]:
         """What a move in UCI notation changes; listed also where a refresh is needed."""
     def define(self, *, thorough: bool = False) -> dict[str, Any]:
         """Sizes, contexts, dead features, losslessness and cost, as `fsbench define --format json` prints them.
@@ -115,43 +109,14 @@ class FeatureSet:
         """The meaning of a feature in words."""
     def __len__(self) -> int: ...
 
-class Batch(TypedDict, total=False):
-    """A batch. `stm` is the perspective of the side to move, `nstm` the other one.
-
-    The arrays are views of the stream's memory, which stays theirs while one of them exists: keep batches as long as you
-    like. They can be written to.
-    """
-
-    samples: int
-    positions: int
-    """samples, or 3 × samples for pqr: the position, after its move, after another move."""
-    epoch: int
-    batch: int
-    """The batch's number, from 0 over all epochs; `start_batch = batch + 1` goes on after it."""
-    stm_indices: Int32
-    stm_offsets: Int32
-    """positions + 1 elements: `embedding_bag(indices, weight, offsets, mode="sum", include_last_offset=True)`."""
-    nstm_indices: Int32
-    nstm_offsets: Int32
-    stm_bits: npt.NDArray[np.uint64]
-    """With layout="bitset", instead of indices and offsets."""
-    nstm_bits: npt.NDArray[np.uint64]
-    piece_count: npt.NDArray[np.uint8]
-    """Per position."""
-    score: npt.NDArray[np.float32]
-    """Centipawns from the side to move's view, NaN where there is none. Not for pqr."""
-    result: npt.NDArray[np.float32]
-    """0, 0.5 or 1 from the side to move's view, NaN where it is unknown. Not for pqr."""
-    ply: npt.NDArray[np.uint16]
-    sample_index: npt.NDArray[np.uint32]
-    """The sample's number in the data."""
-
+@final
 class BatchIterator(Iterator[Batch]):
-    """A running stream. It belongs to the process that called `iter()`; in a forked one it raises Error."""
+    """A running stream. It belongs to the process that called `iter()`; in a forked one it raises Error. Threads may share
+    it: each batch goes to one of them."""
 
     def __next__(self) -> Batch: ...
     def close(self) -> None:
-        """Ends the stream's threads. Batches that were handed out stay valid."""
+        """Ends the stream, from any thread; iteration ends. Batches that were handed out stay valid."""
     def __enter__(self) -> BatchIterator: ...
     def __exit__(
         self,
@@ -160,6 +125,7 @@ class BatchIterator(Iterator[Batch]):
         traceback: TracebackType | None = None,
     ) -> None: ...
 
+@final
 class Batches:
     """The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte,
     made by threads of this process.
@@ -170,7 +136,7 @@ class Batches:
 
     `iter()` starts a stream from the beginning each time. Objects can be pickled, and used in forked processes: there the
     data are opened anew. In a worker of PyTorch's DataLoader a stream is the worker's share; together the workers give
-    every batch once.
+    every batch once: `DataLoader(batches.dataset(), batch_size=None, num_workers=4)`.
 
     data: games or samples in any format that fsbench reads, or a list of files, which are read as one; None = the sample
         games that come with it.
@@ -181,8 +147,8 @@ class Batches:
     The other options are those of `fsbench samples-service`, with their defaults; `fsbench help samples-service`.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         data: Path | list[Path] | None,
         features: FeatureSet | Path,
         *,
@@ -207,7 +173,7 @@ class Batches:
         split_seed: int = 0,
         start_batch: int = 0,
         shuffle: bool = True,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def features(self) -> FeatureSet: ...
     @property
@@ -226,8 +192,11 @@ class Batches:
         """Batches of an epoch, of all shards."""
     def __len__(self) -> int:
         """Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end."""
+    def dataset(self) -> Any:
+        """These batches as a `torch.utils.data.IterableDataset`, which PyTorch's DataLoader takes. Imports torch."""
     def __iter__(self) -> BatchIterator: ...
 
+@final
 class Network:
     """A network from a file: fsbench's, Stockfish's (.nnue), a checkpoint, which is quantised, or a run's folder.
 
@@ -238,7 +207,7 @@ class Network:
     epoch of a run instead of its best.
     """
 
-    def __init__(self, path: Path, arch: str | None = None, *, last: bool = False) -> None: ...
+    def __new__(cls, path: Path, arch: str | None = None, *, last: bool = False) -> Self: ...
     @property
     def format(self) -> str: ...
     @property
@@ -247,6 +216,6 @@ class Network:
     def features(self) -> FeatureSet: ...
     @property
     def shape(self) -> str: ...
-    def evaluate(self, fens: Iterable[str], *, internal: bool = False) -> Int32:
+    def evaluate(self, fens: Iterable[str | Board], *, internal: bool = False) -> Int32:
         """The scores of positions from the side to move's view in centipawns, or in the network's internal units. The
         integers are those of `fsbench eval`."""
