@@ -15,12 +15,19 @@ use rand::RngExt;
 use rayon::prelude::*;
 use shakmaty::Position;
 
-use common::networks::{random_net, scheme_of, shapes};
+use common::networks::{ReferenceBuckets, expression_buckets, random_net, scheme_of, shapes};
 
 struct Case {
     set: FeatureSet,
     net: QuantNet,
     model: Model,
+    buckets: ReferenceBuckets,
+}
+
+impl Case {
+    fn new(set: FeatureSet, net: QuantNet) -> Case {
+        Case { model: Model::new(&net), buckets: ReferenceBuckets::new(&net.shape.buckets, &set), set, net }
+    }
 }
 
 fn cases() -> Vec<Case> {
@@ -30,11 +37,17 @@ fn cases() -> Vec<Case> {
         let scheme = scheme_of(n % shapes.len(), &shape);
         assert!(shape.validate().and_then(|()| scheme.admits(&shape)).is_ok());
         let net = random_net(shape, scheme, n as u64);
-        Case { model: Model::new(&net), set, net }
+        Case::new(set, net)
     };
+    let by_expression = expression_buckets().into_iter().enumerate().map(|(n, (set, buckets))| {
+        let plain = Shape::plain(set.num_features(), 32, vec![15, 8]);
+        let shape = Shape { activation: Activation::Pairwise, psqt: n > 0, buckets, ..plain };
+        let net = random_net(shape, Scheme::stockfish(), n as u64);
+        Case::new(set, net)
+    });
     let mixed = ["piece + half-ka-v2-hm", "axis-h + relative-king-hv + mobility-count + king-piece"];
     let mixed = mixed.map(|text| FeatureSet::resolve(text).expect("a definition"));
-    common::sets().into_iter().chain(mixed).enumerate().map(case).collect()
+    common::sets().into_iter().chain(mixed).enumerate().map(case).chain(by_expression).collect()
 }
 
 /// 1,000 played games if `FSBENCH_DATA` has them, else random games.
@@ -105,7 +118,7 @@ fn known_lines_score_as_evaluators_do_move_by_move() {
         let set = FeatureSet::resolve(text).expect("a definition");
         let shape = Shape { features: set.num_features(), ..wide.clone() };
         let net = random_net(shape, Scheme::stockfish(), n as u64);
-        Case { model: Model::new(&net), set, net }
+        Case::new(set, net)
     }));
     cases.par_iter().enumerate().for_each(|(n, case)| {
         let Case { set, model, .. } = case;
@@ -191,7 +204,7 @@ fn play_game(case: &Case, moves: &[Move], rotation: usize) {
 fn reference(case: &Case, position: &Chess) -> RawScore {
     let stm = Perspective::of(position.turn());
     let active = |pov| case.set.reference(position.board(), pov);
-    let bucket = case.net.shape.buckets.of(position.board().occupied().count());
+    let bucket = case.buckets.of(position.board(), position.turn());
     forward_integer(&case.net, bucket, &active(stm), &active(stm.other()))
 }
 

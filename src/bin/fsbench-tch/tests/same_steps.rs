@@ -1,7 +1,7 @@
 //! Both trainers on the same batches: the first step's loss and gradients, and the losses of two hundred steps.
 
 use super::*;
-use fsbench::net::{Activation, OutputBuckets};
+use fsbench::net::{Activation, BucketRule, OutputBuckets};
 use fsbench::train::trainer::StepLosses;
 
 const STEPS: u64 = 200;
@@ -56,6 +56,14 @@ fn compare_gradients(ours: &mut CpuTrainer, theirs: &mut dyn Trainer, what: &str
 #[test]
 fn a_plain_shape() {
     let shape = Shape::plain(FEATURES, 16, vec![8, 4]);
+    check(Method::Eval, &shape);
+    check(Method::Pqr, &shape);
+}
+
+#[test]
+fn buckets_by_an_expression() {
+    let buckets = OutputBuckets { count: 20, rule: BucketRule::Expression("by the batch".into()) };
+    let shape = Shape { psqt: true, buckets, ..Shape::plain(FEATURES, 16, vec![8, 4]) };
     check(Method::Eval, &shape);
     check(Method::Pqr, &shape);
 }
