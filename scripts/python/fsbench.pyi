@@ -138,6 +138,8 @@ class Batch(TypedDict, total=False):
     nstm_bits: npt.NDArray[np.uint64]
     piece_count: npt.NDArray[np.uint8]
     """Per position."""
+    bucket: npt.NDArray[np.uint8]
+    """The value of `bucket_rule` per position, if there is one."""
     score: npt.NDArray[np.float32]
     """Centipawns from the side to move's view, NaN where there is none. Not for pqr."""
     result: npt.NDArray[np.float32]
@@ -200,6 +202,7 @@ class Batches:
         eval_unit: Literal["cp", "pawns"] | None = None,
         eval_view: Literal["white", "mover"] | None = None,
         layout: Literal["csr", "bitset"] = "csr",
+        bucket_rule: str | None = None,
         slots: int | None = None,
         epoch_samples: int | None = None,
         split: Literal["all", "train", "validation"] = "all",
