@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use super::*;
-use crate::net::{BucketRule, QuantDense, Shape};
+use crate::net::{BucketRule, QuantDense};
 use crate::units::Seed;
 
 /// A network with small weights, so that sums stay in range. Its numbers have all compressed lengths.
