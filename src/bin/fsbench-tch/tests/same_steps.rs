@@ -17,7 +17,7 @@ fn check(method: Method, shape: &Shape) {
     let mut expected = Vec::new();
     let mut known: Vec<Vec<StepLosses>> = others.iter().map(|_| Vec::new()).collect();
     for number in 0..STEPS {
-        let samples = RandomSamples::new(method, 512, number);
+        let samples = samples_for(shape, method, 512, number);
         let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
         let a = ours.train(&batches, RATE).expect("a step")[0].mean_loss();
         expected.push(a);
@@ -62,7 +62,7 @@ fn a_plain_shape() {
 
 #[test]
 fn buckets_by_an_expression() {
-    let buckets = OutputBuckets { count: 20, rule: BucketRule::Expression("by the batch".into()) };
+    let buckets = OutputBuckets { count: 4, rule: BucketRule::Expression("rank(K)".into()) };
     let shape = Shape { psqt: true, buckets, ..Shape::plain(FEATURES, 16, vec![8, 4]) };
     check(Method::Eval, &shape);
     check(Method::Pqr, &shape);

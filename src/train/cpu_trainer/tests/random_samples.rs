@@ -50,8 +50,7 @@ impl RandomSamples {
         };
         let sides = [side(), side()];
         let targets = (0..samples).map(|_| rng.random_range(0.0..1.0)).collect();
-        // Every number of pieces, and every bucket of an expression.
-        let bucket_inputs = (0..positions).map(|_| rng.random_range(0..=32)).collect();
+        let bucket_inputs = (0..positions).map(|_| rng.random_range(2..=32)).collect();
         RandomSamples { method, sides, bucket_inputs, targets }
     }
 
