@@ -306,7 +306,7 @@ fn permuted_networks_score_the_same() {
     }
     let boards = || positions.iter().map(|(board, turn)| (board, *turn));
     let mut changed = 0;
-    for Case { set, net, model } in cases.iter().take(shapes().len()) {
+    for Case { set, net, model, .. } in cases.iter().take(shapes().len()) {
         let permuted = ft_permute(set, net, boards()).expect("belongs to the set");
         assert_eq!(permuted, ft_permute(set, net, boards()).expect("belongs to the set"));
         changed += usize::from(permuted != *net);

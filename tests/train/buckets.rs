@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
-use fsbench::data::Method;
-use fsbench::net::{BucketRule, NetFile};
+use fsbench::chess::Perspective;
+use fsbench::data::{Fsd, Method, Split, in_split};
+use fsbench::net::{BucketRule, NetFile, forward, load_float};
 use fsbench::train::{Silent, TrainConfig, run_dir};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Color, Position, Rank};
 
+use super::common::networks::{ReferenceBuckets, expression_buckets};
 use super::fixture::{StopAt, Workspace, error_of, with};
 use super::shapes::check_export;
 
@@ -73,6 +75,47 @@ fn buckets_by_king_zone_learn_a_planted_difference() {
     assert_eq!(one, constant, "a rule of one bucket changes nothing");
     assert!(zones < 0.7 * one, "{zones} {one}");
     check_export(&workspace, "zones");
+}
+
+/// The mean validation loss of the best network by the forward pass by definition and the reference encoders.
+fn direct_loss(workspace: &Workspace, config: &TrainConfig, name: &str) -> f64 {
+    let (net, checkpoint) = load_float(&workspace.path(name).join(run_dir::BEST)).expect("the best network");
+    let set = checkpoint.origin.feature_set().expect("its set");
+    let scheme = config.scheme().expect("known");
+    let net = net.on_grid(&scheme);
+    let buckets = ReferenceBuckets::new(&net.shape.buckets, &set);
+    let data = Fsd::open(config.data.only().expect("one file")).expect("samples");
+    let (mut sum, mut samples) = (0.0, 0);
+    for record in data.records() {
+        if !in_split(config.settings.split_seed, 0.2, record.game(), Split::Validation) {
+            continue;
+        }
+        let sample = record.unpack().expect("a sample");
+        let board = sample.position.board();
+        let stm = Perspective::of(record.turn());
+        let [own, other] = [stm, stm.other()].map(|pov| set.reference(board, pov));
+        let out = f64::from(forward(&net, &scheme, buckets.of(board, record.turn()), &own, &other));
+        let centipawns = out * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value);
+        let target = 1.0 / (1.0 + (-f64::from(sample.score.expect("scored")) / 410.0).exp());
+        sum += (1.0 / (1.0 + (-centipawns / 361.0).exp()) - target).abs().powf(2.6);
+        samples += 1;
+    }
+    sum / f64::from(samples)
+}
+
+#[test]
+fn trainer_and_reference_agree_on_the_bucket() {
+    let workspace = Workspace::new();
+    for (set, buckets) in expression_buckets() {
+        let path = workspace.path("set.toml");
+        std::fs::write(&path, set.definition()).expect("written");
+        let config = TrainConfig { set: path.display().to_string(), ..workspace.config(Method::Eval) };
+        let rule = buckets.rule.to_string();
+        let outcome = workspace.run(&by_rule(&config, &rule), &rule, false, &mut Silent).expect("trained");
+        let expected = direct_loss(&workspace, &config, &rule);
+        let difference = (outcome.validation_loss - expected).abs();
+        assert!(difference < 1e-5 * expected, "{rule}: {} {expected}", outcome.validation_loss);
+    }
 }
 
 #[test]
