@@ -307,7 +307,7 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
 fn check_bucket_rules(experiment: &Experiment, sets: &[PlannedSet]) -> Result<(), ExperimentError> {
     for row in experiment.rows.iter().filter(|row| row.settings.shape_options.bucket_rule.expression().is_some()) {
         let Some(set) = sets.iter().find(|set| set.label == row.label) else { continue };
-        let checked = FeatureSet::from_definition(&set.resolved.definition).map_err(|error| error.to_string());
+        let checked = FeatureSet::resolve(&set.request).map_err(|error| error.to_string());
         let checked = checked
             .and_then(|set| row.settings.shape_options.for_set(&set).map(|_| ()).map_err(|error| error.to_string()));
         checked.map_err(|message| {
