@@ -39,15 +39,19 @@ fn cases() -> Vec<Case> {
         let net = random_net(shape, scheme, n as u64);
         Case::new(set, net)
     };
-    let by_expression = expression_buckets().into_iter().enumerate().map(|(n, (set, buckets))| {
+    let mixed = ["piece + half-ka-v2-hm", "axis-h + relative-king-hv + mobility-count + king-piece"];
+    let mixed = mixed.map(|text| FeatureSet::resolve(text).expect("a definition"));
+    common::sets().into_iter().chain(mixed).enumerate().map(case).chain(cases_by_expression()).collect()
+}
+
+/// Networks whose output buckets go by an expression.
+fn cases_by_expression() -> impl Iterator<Item = Case> {
+    expression_buckets().into_iter().enumerate().map(|(n, (set, buckets))| {
         let plain = Shape::plain(set.num_features(), 32, vec![15, 8]);
         let shape = Shape { activation: Activation::Pairwise, psqt: n > 0, buckets, ..plain };
         let net = random_net(shape, Scheme::stockfish(), n as u64);
         Case::new(set, net)
-    });
-    let mixed = ["piece + half-ka-v2-hm", "axis-h + relative-king-hv + mobility-count + king-piece"];
-    let mixed = mixed.map(|text| FeatureSet::resolve(text).expect("a definition"));
-    common::sets().into_iter().chain(mixed).enumerate().map(case).chain(by_expression).collect()
+    })
 }
 
 /// 1,000 played games if `FSBENCH_DATA` has them, else random games.
@@ -100,6 +104,24 @@ fn every_strategy_and_back_end_gives_the_same_scores_over_1000_games() {
     let counts =
         [&kinds.moves, &kinds.castles, &kinds.en_passant, &kinds.promotions].map(|n| n.load(Ordering::Relaxed));
     assert!(counts[0] > 60_000 && counts[1..].iter().all(|count| *count > 20), "{counts:?}");
+}
+
+/// As above for some games, of networks whose output buckets go by an expression; several buckets occur.
+#[test]
+fn buckets_by_an_expression_are_the_references() {
+    for case in cases_by_expression() {
+        let mut used = vec![false; case.net.shape.buckets.count];
+        for game in 0..10 {
+            let moves = common::random_game(game, 120);
+            play_game(&case, &moves, game as usize);
+            let mut position = Chess::default();
+            for mv in moves {
+                position.play_unchecked(mv);
+                used[case.buckets.of(position.board(), position.turn())] = true;
+            }
+        }
+        assert!(used.len() == 1 || used.iter().filter(|is_used| **is_used).count() > 3, "{used:?}");
+    }
 }
 
 /// Lines known beforehand: the scores of two games, and of some positions in no order, equal an evaluator's. Calls with

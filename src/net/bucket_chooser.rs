@@ -25,6 +25,7 @@ use crate::features::{BucketExpression, FeatureSet};
 pub struct BucketChooser {
     /// The bucket by number of pieces, from 0 to 64.
     by_pieces: [u8; 65],
+    /// Of rules by an expression of several values.
     expression: Option<Arc<BucketExpression>>,
 }
 
@@ -44,10 +45,10 @@ impl BucketChooser {
             let reason = format!("the bucket rule `{expression}` has {count} output buckets, not {given}");
             return Err(NetError::Shape(reason));
         }
-        Ok(BucketChooser { by_pieces, expression: Some(Arc::new(compiled)) })
+        Ok(BucketChooser { by_pieces, expression: (count > 1).then(|| Arc::new(compiled)) })
     }
 
-    /// The expression that chooses, if the rule is one.
+    /// The expression that chooses among several buckets, if the rule is one.
     #[must_use]
     pub fn expression(&self) -> Option<&BucketExpression> {
         self.expression.as_deref()

@@ -82,7 +82,7 @@ impl<'a> ExportedNetwork<'a> {
         check(net)?;
         let layout = SectionLayout::of(net);
         let buckets = BucketChooser::new(&net.shape.buckets, set)?;
-        let rule = buckets.expression().filter(|_| net.shape.buckets.count > 1);
+        let rule = buckets.expression();
         let bucket_rule = rule.map(|rule| rule_sources(rule.set())).transpose()?;
         let parts = (&file.origin.identity, &net.shape, &net.scheme, layout.narrow);
         let mut parts = json::to_bytes(&parts).expect("plain structures serialise");
