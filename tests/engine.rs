@@ -15,12 +15,19 @@ use rand::RngExt;
 use rayon::prelude::*;
 use shakmaty::Position;
 
-use common::networks::{random_net, scheme_of, shapes};
+use common::networks::{ReferenceBuckets, expression_buckets, random_net, scheme_of, shapes};
 
 struct Case {
     set: FeatureSet,
     net: QuantNet,
     model: Model,
+    buckets: ReferenceBuckets,
+}
+
+impl Case {
+    fn new(set: FeatureSet, net: QuantNet) -> Case {
+        Case { model: Model::new(&net), buckets: ReferenceBuckets::new(&net.shape.buckets, &set), set, net }
+    }
 }
 
 fn cases() -> Vec<Case> {
@@ -30,11 +37,21 @@ fn cases() -> Vec<Case> {
         let scheme = scheme_of(n % shapes.len(), &shape);
         assert!(shape.validate().and_then(|()| scheme.admits(&shape)).is_ok());
         let net = random_net(shape, scheme, n as u64);
-        Case { model: Model::new(&net), set, net }
+        Case::new(set, net)
     };
     let mixed = ["piece + half-ka-v2-hm", "axis-h + relative-king-hv + mobility-count + king-piece"];
     let mixed = mixed.map(|text| FeatureSet::resolve(text).expect("a definition"));
-    common::sets().into_iter().chain(mixed).enumerate().map(case).collect()
+    common::sets().into_iter().chain(mixed).enumerate().map(case).chain(cases_by_expression()).collect()
+}
+
+/// Networks whose output buckets go by an expression.
+fn cases_by_expression() -> impl Iterator<Item = Case> {
+    expression_buckets().into_iter().enumerate().map(|(n, (set, buckets))| {
+        let plain = Shape::plain(set.num_features(), 32, vec![15, 8]);
+        let shape = Shape { activation: Activation::Pairwise, psqt: n > 0, buckets, ..plain };
+        let net = random_net(shape, Scheme::stockfish(), n as u64);
+        Case::new(set, net)
+    })
 }
 
 /// 1,000 played games if `FSBENCH_DATA` has them, else random games.
@@ -89,6 +106,24 @@ fn every_strategy_and_back_end_gives_the_same_scores_over_1000_games() {
     assert!(counts[0] > 60_000 && counts[1..].iter().all(|count| *count > 20), "{counts:?}");
 }
 
+/// As above for some games, of networks whose output buckets go by an expression; several buckets occur.
+#[test]
+fn buckets_by_an_expression_are_the_references() {
+    for case in cases_by_expression() {
+        let mut used = vec![false; case.net.shape.buckets.count];
+        for game in 0..10 {
+            let moves = common::random_game(game, 120);
+            play_game(&case, &moves, game as usize);
+            let mut position = Chess::default();
+            for mv in moves {
+                position.play_unchecked(mv);
+                used[case.buckets.of(position.board(), position.turn())] = true;
+            }
+        }
+        assert!(used.len() == 1 || used.iter().filter(|is_used| **is_used).count() > 3, "{used:?}");
+    }
+}
+
 /// Lines known beforehand: the scores of two games, and of some positions in no order, equal an evaluator's. Calls with
 /// parts of a game continue each other.
 #[test]
@@ -105,7 +140,7 @@ fn known_lines_score_as_evaluators_do_move_by_move() {
         let set = FeatureSet::resolve(text).expect("a definition");
         let shape = Shape { features: set.num_features(), ..wide.clone() };
         let net = random_net(shape, Scheme::stockfish(), n as u64);
-        Case { model: Model::new(&net), set, net }
+        Case::new(set, net)
     }));
     cases.par_iter().enumerate().for_each(|(n, case)| {
         let Case { set, model, .. } = case;
@@ -191,7 +226,7 @@ fn play_game(case: &Case, moves: &[Move], rotation: usize) {
 fn reference(case: &Case, position: &Chess) -> RawScore {
     let stm = Perspective::of(position.turn());
     let active = |pov| case.set.reference(position.board(), pov);
-    let bucket = case.net.shape.buckets.of(position.board().occupied().count());
+    let bucket = case.buckets.of(position.board(), position.turn());
     forward_integer(&case.net, bucket, &active(stm), &active(stm.other()))
 }
 
@@ -293,7 +328,7 @@ fn permuted_networks_score_the_same() {
     }
     let boards = || positions.iter().map(|(board, turn)| (board, *turn));
     let mut changed = 0;
-    for Case { set, net, model } in cases.iter().take(shapes().len()) {
+    for Case { set, net, model, .. } in cases.iter().take(shapes().len()) {
         let permuted = ft_permute(set, net, boards()).expect("belongs to the set");
         assert_eq!(permuted, ft_permute(set, net, boards()).expect("belongs to the set"));
         changed += usize::from(permuted != *net);

@@ -12,7 +12,7 @@ use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
 use crate::features::{Delta, DeltaState, FeatureSet, RowList};
-use crate::net::{Activation, RawScore, WeightType};
+use crate::net::{Activation, BucketChooser, RawScore, WeightType};
 
 /// A position of a line.
 #[derive(Copy, Clone, Debug)]
@@ -89,7 +89,7 @@ impl<'a> LineEvaluator<'a> {
         let is_supported =
             model.shape().activation == Activation::Pairwise && model.scheme().weights != WeightType::I16;
         Ok(LineEvaluator(if is_supported {
-            Implementation::Batched(Box::new(Batched::new(set, model, back_end)))
+            Implementation::Batched(Box::new(Batched::new(set, model, single.buckets().clone(), back_end)))
         } else {
             Implementation::MoveByMove(Box::new(single))
         }))
@@ -167,6 +167,7 @@ struct AddedPositions {
 struct Batched<'a> {
     set: &'a FeatureSet,
     model: &'a Model,
+    buckets: BucketChooser,
     back_end: BackEnd,
     partial: Option<PartialRefresh>,
     cache: RefreshCache,
@@ -193,13 +194,14 @@ struct Batched<'a> {
 }
 
 impl<'a> Batched<'a> {
-    fn new(set: &'a FeatureSet, model: &'a Model, back_end: BackEnd) -> Batched<'a> {
+    fn new(set: &'a FeatureSet, model: &'a Model, buckets: BucketChooser, back_end: BackEnd) -> Batched<'a> {
         let partial = PartialRefresh::new(set);
         let empty = || model.empty_accumulator();
         let others = if partial.is_some() { empty() } else { AlignedVec::zeroed(0) };
         Batched {
             set,
             model,
+            buckets,
             back_end,
             cache: RefreshCache::new(set, partial.as_ref()),
             boards: [const { PieceBoard::empty() }; 2],
@@ -239,7 +241,7 @@ impl<'a> Batched<'a> {
             }
         }
         self.added.turns.push(turn);
-        self.added.buckets.push(self.model.bucket(self.boards[0].occupied().count_ones() as usize));
+        self.added.buckets.push(self.buckets.of_pieces(&self.boards[0], turn));
     }
 
     /// Finds the changes from the board before the last move.

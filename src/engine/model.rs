@@ -53,8 +53,6 @@ pub struct Model {
     pub(super) skip_outputs: Option<(usize, Option<usize>)>,
     /// Number of activations of each hidden layer.
     pub(super) hidden_outputs: Vec<usize>,
-    /// The output bucket by number of pieces.
-    buckets: Vec<u8>,
 }
 
 /// The right shifts of a hidden layer's sums.
@@ -130,7 +128,6 @@ impl Model {
             hidden: [0, 1].map(hidden),
             skip_outputs: shape.skip_outputs(),
             hidden_outputs: shape.activation_widths().split_off(1),
-            buckets: (0..=64).map(|pieces| shape.buckets.of(pieces) as u8).collect(),
             rows_are_far: rows.bytes() > NEAR_CACHE,
             rows,
             scheme,
@@ -154,7 +151,6 @@ impl Model {
             biases: AlignedVec::zeroed(0),
             rows_are_far: false,
             stacks: vec![Vec::new()],
-            buckets: self.buckets.clone(),
             hidden_outputs: self.hidden_outputs.clone(),
             scheme: self.scheme.clone(),
             shape: self.shape.clone(),
@@ -188,12 +184,6 @@ impl Model {
     /// Bytes of a row with weights of eight bits.
     const fn narrow_stride(&self) -> usize {
         self.words + (self.width - self.words) * size_of::<i16>()
-    }
-
-    /// The output bucket for a number of pieces.
-    #[must_use]
-    pub fn bucket(&self, pieces: usize) -> usize {
-        usize::from(self.buckets[pieces.min(64)])
     }
 
     /// The accumulator of no active features: the biases.

@@ -13,6 +13,7 @@ use super::steps::{
     Speed, Step, Train, Updates, Validation,
 };
 use crate::data::content_hash;
+use crate::features::FeatureSet;
 use crate::json::to_value;
 use crate::measure::OwnSpeeds;
 use crate::pipeline::BuildOptions;
@@ -112,6 +113,7 @@ impl Plan {
     /// When a set cannot be resolved or `[measure]` names a set without runs.
     pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, executor)?;
+        check_bucket_rules(experiment, &sets)?;
         let datasets = datasets(experiment);
         let matches = Vec::new();
         let equal_speeds = Vec::new();
@@ -306,6 +308,21 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
         sets.push(PlannedSet { label, name: row.name.clone(), written, request, resolved });
     }
     Ok(sets)
+}
+
+/// Refuses rules of output buckets that a row's set has not, before anything is trained.
+fn check_bucket_rules(experiment: &Experiment, sets: &[PlannedSet]) -> Result<(), ExperimentError> {
+    for row in experiment.rows.iter().filter(|row| row.settings.shape_options.bucket_rule.expression().is_some()) {
+        let Some(set) = sets.iter().find(|set| set.label == row.label) else { continue };
+        let checked = FeatureSet::resolve(&set.request).map_err(|error| error.to_string());
+        let checked = checked
+            .and_then(|set| row.settings.shape_options.for_set(&set).map(|_| ()).map_err(|error| error.to_string()));
+        checked.map_err(|message| {
+            let at = experiment.location_of(&row.set);
+            ExperimentError::Set { at, set: set.written.clone(), message }
+        })?;
+    }
+    Ok(())
 }
 
 impl PlannedRun {

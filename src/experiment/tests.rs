@@ -433,6 +433,19 @@ fn settings_reach_the_configuration() {
     assert!(error.contains("the loss's power must be at least 1, not 0.5"), "{error}");
 }
 
+#[test]
+fn rules_of_output_buckets_are_checked_before_anything_runs() {
+    let plan = |rule: &str| {
+        let design = format!("hidden        = [4]\ndesign = {{ bucket_rule = \"{rule}\" }}\n");
+        let text = TEXT.replace("hidden        = [4]\n", &design);
+        Plan::new(&ExperimentFolder::new().experiment(&text).expect("an experiment"), &FakeExecutor::default())
+    };
+    let rule = plan("rank(K)").expect("a plan").runs[0].settings.shape_options.bucket_rule.clone();
+    assert_eq!(rule, BucketRule::Expression("rank(K)".into()));
+    let error = plan("rank(P) for P in pieces").err().expect("refused").to_string();
+    assert!(error.contains("cannot be used: ") && error.contains("gives 4 buckets in the position"), "{error}");
+}
+
 /// The experiments of the repository that run in minutes are valid.
 #[test]
 fn the_example_experiments_are_valid() {

@@ -13,6 +13,7 @@ pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile], network:
             "bullet.rs" => "an input type for the trainer bullet with the same indices",
             "golden.jsonl" => "positions and moves with the features that the code must find",
             "network.rs" | "network.h" => "accumulators and the evaluation, in plain integers",
+            "bucket_rule.rs" | "bucket_rule.h" => "the expression that chooses the output bucket",
             "weights.bin" => "the network's weights",
             _ => "",
         };

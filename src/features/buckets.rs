@@ -124,7 +124,11 @@ fn read_rank(rank: &str) -> Result<Vec<i64>, String> {
     }
 }
 
-fn bucket(name: &str, numbers: &[i64]) -> Result<Bucket, String> {
+/// A table of 64 numbers, a1, b1, … h8.
+///
+/// # Errors
+/// When a number is below −1 or above 2^24, or every square is outside.
+pub fn bucket(name: &str, numbers: &[i64]) -> Result<Bucket, String> {
     let mut bucket = Bucket { name: name.to_owned(), table: [-1; 64], size: 0 };
     for (slot, (square, number)) in bucket.table.iter_mut().zip(Square::ALL.into_iter().zip(numbers)) {
         if !(-1..=MAX_BUCKET).contains(number) {

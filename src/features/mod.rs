@@ -6,6 +6,7 @@
 //! of a set.
 
 pub mod analysis;
+mod bucket_expression;
 mod buckets;
 pub(crate) mod code;
 mod compiled;
@@ -37,6 +38,7 @@ mod warnings;
 /// The reference of the feature-set language, in Markdown. Tests run its examples.
 pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
+pub use bucket_expression::BucketExpression;
 pub(crate) use buckets::BucketTable;
 pub use code::{RowList, RowVec};
 pub use compiled::RowBuffer;

@@ -193,7 +193,7 @@ impl FeatureSet {
         FeatureSet::compile(definition::parse(text)?)
     }
 
-    fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
+    pub(super) fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
         let key = blake3::hash(definition.text.as_bytes());
         let encoder = match CompiledEncoders::find(&key) {
             Some(encoder) => encoder,

@@ -35,7 +35,7 @@ pub fn activity(
         let mut evaluator = evaluator.clone();
         line.for_each_position(|board, turn, played| {
             advance(&mut evaluator, board, played);
-            let counts = &mut buckets[evaluator.bucket()];
+            let counts = &mut buckets[evaluator.bucket(turn)];
             counts.positions += 1;
             evaluator.observe(turn, |layer, values| counts.layers[layer].add(values));
         });

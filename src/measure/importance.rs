@@ -15,7 +15,7 @@ use crate::data::formats::{SampleReader, SkippedSamples, UnitConversion, convert
 use crate::data::{GameResult, Record, ScoreUnit};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
-use crate::net::{NetFile, QuantNet, forward_integer};
+use crate::net::{BucketChooser, NetFile, QuantNet, forward_integer};
 use crate::record::{AxisImportance, BlockImportance, Cluster, ImportanceRecord, LossData, Rise, RowCounts, RowGroup};
 
 /// Options of [`importance`].
@@ -88,7 +88,8 @@ pub fn importance(
         blocks.push(BlockImportance { block: block.clone(), whole, axes });
     }
     progress(total - 1, total);
-    let effects = samples.removal_effects(&set, &file.net);
+    let buckets = BucketChooser::new(&file.net.shape.buckets, &set)?;
+    let effects = samples.removal_effects(&set, &file.net, &buckets);
     let has_effect = |row: &u32| effects[*row as usize] > options.epsilon;
     let kept: Vec<u32> = (0..set.num_features()).filter(has_effect).collect();
     let never_active = uses.iter().filter(|uses| **uses == 0).count() as u32;
@@ -312,7 +313,7 @@ impl Samples {
 
     /// The largest change of a position's score, in centipawns, when a row is removed; below 0 for rows that are never
     /// active.
-    fn removal_effects(&self, set: &FeatureSet, net: &QuantNet) -> Vec<f64> {
+    fn removal_effects(&self, set: &FeatureSet, net: &QuantNet, buckets: &BucketChooser) -> Vec<f64> {
         let centipawns = 100.0 / f64::from(net.scheme.pawn_value);
         let chunks: Vec<&[PositionWithTarget]> = self.positions.chunks(CHUNK / 4).collect();
         let of_chunk = |chunk: usize| -> Vec<(u32, f64)> {
@@ -324,7 +325,7 @@ impl Samples {
                 let pov = Perspective::of(*turn);
                 set.encoder().encode(board, pov, &mut active[0]);
                 set.encoder().encode(board, pov.other(), &mut active[1]);
-                let bucket = net.shape.buckets.of(board.occupied().count());
+                let bucket = buckets.of(board, *turn);
                 let score = |stm: &[u32], nstm: &[u32]| {
                     f64::from(net.scheme.score(forward_integer(net, bucket, stm, nstm))) * centipawns
                 };

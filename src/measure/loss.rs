@@ -10,7 +10,7 @@ use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion,
 use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
 use crate::engine::{BackEnd, LineEvaluator, LinePosition, LineStep, Model};
 use crate::features::FeatureSet;
-use crate::net::{FloatNet, NetFile, Origin, Scheme, forward};
+use crate::net::{BucketChooser, FloatNet, NetFile, Origin, Scheme, forward};
 use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, NetworkLoss};
 use crate::train::EvalLoss;
 
@@ -289,7 +289,10 @@ impl PreparedNetwork<'_> {
                 let evaluator = LineEvaluator::new(set, model, BackEnd::best())?;
                 Scorer::Integer { evaluator: Box::new(evaluator), scheme }
             }
-            PreparedNetwork::Float(net, scheme) => Scorer::Float { net, scheme, set, active: Default::default() },
+            PreparedNetwork::Float(net, scheme) => {
+                let buckets = BucketChooser::new(&net.shape.buckets, set)?;
+                Scorer::Float { net, scheme, set, buckets, active: Default::default() }
+            }
         })
     }
 }
@@ -298,7 +301,7 @@ impl PreparedNetwork<'_> {
 #[derive(Clone)]
 enum Scorer<'a> {
     Integer { evaluator: Box<LineEvaluator<'a>>, scheme: &'a Scheme },
-    Float { net: &'a FloatNet, scheme: &'a Scheme, set: &'a FeatureSet, active: [Vec<u32>; 2] },
+    Float { net: &'a FloatNet, scheme: &'a Scheme, set: &'a FeatureSet, buckets: BucketChooser, active: [Vec<u32>; 2] },
 }
 
 impl Scorer<'_> {
@@ -312,12 +315,12 @@ impl Scorer<'_> {
                 });
                 scores
             }
-            Scorer::Float { net, scheme, set, active: [stm, nstm] } => {
+            Scorer::Float { net, scheme, set, buckets, active: [stm, nstm] } => {
                 let score = |(board, turn): (&Board, &Color)| {
                     let pov = Perspective::of(*turn);
                     set.encoder().encode(board, pov, stm);
                     set.encoder().encode(board, pov.other(), nstm);
-                    let bucket = net.shape.buckets.of(board.occupied().count());
+                    let bucket = buckets.of(board, *turn);
                     let output = f64::from(forward(net, scheme, bucket, stm, nstm));
                     output * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value)
                 };

@@ -8,7 +8,7 @@ use shakmaty::{Position, Role};
 use super::MeasureError;
 use crate::chess::{Board, Color, Perspective, Square};
 use crate::features::{AxisValue, Block, FeatureSet, Place};
-use crate::net::{NetFile, QuantNet, forward_integer};
+use crate::net::{BucketChooser, NetFile, QuantNet, forward_integer};
 use crate::record::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
 use crate::units::{SortedMap, sort_by, sort_by_key};
 
@@ -201,13 +201,14 @@ impl Sides {
 /// The contributions of a position's features and pieces to its score, the largest first.
 ///
 /// # Errors
-/// When the feature set cannot be rebuilt.
+/// When the feature set or the rule of its output buckets cannot be rebuilt.
 pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Result<PositionRecord, MeasureError> {
     let set = file.origin.feature_set()?;
     let board = position.board();
     let turn = position.turn();
     let net = &file.net;
-    let active = Active::of(&set, board);
+    let buckets = BucketChooser::new(&net.shape.buckets, &set)?;
+    let active = Active::of(&set, board, buckets.of(board, turn));
     let score = active.score(net, turn);
     let mut features = Vec::new();
     for (side, perspective) in ["white", "black"].into_iter().enumerate() {
@@ -225,7 +226,7 @@ pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Res
         let Some(piece) = board.piece_at(square).filter(|piece| piece.role != Role::King) else { continue };
         let mut without = board.clone();
         without.discard_piece_at(square);
-        let contribution = score - Active::of(&set, &without).score(net, turn);
+        let contribution = score - Active::of(&set, &without, buckets.of(&without, turn)).score(net, turn);
         pieces.push(PieceContribution { piece: piece.char(), square: square.to_string(), contribution });
     }
     sort_by(&mut features, &|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
@@ -238,25 +239,25 @@ pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Res
 struct Active {
     /// The active features of both perspectives, White's first.
     features: [Vec<u32>; 2],
-    /// Pieces on the board.
-    pieces: usize,
+    /// The output bucket.
+    bucket: usize,
 }
 
 impl Active {
-    fn of(set: &FeatureSet, board: &Board) -> Active {
+    fn of(set: &FeatureSet, board: &Board, bucket: usize) -> Active {
         let encode = |pov| {
             let mut active = Vec::new();
             set.encoder().encode(board, pov, &mut active);
             active
         };
-        Active { features: Perspective::ALL.map(encode), pieces: board.occupied().count() }
+        Active { features: Perspective::ALL.map(encode), bucket }
     }
 
     /// In centipawns, from the side to move's view.
     fn score(&self, net: &QuantNet, turn: Color) -> f64 {
-        let Active { features: [white, black], pieces } = self;
+        let Active { features: [white, black], bucket } = self;
         let (stm, nstm) = if turn.is_white() { (white, black) } else { (black, white) };
-        let raw = forward_integer(net, net.shape.buckets.of(*pieces), stm, nstm);
+        let raw = forward_integer(net, *bucket, stm, nstm);
         f64::from(net.scheme.score(raw)) * 100.0 / f64::from(net.scheme.pawn_value)
     }
 }

@@ -176,7 +176,7 @@ impl NetworkPair<'_> {
             let pov = Perspective::of(turn);
             self.set.encoder().encode(board, pov, &mut stm);
             self.set.encoder().encode(board, pov.other(), &mut nstm);
-            let bucket = self.file.net.shape.buckets.of(board.occupied().count());
+            let bucket = evaluator.bucket(turn);
             let output = forward(self.float, scheme, bucket, &stm, &nstm);
             let float = Wdl::from_score(output * centipawns, self.scale);
             let integer = Wdl::from_score(scheme.centipawns(evaluator.score(turn)) as f32, self.scale);

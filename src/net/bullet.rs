@@ -417,6 +417,10 @@ mod tests {
         };
         check(|net| net.scheme = Scheme::stockfish(), "is of scheme `simple`; the network is of `stockfish`");
         check(|net| net.shape.psqt = true, "has no hidden layers, no PSQT");
+        let by_file = |net: &mut QuantNet| {
+            net.shape.buckets = OutputBuckets { count: 8, rule: BucketRule::Expression("file(K)".into()) };
+        };
+        check(by_file, "only the bucket rule cpw; the network is (64 → 5) × 2 screlu → 8 × (1), bucket by file(K)");
         check(|net| net.stacks[0][0].biases[0] = 40_000, "the output bias 40000 does not fit");
     }
 }

@@ -50,6 +50,8 @@ pub enum NetError {
     OtherSet { name: String, stored: Identity, wanted: String, identity: Identity },
     #[error("invalid network shape: {0}")]
     Shape(String),
+    #[error("the rule of the output buckets is wrong: {0}")]
+    BucketRule(FeatureError),
     #[error("quantisation scheme: {0}")]
     Scheme(String),
     #[error(

@@ -129,7 +129,12 @@ impl NetFile {
         let (header, tensors) = self.parts(None);
         let mut hasher = blake3::Hasher::new();
         // Plain structures serialise.
+        let reads_tables = header.shape.buckets.rule.expression().is_some();
         hasher.update(&json::to_bytes(&(header.shape, header.scheme, &self.origin.identity)).unwrap_or_default());
+        if reads_tables {
+            // The identity does not cover bucket tables that only the rule of the output buckets reads.
+            hasher.update(self.origin.definition.as_bytes());
+        }
         for tensor in &tensors {
             hasher.update(tensor.0.as_bytes()).update(&(&tensor.1).data());
         }

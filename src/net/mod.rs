@@ -4,6 +4,7 @@
 //! a [`Scheme`]. [`NetFile`] and the checkpoint functions store both as safetensors files. [`nnue`] reads and writes
 //! Stockfish's files, [`bullet`] the trainer bullet's. [`load_quantised`] loads any of these but bullet's.
 
+mod bucket_chooser;
 pub mod bullet;
 mod container;
 mod dequantise;
@@ -20,6 +21,7 @@ mod quantise;
 mod scheme;
 mod shape;
 
+pub use bucket_chooser::BucketChooser;
 pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, load_float, read_description, save_float};
 pub use float::{Dense, FloatNet, forward};

@@ -190,7 +190,7 @@ mod tests {
         }
         check(Shape { skip: true, ..shape(500, 64, &[16, 8]) }, 60.0);
         let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
-        check(Shape { psqt: true, buckets, ..shape(500, 64, &[16, 8]) }, 40.0);
+        check(Shape { psqt: true, buckets: buckets.clone(), ..shape(500, 64, &[16, 8]) }, 40.0);
         let activation = Activation::Pairwise;
         let hidden_activation = Activation::Dual;
         check(Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(500, 64, &[15]) }, 60.0);

@@ -54,22 +54,65 @@ impl Activation {
     }
 }
 
-/// The rule that chooses a position's stack of dense layers by its number of pieces n.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+/// The rule that chooses a position's stack of dense layers, by its number of pieces n or by an expression. Files and
+/// options hold its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum BucketRule {
     /// (n − 1) / 4, as in Stockfish.
     #[default]
     Stockfish,
     /// (n − 2) / ⌈32 / buckets⌉, as in the Chess Programming Wiki.
     Cpw,
+    /// [`FeatureSet::bucket_expression`](crate::features::FeatureSet::bucket_expression) of the network's set, as the
+    /// side to move sees it.
+    Expression(String),
+}
+
+impl BucketRule {
+    /// The expression, if the rule is one.
+    #[must_use]
+    pub fn expression(&self) -> Option<&str> {
+        match self {
+            BucketRule::Expression(expression) => Some(expression),
+            BucketRule::Stockfish | BucketRule::Cpw => None,
+        }
+    }
+}
+
+impl From<String> for BucketRule {
+    fn from(text: String) -> BucketRule {
+        match text.as_str() {
+            "stockfish" => BucketRule::Stockfish,
+            "cpw" => BucketRule::Cpw,
+            _ => BucketRule::Expression(text),
+        }
+    }
+}
+
+impl From<BucketRule> for String {
+    fn from(rule: BucketRule) -> String {
+        rule.to_string()
+    }
+}
+
+impl fmt::Display for BucketRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BucketRule::Stockfish => "stockfish",
+            BucketRule::Cpw => "cpw",
+            BucketRule::Expression(expression) => expression,
+        })
+    }
 }
 
 /// The number of output buckets and the rule that chooses one.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputBuckets {
     /// Number of output buckets.
     pub count: usize,
+    /// `stockfish`, `cpw` or an expression of the definition language.
+    #[schemars(with = "String")]
     pub rule: BucketRule,
 }
 
@@ -80,12 +123,13 @@ impl Default for OutputBuckets {
 }
 
 impl OutputBuckets {
-    /// The bucket for a number of pieces; always below `count`.
+    /// The bucket for a number of pieces or, if the rule is an expression, for its value; always below `count`.
     #[must_use]
-    pub fn of(self, pieces: usize) -> usize {
+    pub fn of(&self, input: usize) -> usize {
         let bucket = match self.rule {
-            BucketRule::Stockfish => pieces.saturating_sub(1) / 4,
-            BucketRule::Cpw => pieces.saturating_sub(2) / 32usize.div_ceil(self.count.max(1)),
+            BucketRule::Stockfish => input.saturating_sub(1) / 4,
+            BucketRule::Cpw => input.saturating_sub(2) / 32usize.div_ceil(self.count.max(1)),
+            BucketRule::Expression(_) => input,
         };
         bucket.min(self.count.saturating_sub(1))
     }
@@ -325,7 +369,11 @@ impl fmt::Display for Shape {
         if self.concatenated {
             f.write_str("all → ")?;
         }
-        f.write_str(if stacks { "1)" } else { "1" })
+        f.write_str(if stacks { "1)" } else { "1" })?;
+        match self.buckets.rule.expression() {
+            Some(expression) => write!(f, ", bucket by {expression}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -401,7 +449,8 @@ mod tests {
     #[test]
     fn buckets_by_piece_count() {
         let check = |count, rule, pieces: [usize; 5], expected: [usize; 5]| {
-            assert_eq!(pieces.map(|pieces| OutputBuckets { count, rule }.of(pieces)), expected, "{count} {rule:?}");
+            let buckets = OutputBuckets { count, rule };
+            assert_eq!(pieces.map(|pieces| buckets.of(pieces)), expected, "{buckets:?}");
         };
         check(8, BucketRule::Stockfish, [2, 4, 5, 6, 32], [0, 0, 1, 1, 7]);
         check(8, BucketRule::Cpw, [2, 5, 6, 31, 32], [0, 0, 1, 7, 7]);
@@ -410,6 +459,22 @@ mod tests {
     }
 
     /// The header of a plain network has no fields of later shapes.
+    /// Files and the keys of stored trainings hold the text.
+    #[test]
+    fn bucket_rules_are_stored_as_text() {
+        let check = |rule: BucketRule, expected: &str| {
+            let buckets = OutputBuckets { count: 8, rule };
+            assert_eq!(json::to_text(&buckets).expect("plain"), expected);
+            assert_eq!(json::from_text::<OutputBuckets>(expected).expect("the same"), buckets);
+        };
+        check(BucketRule::Stockfish, r#"{"count":8,"rule":"stockfish"}"#);
+        check(BucketRule::Cpw, r#"{"count":8,"rule":"cpw"}"#);
+        check(BucketRule::Expression("file(K)".into()), r#"{"count":8,"rule":"file(K)"}"#);
+        let rule = BucketRule::Expression("file(K)".into());
+        let shape = Shape { buckets: OutputBuckets { count: 8, rule }, ..shape(768, 16, &[8]) };
+        assert_eq!(shape.to_string(), "(768 → 16) × 2 → 8 × (8 → 1), bucket by file(K)");
+    }
+
     #[test]
     fn header_format_is_stable() {
         let json = r#"{"features":7,"l1":3,"hidden":[2],"activation":"crelu"}"#;

@@ -65,7 +65,7 @@ impl Batches {
         signature = (data = None, features = None, **options),
         text_signature = "(data, features, *, batch_size=4096, method='eval', seed=0, threads=None, epochs=1, \
                           shard=None, read='auto', min_ply=None, filter=None, needs=None, from_unit=None, \
-                          eval_unit=None, eval_view=None, layout='csr', slots=None, epoch_samples=None, split='all', \
+                          eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, slots=None, epoch_samples=None, split='all', \
                           validation=0.1, split_seed=0, start_batch=0, shuffle=True)"
     )]
     fn new(

@@ -38,6 +38,7 @@ struct ArrayOffsets {
     /// stm, then nstm.
     sides: [SideOffsets; 2],
     piece_count: usize,
+    bucket: usize,
     score: usize,
     result: usize,
     ply: usize,
@@ -61,6 +62,7 @@ impl ArrayOffsets {
         ArrayOffsets {
             sides: [side("stm"), side("nstm")],
             piece_count: offset_of("piece_count"),
+            bucket: offset_of("bucket"),
             score: offset_of("score"),
             result: offset_of("result"),
             ply: offset_of("ply"),
@@ -78,6 +80,8 @@ struct EncodedSamples {
     ends: Vec<i32>,
     bits: [Vec<u64>; 2],
     piece_count: Vec<u8>,
+    /// Empty without a bucket rule.
+    bucket: Vec<u8>,
     score: Vec<f32>,
     result: Vec<f32>,
     ply: Vec<u16>,
@@ -89,6 +93,7 @@ impl EncodedSamples {
         self.indices.iter_mut().for_each(RowBuffer::clear);
         self.bits.iter_mut().for_each(Vec::clear);
         self.piece_count.clear();
+        self.bucket.clear();
         self.score.clear();
         self.result.clear();
         self.ply.clear();
@@ -142,6 +147,9 @@ impl<'a> BatchEncoder<'a> {
         chunk.result.extend(records.iter().map(|record| record.result().map_or(f32::NAN, GameResult::points)));
         chunk.piece_count.extend(records.iter().map(|record| record.board().count() as u8));
         let boards = records.iter().map(|record| (record.board(), Perspective::of(record.turn())));
+        if let Some(rule) = &self.stream.bucket_rule {
+            chunk.bucket.extend(boards.clone().map(|(board, stm)| rule.of_packed(board, stm) as u8));
+        }
         self.encode_boards(boards.inspect(|_| upcoming()));
     }
 
@@ -162,6 +170,9 @@ impl<'a> BatchEncoder<'a> {
             boards.extend([(*record.board(), stm), (triplet.played, stm.other()), (triplet.other, stm.other())]);
         }
         self.chunk.piece_count.extend(boards.iter().map(|(board, _)| board.count() as u8));
+        if let Some(rule) = &self.stream.bucket_rule {
+            self.chunk.bucket.extend(boards.iter().map(|(board, stm)| rule.of_packed(board, *stm) as u8));
+        }
         self.encode_boards(boards.iter().map(|(board, stm)| (board, *stm)));
         self.boards = boards;
         Ok(())
@@ -215,6 +226,9 @@ impl<'a> BatchEncoder<'a> {
             }
         }
         slot.write(offsets.piece_count + positions, &chunk.piece_count);
+        if self.stream.bucket_rule.is_some() {
+            slot.write(offsets.bucket + positions, &chunk.bucket);
+        }
         slot.write(offsets.ply + 2 * samples, &chunk.ply);
         slot.write(offsets.sample_index + 4 * samples, &chunk.sample_index);
         if self.stream.request.method == Method::Eval {

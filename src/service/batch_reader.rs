@@ -75,6 +75,7 @@ struct Arrays {
     csr: [(Vec<i32>, Vec<i32>); 2],
     bits: [Vec<u64>; 2],
     piece_count: Vec<u8>,
+    bucket: Vec<u8>,
     score: Vec<f32>,
     result: Vec<f32>,
     ply: Vec<u16>,
@@ -159,19 +160,20 @@ impl<R: Read> BatchReader<R> {
         memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
         *header = headers.first().copied().unwrap_or_default();
         check_header(header, description)?;
-        let Arrays { csr: [stm, nstm], bits: [stm_bits, nstm_bits], piece_count, score, result, ply, sample_index } =
-            arrays;
         let copy = SlotCopy { memory, description, slot, header };
+        let [stm, nstm] = &mut arrays.csr;
         if description.layout == Layout::Csr {
             copy.sides(stm, nstm)?;
         }
+        let [stm_bits, nstm_bits] = &mut arrays.bits;
         copy.array("stm_bits", stm_bits)?;
         copy.array("nstm_bits", nstm_bits)?;
-        copy.array("piece_count", piece_count)?;
-        copy.array("score", score)?;
-        copy.array("result", result)?;
-        copy.array("ply", ply)?;
-        copy.array("sample_index", sample_index)
+        copy.array("piece_count", &mut arrays.piece_count)?;
+        copy.array("bucket", &mut arrays.bucket)?;
+        copy.array("score", &mut arrays.score)?;
+        copy.array("result", &mut arrays.result)?;
+        copy.array("ply", &mut arrays.ply)?;
+        copy.array("sample_index", &mut arrays.sample_index)
     }
 }
 
@@ -386,6 +388,12 @@ impl<'a> ClientBatch<'a> {
     #[must_use]
     pub fn piece_counts(&self) -> &'a [u8] {
         &self.arrays.piece_count
+    }
+
+    /// The value of the request's bucket rule, one per position; empty without a rule.
+    #[must_use]
+    pub fn buckets(&self) -> &'a [u8] {
+        &self.arrays.bucket
     }
 
     /// One per sample.

@@ -238,6 +238,25 @@ mod tests {
         assert!(piece != numbers("piece", 8));
     }
 
+    /// The set's one active feature is the bucket: those of P, Q and R are seen by their own sides to move.
+    #[test]
+    fn buckets_are_those_of_the_side_to_move() {
+        const RULE: &str = "file(K) * rank(E)";
+        let data = crate::pipeline::sample_games().expect("the sample games");
+        for method in [Method::Eval, Method::Pqr] {
+            let rule = Some(RULE.to_owned());
+            let request = Request { batch_size: 512, bucket_rule: rule, ..Request::new(RULE, data.clone(), method) };
+            let batches = LocalStream::start(&prepare(request, &()).expect("prepared"), 0, Shard::WHOLE);
+            let NextBatch::Ready(batch) = batches.expect("started").next(Duration::from_secs(60)).expect("no failure")
+            else {
+                unreachable!("a batch takes a minute")
+            };
+            let buckets: Vec<u8> = batch.copied("bucket").expect("one per position");
+            assert_eq!(buckets.len(), batch.header().positions as usize);
+            assert!(buckets.into_iter().map(i32::from).eq(batch.copied::<i32>("stm_indices").expect("csr")));
+        }
+    }
+
     #[test]
     fn a_held_slot_is_not_refilled_and_a_dropped_stream_ends() {
         let prepared = stream(2);

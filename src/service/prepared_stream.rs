@@ -12,11 +12,13 @@ use super::{Array, Description, Layout, Request, ServiceError, SlotHeader};
 use crate::chess::{Board, Perspective};
 use crate::data::formats::binpack::Segments;
 use crate::data::{Record, ScoreUnit};
-use crate::features::FeatureSet;
+use crate::features::{BucketExpression, FeatureSet};
 
 /// Slots of at most this many bytes have room for the set's upper bound on active features; the room in larger slots is
 /// estimated from the data.
 const MAX_BOUNDED_SLOT: usize = 16 << 20;
+/// Most buckets that fit the elements of the array `bucket`.
+const MAX_BUCKETS: u32 = 256;
 /// Records that the estimate looks at.
 const ESTIMATE_RECORDS: usize = 8_192;
 
@@ -24,6 +26,7 @@ const ESTIMATE_RECORDS: usize = 8_192;
 pub struct PreparedStream {
     pub(super) request: Request,
     pub(super) set: Arc<FeatureSet>,
+    pub(super) bucket_rule: Option<Arc<BucketExpression>>,
     pub(super) source: BatchSource,
     pub(super) score_unit: ScoreUnit,
     pub(super) layout: SlotLayout,
@@ -40,6 +43,7 @@ impl PreparedStream {
     /// When the request cannot be served: no samples, impossible sizes.
     pub fn new(request: Request, set: FeatureSet, files: MappedFiles) -> Result<PreparedStream, ServiceError> {
         request.check()?;
+        let bucket_rule = bucket_rule(&request, &set)?;
         let ServedRecords { eligible, unusable, samples } = served_records(&request, &files)?;
         let records = files.records();
         let some = eligible.spread(ESTIMATE_RECORDS).map(|index| records.get(index).with_game(index));
@@ -47,7 +51,7 @@ impl PreparedStream {
         let score_unit = files.score_unit();
         let batch_order = request.batch_order(eligible.count());
         let source = BatchSource::Mapped { files: Arc::new(files), batches: MappedBatches::new(eligible, batch_order) };
-        Ok(PreparedStream { request, set: Arc::new(set), source, score_unit, layout, unusable, samples })
+        Ok(PreparedStream { request, set: Arc::new(set), bucket_rule, source, score_unit, layout, unusable, samples })
     }
 
     /// A stream over binpacks, decoded while they are served.
@@ -61,6 +65,7 @@ impl PreparedStream {
         score_unit: ScoreUnit,
     ) -> Result<PreparedStream, ServiceError> {
         request.check()?;
+        let bucket_rule = bucket_rule(&request, &set)?;
         let batches = BinpackBatches::new(&request, segments)?;
         let some = batches.spread(ESTIMATE_RECORDS)?;
         let layout = SlotLayout::new(&request, &set, indices_per_position(&request, &set, some)?)?;
@@ -68,7 +73,7 @@ impl PreparedStream {
         let samples = batches.samples();
         let set = Arc::new(set);
         let source = BatchSource::Binpack(batches);
-        Ok(PreparedStream { request, set, source, score_unit, layout, unusable, samples })
+        Ok(PreparedStream { request, set, bucket_rule, source, score_unit, layout, unusable, samples })
     }
 
     /// The same batches for another stream.
@@ -76,6 +81,7 @@ impl PreparedStream {
         PreparedStream {
             request: self.request.clone(),
             set: Arc::clone(&self.set),
+            bucket_rule: self.bucket_rule.clone(),
             source: self.source.with_empty_caches(),
             score_unit: self.score_unit,
             layout: self.layout.clone(),
@@ -167,6 +173,18 @@ impl PreparedStream {
             start_batch: request.shard.first(request.start_batch),
             shard: request.shard,
         }
+    }
+}
+
+/// The request's bucket rule for the set.
+fn bucket_rule(request: &Request, set: &FeatureSet) -> Result<Option<Arc<BucketExpression>>, ServiceError> {
+    let Some(expression) = &request.bucket_rule else { return Ok(None) };
+    let rule = set.bucket_expression(expression)?;
+    match rule.count() {
+        0..=MAX_BUCKETS => Ok(Some(Arc::new(rule))),
+        count => Err(ServiceError::Request(format!(
+            "the bucket rule has {count} buckets; the array `bucket` has room for numbers of {MAX_BUCKETS}"
+        ))),
     }
 }
 

@@ -229,6 +229,9 @@ impl SlotLayout {
             }
         }
         packer.add("piece_count", Dtype::U8, positions, "positions");
+        if request.bucket_rule.is_some() {
+            packer.add("bucket", Dtype::U8, positions, "positions");
+        }
         if request.method == Method::Eval {
             packer.add("score", Dtype::F32, samples, "samples");
             packer.add("result", Dtype::F32, samples, "samples");

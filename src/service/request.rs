@@ -117,6 +117,11 @@ pub struct Request {
     /// How active features are stored: offsets and indices, or one bit per feature
     #[arg(help_heading = BATCHES, long, value_enum, default_value_t)]
     pub layout: Layout,
+    /// An expression with exactly one value in every position; batches then have its value as the side to move sees it,
+    /// in the array `bucket`
+    #[arg(help_heading = BATCHES, long, value_name = "EXPRESSION")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket_rule: Option<String>,
     /// Samples per batch (a pqr sample holds three positions)
     #[arg(help_heading = BATCHES, long, value_name = "N", default_value_t = Request::BATCH_SIZE)]
     pub batch_size: usize,
@@ -171,6 +176,7 @@ impl Default for Request {
             evals: EvalOptions::default(),
             needs: None,
             layout: Layout::default(),
+            bucket_rule: None,
             batch_size: Request::BATCH_SIZE,
             slots: None,
             seed: Seed::default(),

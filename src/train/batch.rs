@@ -66,21 +66,26 @@ pub struct Batch<'a> {
     pub samples: usize,
     /// The side to move's features, then the other's.
     pub active: [ActiveFeatures<'a>; 2],
-    /// Number of pieces on the board, per position.
-    pub piece_counts: &'a [u8],
+    /// What chooses the output bucket, per position: the number of pieces on the board or, with a rule by an expression,
+    /// the bucket itself; see [`OutputBuckets::of`](crate::net::OutputBuckets::of).
+    pub bucket_inputs: &'a [u8],
     pub labels: Labels<'a>,
 }
 
 impl Batch<'_> {
     /// # Errors
-    /// If the sizes of features, labels and piece counts do not fit the number of samples.
+    /// If the sizes of features, labels and bucket inputs do not fit the number of samples.
     pub fn check(&self) -> Result<(), String> {
         let positions = self.active.map(|side| side.positions());
         if positions != [self.positions(); 2] {
             return Err(format!("{positions:?} positions instead of {} for either perspective", self.positions()));
         }
-        if self.piece_counts.len() != self.positions() {
-            return Err(format!("{} piece counts for {} positions", self.piece_counts.len(), self.positions()));
+        if self.bucket_inputs.len() != self.positions() {
+            return Err(format!(
+                "{} inputs of the bucket rule for {} positions",
+                self.bucket_inputs.len(),
+                self.positions()
+            ));
         }
         match self.labels {
             Labels::Eval(targets) if targets.len() != self.samples => {
@@ -110,7 +115,7 @@ pub struct OwnedBatch {
     samples: usize,
     /// Offsets and indices.
     active: [(Vec<i32>, Vec<i32>); 2],
-    piece_counts: Vec<u8>,
+    bucket_inputs: Vec<u8>,
     /// `None` for pqr.
     targets: Option<Vec<f32>>,
 }
@@ -123,7 +128,7 @@ impl OwnedBatch {
             Labels::Pqr => None,
         };
         let active = batch.active.map(|side| (side.offsets.to_vec(), side.indices.to_vec()));
-        OwnedBatch { samples: batch.samples, active, piece_counts: batch.piece_counts.to_vec(), targets }
+        OwnedBatch { samples: batch.samples, active, bucket_inputs: batch.bucket_inputs.to_vec(), targets }
     }
 
     #[must_use]
@@ -131,7 +136,7 @@ impl OwnedBatch {
         Batch {
             samples: self.samples,
             active: self.active.each_ref().map(|(offsets, indices)| ActiveFeatures { offsets, indices }),
-            piece_counts: &self.piece_counts,
+            bucket_inputs: &self.bucket_inputs,
             labels: self.targets.as_deref().map_or(Labels::Pqr, Labels::Eval),
         }
     }
@@ -139,7 +144,7 @@ impl OwnedBatch {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let numbers = self.active.iter().map(|(offsets, indices)| offsets.len() + indices.len()).sum::<usize>();
-        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len)) + self.piece_counts.len()
+        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len)) + self.bucket_inputs.len()
     }
 }
 

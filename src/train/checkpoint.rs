@@ -182,6 +182,12 @@ pub fn load(
             set.identity()
         )));
     }
+    let rule = &config.settings.shape_options.bucket_rule;
+    if rule.expression().is_some() && !origin.feature_set().is_ok_and(|stored| rule.is_same_for(&stored, set)) {
+        let why = "the bucket tables that `bucket_rule` reads differ from those of the definition now; restore them, or \
+                   begin a new run";
+        return Err(mismatch(why.into()));
+    }
     let progress: RunProgress =
         json::from_value(&checkpoint.training, "").map_err(|error| damaged(format!("its state: {error}")))?;
     check_same_run(&progress.config, config, data).map_err(mismatch)?;

@@ -161,7 +161,7 @@ impl TrainSettings {
         if self.hidden.is_empty() {
             shape_options.hidden_activation = default.hidden_activation;
         }
-        if shape_options.buckets == 1 {
+        if shape_options.buckets == 1 && shape_options.bucket_rule.expression().is_none() {
             shape_options.bucket_rule = default.bucket_rule;
         }
         settings

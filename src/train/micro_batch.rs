@@ -258,7 +258,7 @@ impl<'a> MicroBatchPass<'a> {
         by_bucket.resize_with(self.shape.buckets.count, Vec::new);
         by_bucket.iter_mut().for_each(Vec::clear);
         for (number, position) in (0..).zip(&*positions) {
-            by_bucket[self.shape.buckets.of(usize::from(batch.piece_counts[*position as usize]))].push(number);
+            by_bucket[self.shape.buckets.of(usize::from(batch.bucket_inputs[*position as usize]))].push(number);
         }
         let rows = self.rows.values();
         let biases = &self.biases[..];

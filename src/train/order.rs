@@ -78,11 +78,11 @@ mod tests {
         let own = Csr { offsets: &own.0, indices: &own.1 };
         let other = Csr { offsets: &other.0, indices: &other.1 };
         let active = [own, other].map(ActiveFeatures::from);
-        let batch = Batch { samples: 4, active, piece_counts: &[2; 4], labels: Labels::Eval(&[0.5; 4]) };
+        let batch = Batch { samples: 4, active, bucket_inputs: &[2; 4], labels: Labels::Eval(&[0.5; 4]) };
         assert_eq!(sample_order(&batch, None), [0, 1, 2, 3]);
         // Own contexts 3, 0, 3, 0; the others' 2, 1, 0, 0.
         assert_eq!(sample_order(&batch, Some(&block)), [3, 1, 2, 0]);
-        let batch = Batch { samples: 1, active, piece_counts: &[2; 3], labels: Labels::Pqr };
+        let batch = Batch { samples: 1, active, bucket_inputs: &[2; 3], labels: Labels::Pqr };
         assert_eq!(sample_order(&batch, Some(&block)), [0]);
     }
 

@@ -116,8 +116,11 @@ fn finished_outcome(
     data_match: DataMatch,
 ) -> Result<Option<TrainOutcome>, TrainError> {
     let Some(outcome) = run_dir.read_json::<TrainOutcome>(OUTCOME)? else { return Ok(None) };
-    let same =
-        outcome.identity == *set.identity() && checkpoint::check_same_run(&outcome.config, config, data_match).is_ok();
+    let rule = &config.settings.shape_options.bucket_rule;
+    let stored_set = || NetFile::load(&run_dir.path(NETWORK))?.origin.feature_set();
+    let same = outcome.identity == *set.identity()
+        && checkpoint::check_same_run(&outcome.config, config, data_match).is_ok()
+        && (rule.expression().is_none() || stored_set().is_ok_and(|stored| rule.is_same_for(&stored, set)));
     // Otherwise the checkpoint decides whether the run is continued or refused.
     Ok((same && outcome.config.settings.epochs == config.settings.epochs).then_some(outcome))
 }

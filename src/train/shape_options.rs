@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::FeatureSet;
 use crate::net::{Activation, BucketRule, NetError, OutputBuckets, Shape};
 
 /// A network's shape apart from the widths of its layers
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShapeOptions {
     /// After the accumulators: relu, crelu, screlu or pairwise
@@ -35,11 +36,15 @@ pub struct ShapeOptions {
     /// Give every feature one value per bucket, which is added to the output as (stm − nstm) / 2
     #[arg(long)]
     pub psqt: bool,
-    /// Output buckets: stacks of dense layers, one of which is chosen by the number of pieces
+    /// Output buckets: stacks of dense layers, one of which is chosen by the bucket rule; with an expression 1 stands
+    /// for the number that it has
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub buckets: usize,
-    /// How the number of pieces chooses a bucket: stockfish: (n − 1) / 4; cpw: (n − 2) / ⌈32 / N⌉
-    #[arg(long, value_enum, default_value_t)]
+    /// What chooses a bucket: the number of pieces n, by stockfish: (n − 1) / 4 or cpw: (n − 2) / ⌈32 / N⌉; or an
+    /// expression of the definition language with exactly one value in every position, seen by the side to move, as in
+    /// "bucket(K, zones)" or "count(7 for P in pieces if role(P) != pawn)"
+    #[arg(long, value_name = "RULE", default_value_t)]
+    #[schemars(with = "String")]
     pub bucket_rule: BucketRule,
 }
 
@@ -68,7 +73,7 @@ impl ShapeOptions {
     #[must_use]
     pub fn of(shape: &Shape) -> ShapeOptions {
         let Shape { activation, hidden_activation, skip, skip_difference, concatenated, narrow, psqt, .. } = *shape;
-        let OutputBuckets { count: buckets, rule: bucket_rule } = shape.buckets;
+        let OutputBuckets { count: buckets, rule: bucket_rule } = shape.buckets.clone();
         ShapeOptions {
             activation,
             hidden_activation,
@@ -82,11 +87,26 @@ impl ShapeOptions {
         }
     }
 
+    /// The same options with the number of buckets that an expression has in networks of `set`.
+    ///
+    /// # Errors
+    /// When the expression is no bucket rule, or the number of buckets is given and another one.
+    pub fn for_set(&self, set: &FeatureSet) -> Result<ShapeOptions, NetError> {
+        let Some(expression) = self.bucket_rule.expression() else { return Ok(self.clone()) };
+        let count = set.bucket_expression(expression).map_err(NetError::BucketRule)?.count() as usize;
+        match self.buckets {
+            given if given == 1 || given == count => Ok(ShapeOptions { buckets: count, ..self.clone() }),
+            given => Err(NetError::Shape(format!(
+                "the bucket rule `{expression}` has {count} output buckets, not {given}; leave their number out"
+            ))),
+        }
+    }
+
     /// The shape with these options and widths.
     ///
     /// # Errors
     /// See [`Shape::validate`].
-    pub fn shape(self, features: u32, l1: usize, hidden: &[usize]) -> Result<Shape, NetError> {
+    pub fn shape(&self, features: u32, l1: usize, hidden: &[usize]) -> Result<Shape, NetError> {
         let ShapeOptions {
             activation,
             hidden_activation,
@@ -97,7 +117,7 @@ impl ShapeOptions {
             psqt,
             buckets,
             bucket_rule,
-        } = self;
+        } = self.clone();
         let shape = Shape {
             activation,
             hidden_activation,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::run_dir::{CHECKPOINT, DEFINITION, RunDir};
 use super::stream::{ServedSet, training_boards};
-use super::{TrainConfig, TrainError, TrainingRun, init};
+use super::{TrainConfig, TrainError, TrainSettings, TrainingRun, init};
 use crate::chess::Board;
 use crate::features::{Factors, FeatureSet, StartingRows, lifting, merging};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
@@ -118,8 +118,9 @@ impl TrainedSet {
     }
 
     fn shape(&self, config: &TrainConfig, scheme: &Scheme) -> Result<Shape, TrainError> {
-        let shape =
-            config.settings.shape_options.shape(self.set.num_features(), config.settings.l1, &config.settings.hidden);
+        let TrainSettings { l1, hidden, shape_options, .. } = &config.settings;
+        let options = shape_options.for_set(&self.set);
+        let shape = options.and_then(|options| options.shape(self.set.num_features(), *l1, hidden));
         let admitted = shape.and_then(|shape| scheme.admits(&shape).map(|()| shape));
         admitted.map_err(|error| TrainError::Config(error.to_string()))
     }
@@ -163,6 +164,13 @@ fn load_start(
         let path = path.display();
         return Err(TrainError::Config(format!(
             "{path} cannot be continued from: it is {found}, and {shape} was asked for"
+        )));
+    }
+    let rule = &shape.buckets.rule;
+    if rule.expression().is_some() && !origin.feature_set().is_ok_and(|stored| rule.is_same_for(&stored, set)) {
+        return Err(TrainError::Config(format!(
+            "{} cannot be continued from: its output buckets go by other bucket tables or another orientation",
+            path.display()
         )));
     }
     if pawn == scheme.pawn_value {

@@ -38,6 +38,8 @@ pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 pub struct BatchStream {
     client: Client,
     loss: EvalLoss,
+    /// Whether an expression chooses the output bucket.
+    by_expression: bool,
     /// Epochs of the run; `None`: validation, which uses the last epoch's loss.
     epochs: Option<u32>,
     next: u64,
@@ -142,6 +144,7 @@ impl BatchStream {
         Ok(BatchStream {
             client,
             loss: config.settings.eval_loss,
+            by_expression: request.bucket_rule.is_some(),
             epochs,
             next: request.start_batch,
             current: ReadBatch::default(),
@@ -180,7 +183,7 @@ impl BatchStream {
         process: impl FnOnce(&Batch<'_>, &[u32]) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
         let method = self.description().method;
-        let BatchStream { client, loss, epochs, next, current, following, read_ahead } = self;
+        let BatchStream { client, loss, by_expression, epochs, next, current, following, read_ahead } = self;
         let found = match read_ahead.take() {
             Some(found) => {
                 std::mem::swap(current, following);
@@ -211,7 +214,8 @@ impl BatchStream {
             Method::Eval => Labels::Eval(&current.targets),
             Method::Pqr => Labels::Pqr,
         };
-        let batch = Batch { samples: served.samples(), active, piece_counts: served.piece_counts(), labels };
+        let bucket_inputs = if *by_expression { served.buckets() } else { served.piece_counts() };
+        let batch = Batch { samples: served.samples(), active, bucket_inputs, labels };
         batch.check().map_err(broken)?;
         if batch.positions() < READ_AHEAD || !client.is_ready() {
             return process(&batch, served.sample_indices()).map(Some);
@@ -250,6 +254,7 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &str) -> Reques
         reading: ReadOptions { from_unit: task.reading.from_unit.filter(|_| eval), ..task.reading },
         evals: config.evals,
         needs: eval.then(|| config.settings.eval_loss.needs()),
+        bucket_rule: config.settings.shape_options.bucket_rule.expression().map(str::to_owned),
         batch_size: config.settings.batch_size,
         validation: config.settings.validation,
         split_seed: config.settings.split_seed,

@@ -1,6 +1,8 @@
 //! Small random networks of every kind of layer, as integers.
 #![allow(dead_code, reason = "each test uses only some of these")]
 
+use fsbench::chess::{Board, Color, Perspective};
+use fsbench::features::{BucketExpression, FeatureSet};
 use fsbench::net::{Activation, BucketRule, OutputBuckets, QuantDense, QuantNet, Scheme, Shape, WeightType};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -53,6 +55,44 @@ pub fn shapes() -> Vec<Shape> {
         Shape { activation: Activation::Pairwise, psqt: true, ..plain(40, &[]) },
         Shape { buckets: buckets(2, BucketRule::Stockfish), ..plain(70, &[]) },
     ]
+}
+
+/// A mirrored set with king zones that only rules of output buckets read.
+pub const ZONED: &str = "name = \"zoned\"\nfeatures = \"square(P) * role(P) * color(P) for P in pieces\"\n\
+     mirror = \"king-left\"\nblack = \"rotate\"\n[buckets]\nzones = [0,0,1,1, 2,2,3,3, 4,4,4,4, 4,4,4,4, 4,4,4,4, \
+     4,4,4,4, 4,4,4,4, 4,4,4,4]";
+
+/// Sets, each with output buckets by an expression.
+pub fn expression_buckets() -> [(FeatureSet, OutputBuckets); 3] {
+    let case = |set: Result<FeatureSet, _>, count, rule: &str| {
+        (set.expect("a definition"), OutputBuckets { count, rule: BucketRule::from(rule.to_owned()) })
+    };
+    [
+        case(FeatureSet::resolve("piece"), 8, "count(7 for P in pieces if role(P) != pawn)"),
+        case(FeatureSet::from_definition(ZONED), 5, "bucket(K, zones)"),
+        case(FeatureSet::resolve("half-ka-v2-hm"), 1, "role(K, king)"),
+    ]
+}
+
+/// Finds the output bucket without the compiled encoder.
+pub struct ReferenceBuckets {
+    buckets: OutputBuckets,
+    expression: Option<BucketExpression>,
+}
+
+impl ReferenceBuckets {
+    pub fn new(buckets: &OutputBuckets, set: &FeatureSet) -> ReferenceBuckets {
+        let expression = buckets.rule.expression().map(|rule| set.bucket_expression(rule).expect("a rule"));
+        ReferenceBuckets { buckets: buckets.clone(), expression }
+    }
+
+    pub fn of(&self, board: &Board, turn: Color) -> usize {
+        let input = match &self.expression {
+            None => board.occupied().count(),
+            Some(rule) => rule.set().reference(board, Perspective::of(turn))[0] as usize,
+        };
+        self.buckets.of(input)
+    }
 }
 
 /// The number of shapes, the last ones, that use scheme `simple`.

@@ -18,7 +18,7 @@ use fsbench::net::nnue::Architecture;
 use fsbench::net::{Activation, NetFile, Origin, OutputBuckets, Scheme, Shape};
 use rayon::prelude::*;
 
-use common::networks::{random_net, scheme_of, shapes};
+use common::networks::{expression_buckets, random_net, scheme_of, shapes};
 use programs::{Build, Lines, compare, compile, run};
 
 /// Writes the sources, weights and driver programs of a network.
@@ -90,7 +90,7 @@ fn every_scheme_gives_the_scores_of_fsbench() {
     let pairwise = Activation::Pairwise;
     let screlu = Activation::Screlu;
     let eight = OutputBuckets { count: 8, ..OutputBuckets::default() };
-    let full = Shape { activation: pairwise, psqt: true, buckets: eight, ..plain(32, &[15, 32]) };
+    let full = Shape { activation: pairwise, psqt: true, buckets: eight.clone(), ..plain(32, &[15, 32]) };
     let own = Scheme { one: 100, hidden: 32, divisor: None, pawn_value: 208, ..Scheme::stockfish() };
     let finer = Scheme { one: 181, hidden: 128, nnue2score: 333, pawn_value: 77, ..Scheme::simple() };
     let cases = [
@@ -112,6 +112,22 @@ fn every_scheme_gives_the_scores_of_fsbench() {
         }
         let count = check(&file, &set, &games);
         assert!(count > 10_000, "{count}");
+    });
+}
+
+/// Output buckets by an expression, which the exported code evaluates.
+#[test]
+fn rules_of_output_buckets_give_the_scores_of_fsbench() {
+    let games = games(100);
+    expression_buckets().par_iter().enumerate().for_each(|(index, (set, buckets))| {
+        let shape = Shape { psqt: index == 1, buckets: buckets.clone(), ..Shape::plain(1, 32, vec![8]) };
+        let file = file(set, shape, Scheme::stockfish(), index as u64);
+        let count = check(&file, set, &games);
+        assert!(count > 10_000, "{count}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("network.safetensors");
+        file.save(&path).expect("saved");
+        assert_eq!(NetFile::load(&path).expect("loads"), file);
     });
 }
 

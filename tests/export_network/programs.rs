@@ -11,6 +11,7 @@ use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, forward_integer};
 use shakmaty::Position;
 
+use crate::common::networks::ReferenceBuckets;
 use crate::common::skip::skip;
 
 /// How a program is compiled.
@@ -86,25 +87,33 @@ impl Lines {
         let model = Model::new(&file.net);
         let mut evaluator =
             Evaluator::new(set, &model, Strategy::Refresh, BackEnd::best()).expect("belongs to the set");
+        let buckets = ReferenceBuckets::new(&file.net.shape.buckets, set);
         let mut lines = Lines::default();
         for game in games {
             let mut position = Chess::default();
-            lines.add('s', &position, file, set, &mut evaluator);
+            lines.add('s', &position, file, (set, &buckets), &mut evaluator);
             for mv in game {
                 position.play_unchecked(*mv);
-                lines.add('m', &position, file, set, &mut evaluator);
+                lines.add('m', &position, file, (set, &buckets), &mut evaluator);
             }
         }
         lines
     }
 
-    fn add(&mut self, mode: char, position: &Chess, file: &NetFile, set: &FeatureSet, evaluator: &mut Evaluator<'_>) {
+    fn add(
+        &mut self,
+        mode: char,
+        position: &Chess,
+        file: &NetFile,
+        (set, buckets): (&FeatureSet, &ReferenceBuckets),
+        evaluator: &mut Evaluator<'_>,
+    ) {
         let board = position.board();
         let turn = position.turn();
         evaluator.set(board);
         let score = evaluator.score(turn);
         if self.count.is_multiple_of(50) {
-            let bucket = file.net.shape.buckets.of(board.occupied().count());
+            let bucket = buckets.of(board, turn);
             let active = |color| set.reference(board, fsbench::chess::Perspective::of(color));
             let raw = forward_integer(&file.net, bucket, &active(turn), &active(turn.other()));
             assert_eq!(score, file.net.scheme.score(raw), "{board:?}");

@@ -1,6 +1,7 @@
 //! Training through the samples service.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod buckets;
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;

@@ -23,7 +23,7 @@ fn all_options() -> ShapeOptions {
 
 /// Checks that the exported integers evaluate every position of the games as the floats do, within `measure error`'s
 /// tolerance of 0.03 in expected result.
-fn check_export(workspace: &Workspace, run: &str) {
+pub fn check_export(workspace: &Workspace, run: &str) {
     let path = |name: &str| workspace.path(run).join(name);
     let file = NetFile::load(&path(run_dir::NETWORK)).expect("a network");
     let (float, checkpoint) = net::load_float(&path(run_dir::BEST)).expect("weights");

@@ -18,13 +18,13 @@ pub struct BucketOrder {
 
 impl BucketOrder {
     #[must_use]
-    pub fn new(batch: &Batch<'_>, buckets: OutputBuckets) -> BucketOrder {
+    pub fn new(batch: &Batch<'_>, buckets: &OutputBuckets) -> BucketOrder {
         let mut positions: Vec<u32> = (0..batch.positions() as u32).collect();
         if buckets.count == 1 {
             let count = positions.len();
             return BucketOrder { positions, buckets: vec![0; count], counts: vec![count], sorted_indices: None };
         }
-        let bucket = |position: &u32| buckets.of(usize::from(batch.piece_counts[*position as usize])) as u8;
+        let bucket = |position: &u32| buckets.of(usize::from(batch.bucket_inputs[*position as usize])) as u8;
         positions.sort_by_key(bucket);
         let mut counts = vec![0; buckets.count];
         let mut sorted_indices = vec![0; positions.len()];

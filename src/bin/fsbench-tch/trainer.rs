@@ -224,7 +224,7 @@ impl TchTrainer {
         let shape = &self.state.net.shape;
         let scheme = &self.rules.scheme;
         let l1 = shape.l1 as i64;
-        let order = BucketOrder::new(batch, shape.buckets);
+        let order = BucketOrder::new(batch, &shape.buckets);
         let table = self.merged_rows()?;
         let mut sides = Vec::with_capacity(2);
         for active in batch.active {

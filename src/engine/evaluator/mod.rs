@@ -17,12 +17,14 @@ use crate::engine::refresh_cache::{RefreshCache, RefreshRequest};
 use crate::engine::refresh_rule::{PartialRefresh, recomputes};
 use crate::engine::strategy::Strategy;
 use crate::features::{Delta, DeltaState, FeatureSet, RowList};
-use crate::net::{RawScore, WeightType};
+use crate::net::{BucketChooser, NetError, RawScore, WeightType};
 
 #[derive(Debug, Error)]
 pub enum EngineError {
     #[error("the network has {network} inputs per perspective, but feature set `{set}` has {features} features")]
     Inputs { network: u32, set: String, features: u32 },
+    #[error(transparent)]
+    Buckets(#[from] NetError),
 }
 
 /// A position of the line, with its accumulators where they are computed.
@@ -77,6 +79,7 @@ enum Computed {
 pub struct Evaluator<'a> {
     set: &'a FeatureSet,
     model: &'a Model,
+    buckets: BucketChooser,
     strategy: Strategy,
     back_end: BackEnd,
     /// Lazy strategies: the line so far. Others: the present position alone. Plies above `top` are spare buffers.
@@ -102,7 +105,8 @@ pub struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     /// # Errors
-    /// When the network's number of inputs differs from the set's number of features.
+    /// When the network's number of inputs differs from the set's number of features, or the rule of its output buckets
+    /// is not one of the set.
     pub fn new(
         set: &'a FeatureSet,
         model: &'a Model,
@@ -118,6 +122,7 @@ impl<'a> Evaluator<'a> {
         Ok(Evaluator {
             set,
             model,
+            buckets: BucketChooser::new(&model.shape().buckets, set)?,
             strategy,
             back_end,
             plies: vec![PlyState::empty(model, partial.is_some())],
@@ -176,24 +181,24 @@ impl<'a> Evaluator<'a> {
 
     /// The output with `turn` to move, in the scheme's raw scale.
     pub fn raw(&mut self, turn: Color) -> i32 {
-        self.forward(self.bucket(), turn, NoObserver).sum()
+        self.forward(self.bucket(turn), turn, NoObserver).sum()
     }
 
     /// The two summands of [`Evaluator::raw`].
     pub(super) fn raw_score(&mut self, turn: Color) -> RawScore {
-        self.forward(self.bucket(), turn, NoObserver)
+        self.forward(self.bucket(turn), turn, NoObserver)
     }
 
     /// [`Evaluator::raw`] that passes the inputs of each dense layer to `observer`: (0, activations of stm's
     /// accumulator), (0, activations of nstm's), (1, activations of the first hidden layer), … For a direct output the
     /// products are rounded down to activations, and relu's values are clipped.
     pub fn observe(&mut self, turn: Color, observer: impl FnMut(usize, &[u8])) -> i32 {
-        self.forward(self.bucket(), turn, observer).sum()
+        self.forward(self.bucket(turn), turn, observer).sum()
     }
 
     /// The score with `turn` to move, in internal units.
     pub fn score(&mut self, turn: Color) -> i32 {
-        let raw = self.forward(self.bucket(), turn, NoObserver);
+        let raw = self.forward(self.bucket(turn), turn, NoObserver);
         self.model.scheme().score(raw)
     }
 
@@ -201,7 +206,7 @@ impl<'a> Evaluator<'a> {
     pub fn evaluate(&mut self, turn: Color) -> Evaluation {
         let buckets = 0..self.model.shape().buckets.count;
         let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, NoObserver)).collect();
-        Evaluation::from_raw(&raw, self.bucket(), self.model.scheme())
+        Evaluation::from_raw(&raw, self.bucket(turn), self.model.scheme())
     }
 
     /// A perspective's accumulator in the layout of the kernels: neurons padded with zeros, then PSQT sums.
@@ -242,10 +247,15 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The output bucket of the present position.
+    /// The output bucket of the present position with `turn` to move.
     #[must_use]
-    pub fn bucket(&self) -> usize {
-        self.model.bucket(self.plies[self.top].board.occupied().count_ones() as usize)
+    pub fn bucket(&self, turn: Color) -> usize {
+        self.buckets.of_pieces(&self.plies[self.top].board, turn)
+    }
+
+    /// The rule of the output buckets.
+    pub(super) const fn buckets(&self) -> &BucketChooser {
+        &self.buckets
     }
 
     fn forward(&mut self, bucket: usize, turn: Color, observer: impl Observer) -> RawScore {

@@ -88,7 +88,8 @@ fn each_winner_becomes_the_incumbent_until_none_is_better() {
         executor.calls.get(&format!("train {} Eval {seed}", called(tree, 0, change).set)).copied()
     };
     assert_eq!([trainings("plus axis-d1", 1), trainings("plus axis-d1", 2)], [Some(1), None], "only lifted");
-    assert_eq!([trainings("plus axis-v", 1), trainings("plus axis-v", 2)], [Some(2), Some(1)], "from scratch, too");
+    let of_winner = [trainings("plus axis-v", 1), trainings("plus axis-v", 2)];
+    assert_eq!(of_winner, [Some(3), Some(1)], "lifted, from scratch, and as the control of the next round");
 
     let winner = tree.winner.as_ref().expect("a winner");
     assert_eq!(winner.label, third);

@@ -10,15 +10,18 @@ mod weights;
 use shakmaty::Position;
 use thiserror::Error;
 
-use super::{ExportFile, GoldenEval, Language};
+use super::{ExportError, ExportFile, GoldenEval, Language, features};
 use crate::chess::{Chess, Perspective};
 use crate::features::FeatureSet;
 use crate::json;
-use crate::net::{NetError, NetFile, QuantNet, WeightType, forward_integer};
+use crate::net::{BucketChooser, NetError, NetFile, QuantNet, WeightType, forward_integer};
 use weights::SectionLayout;
 
 /// The name of the file with the weights.
 pub const WEIGHTS: &str = "weights.bin";
+
+/// The name of the file, without its ending, with the expression that chooses the output bucket.
+const BUCKET_RULE: &str = "bucket_rule";
 
 /// The notice at the head of the sources.
 const LICENCE: &str = "\
@@ -31,6 +34,8 @@ pub enum NetworkExportError {
     Inputs { network: u32, set: String, features: u32 },
     #[error(transparent)]
     Network(#[from] NetError),
+    #[error("the rule of the output buckets: {0}")]
+    BucketRule(Box<ExportError>),
 }
 
 /// A network that is checked and can be exported.
@@ -53,6 +58,9 @@ pub enum NetworkExportError {
 pub struct ExportedNetwork<'a> {
     file: &'a NetFile,
     layout: SectionLayout,
+    buckets: BucketChooser,
+    /// The encoder of the expression that chooses the output bucket, if there is one, in Rust and in C.
+    bucket_rule: Option<[String; 2]>,
     /// A hash of the features, shape, scheme and layout: networks that agree in it have the same sources.
     architecture: u64,
 }
@@ -61,8 +69,8 @@ impl<'a> ExportedNetwork<'a> {
     /// `set` is the network's feature set.
     ///
     /// # Errors
-    /// When the network does not belong to the set, its shape or scheme is invalid, or a weight or bias is outside the
-    /// scheme's limits: sums could overflow.
+    /// When the network does not belong to the set, its shape or scheme is invalid, a weight or bias is outside the
+    /// scheme's limits (sums could overflow), or the rule of its output buckets needs large tables.
     pub fn new(file: &'a NetFile, set: &FeatureSet) -> Result<ExportedNetwork<'a>, NetworkExportError> {
         let net = &file.net;
         file.origin.expect(set)?;
@@ -73,19 +81,33 @@ impl<'a> ExportedNetwork<'a> {
         }
         check(net)?;
         let layout = SectionLayout::of(net);
+        let buckets = BucketChooser::new(&net.shape.buckets, set)?;
+        let rule = buckets.expression();
+        let bucket_rule = rule.map(|rule| rule_sources(rule.set())).transpose()?;
         let parts = (&file.origin.identity, &net.shape, &net.scheme, layout.narrow);
-        let architecture = first_u64(blake3::hash(&json::to_bytes(&parts).expect("plain structures serialise")));
-        Ok(ExportedNetwork { file, layout, architecture })
+        let mut parts = json::to_bytes(&parts).expect("plain structures serialise");
+        parts.extend(rule.iter().flat_map(|rule| rule.set().identity().to_string().into_bytes()));
+        let architecture = first_u64(blake3::hash(&parts));
+        Ok(ExportedNetwork { file, layout, buckets, bucket_rule, architecture })
     }
 
     /// The source in a language, and `weights.bin`.
     #[must_use]
     pub fn files(&self, language: Language) -> Vec<ExportFile> {
-        let source = match language {
-            Language::Rust => ExportFile::new("network.rs", self.rust()),
-            Language::C => ExportFile::new("network.h", self.c()),
+        let (ending, source) = match language {
+            Language::Rust => ("rs", self.rust()),
+            Language::C => ("h", self.c()),
         };
-        vec![source, ExportFile::new(WEIGHTS, self.weights())]
+        let mut files = vec![ExportFile::new(&format!("network.{ending}"), source)];
+        if let Some([rust, c]) = &self.bucket_rule {
+            let rule = match language {
+                Language::Rust => rust,
+                Language::C => c,
+            };
+            files.push(ExportFile::new(&format!("{BUCKET_RULE}.{ending}"), rule.clone()));
+        }
+        files.push(ExportFile::new(WEIGHTS, self.weights()));
+        files
     }
 
     /// The bytes of `weights.bin`.
@@ -121,10 +143,19 @@ impl<'a> ExportedNetwork<'a> {
         let [mut first, mut second] = [Vec::new(), Vec::new()];
         set.encoder().encode(position.board(), stm, &mut first);
         set.encoder().encode(position.board(), stm.other(), &mut second);
-        let bucket = net.shape.buckets.of(position.board().occupied().count());
+        let bucket = self.buckets.of(position.board(), position.turn());
         let internal = net.scheme.score(forward_integer(net, bucket, &first, &second));
         GoldenEval { internal, cp: net.scheme.centipawns(internal) }
     }
+}
+
+/// The encoder of an expression for output buckets in Rust and in C. In C its names have a prefix of their
+/// own, as it stands beside the encoder of the network's features.
+fn rule_sources(set: &FeatureSet) -> Result<[String; 2], NetworkExportError> {
+    let source =
+        |language| features::source(set, language).map_err(|error| NetworkExportError::BucketRule(Box::new(error)));
+    let c = source(Language::C)?.replace("fsb_", "fsb_bucket_").replace("FSB_", "FSB_BUCKET_");
+    Ok([source(Language::Rust)?, c])
 }
 
 fn first_u64(hash: blake3::Hash) -> u64 {

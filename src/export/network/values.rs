@@ -74,6 +74,7 @@ fn set_rows(values: &mut TemplateValues, narrow: usize, shape: &Shape) {
     values.set("AND_PSQT", if shape.psqt { " and PSQT values" } else { "" });
     values.set("AND_PSQT_VALUES", if shape.psqt { " and of PSQT values" } else { "" });
     values.flag("buckets", shape.buckets.count > 1);
+    values.flag("rule_expression", shape.buckets.count > 1 && shape.buckets.rule.expression().is_some());
     values.flag("rule_stockfish", shape.buckets.rule == BucketRule::Stockfish);
     values.set("BUCKETS", shape.buckets.count);
 }

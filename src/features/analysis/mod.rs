@@ -16,6 +16,7 @@ mod decode;
 mod domain;
 mod legal;
 mod lossless;
+mod one_active;
 mod partial_board;
 mod positions;
 mod sources;
@@ -33,6 +34,9 @@ pub(super) use bindings::{BindingSearch, SearchEnd};
 pub use active_counts::ActiveCounts;
 pub use budget::Budget;
 pub use lossless::Lossless;
+pub(super) use one_active::OneActive;
+#[cfg(test)]
+pub(super) use positions::random_game;
 pub use witness::Witness;
 
 /// Most indices that are examined; the blocks beyond stay unresolved.

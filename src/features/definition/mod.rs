@@ -70,6 +70,14 @@ impl StandaloneDefinition {
         }
     }
 
+    /// The bucket tables of this definition and of those it names; the outermost one of a name counts.
+    fn collect_tables(&self, tables: &mut SortedMap<String, Vec<i32>>) {
+        for (name, table) in &self.buckets {
+            tables.get_or_insert_with(name.clone(), || table.clone());
+        }
+        self.definitions.iter().for_each(|(_, definition)| definition.collect_tables(tables));
+    }
+
     fn to_toml(&self) -> String {
         toml::to_string(self).expect("strings, numbers and tables are always TOML")
     }
@@ -173,6 +181,47 @@ pub fn of_selection(name: &str, about: Option<&str>, whole: &str, selected: Stri
         ..StandaloneDefinition::of_expression(WHOLE)
     };
     Ok(definition.to_toml())
+}
+
+/// The definition of output buckets by an expression, which has the bucket tables of `whole`, the text of a
+/// self-contained definition, and the orientation of its first block.
+///
+/// # Errors
+/// When the expression has a mistake or is not one block.
+pub fn of_bucket_expression(expression: &str, whole: &str) -> Result<Definition, FeatureError> {
+    let text = ExpressionText { source: SourceText::new("bucket rule", expression), offset: 0 };
+    match &syntax::parse(expression).map_err(|error| text.error(error))?[..] {
+        [BlockExpr::Product(_)] => {}
+        [BlockExpr::Named { name, span }] => {
+            let help = "a bucket rule is `stockfish`, `cpw`, or an expression such as `bucket(K, zones)`";
+            let error = SyntaxError::new(format!("`{name}` is no bucket rule"), span.clone()).with_help(help);
+            return Err(text.error(error));
+        }
+        _ => return Err(text.at("a bucket rule is one block, without `+` outside of brackets", 0..expression.len())),
+    }
+    let source = SourceText::new("definition", whole);
+    let whole_set: StandaloneDefinition = keys::read(&source, &keys::parse(&source)?)?;
+    let mut tables = SortedMap::new();
+    whole_set.collect_tables(&mut tables);
+    let orientation = parse(whole)?.blocks.first().map_or_else(Orientation::default, |block| block.orientation);
+    let mut buckets = SortedMap::new();
+    for (name, table) in &tables {
+        let numbers: Vec<i64> = table.iter().map(|number| i64::from(*number)).collect();
+        let bucket = buckets::bucket(name, &numbers);
+        let bucket = bucket.map_err(|problem| text.at(format!("bucket table `{name}` {problem}"), 0..0))?;
+        buckets.insert(name.clone(), Arc::new(bucket));
+    }
+    let standalone = StandaloneDefinition {
+        name: Some(expression.to_owned()),
+        about: Some("one feature is active in every position, and its index is the output bucket".to_owned()),
+        black: orientation.black,
+        mirror: orientation.mirror,
+        buckets: tables,
+        ..StandaloneDefinition::of_expression(expression)
+    };
+    let name = expression.to_owned();
+    let loaded = Loader::default().blocks(name, standalone, &buckets, &text, &[], NameScope::default())?;
+    Ok(loaded.into_definition())
 }
 
 /// A resolved definition with its self-contained form.

@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use super::*;
-use crate::net::QuantDense;
+use crate::net::{BucketRule, QuantDense};
 use crate::units::Seed;
 
 /// A network with small weights, so that sums stay in range. Its numbers have all compressed lengths.
@@ -246,11 +246,13 @@ fn the_first_bytes_tell_the_format() {
 
 #[test]
 fn networks_without_a_matching_architecture_are_refused() {
-    let mut file = random(Architecture::Sf16_1Small, 6).into_file().expect("the shipped definition");
-    file.net.shape.skip = false;
-    let error = Nnue::from_file(file, "").expect_err("no such architecture").to_string();
-    assert!(
-        error.starts_with("no Stockfish architecture has features HALF-KA-V2-HM and shape (22528 → 128) × 2"),
-        "{error}"
-    );
+    let check = |change: fn(&mut Shape), expected: &str| {
+        let mut file = random(Architecture::Sf16_1Small, 6).into_file().expect("the shipped definition");
+        change(&mut file.net.shape);
+        let error = Nnue::from_file(file, "").expect_err("no such architecture").to_string();
+        let start = "no Stockfish architecture has features HALF-KA-V2-HM and shape (22528 → 128) × 2";
+        assert!(error.starts_with(start) && error.contains(expected), "{error}");
+    };
+    check(|shape| shape.skip = false, "(15, dual → 32 → 1)");
+    check(|shape| shape.buckets.rule = BucketRule::Expression("file(K)".into()), "bucket by file(K)");
 }

@@ -67,7 +67,7 @@ fn buckets_without_positions_do_not_change() {
     let buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };
     let mut model = shaped(&Shape { buckets, ..Shape::plain(FEATURES, 16, vec![8]) }, 1);
     let mut samples = RandomSamples::new(Method::Eval, 300, 0);
-    samples.piece_counts.fill(9);
+    samples.bucket_inputs.fill(9);
     let before = model.state.net.clone();
     step(&mut model, &samples, 1e-3);
     for bucket in 0..8 {

@@ -166,6 +166,7 @@ class Batches:
         eval_unit: Literal["cp", "pawns"] | None = None,
         eval_view: Literal["white", "mover"] | None = None,
         layout: Literal["csr", "bitset"] = "csr",
+        bucket_rule: str | None = None,
         slots: int | None = None,
         epoch_samples: int | None = None,
         split: Literal["all", "train", "validation"] = "all",

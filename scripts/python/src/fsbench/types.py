@@ -64,6 +64,8 @@ class Batch(TypedDict, total=False):
     nstm_bits: npt.NDArray[np.uint64]
     piece_count: npt.NDArray[np.uint8]
     """Per position."""
+    bucket: npt.NDArray[np.uint8]
+    """The value of `bucket_rule` per position, if there is one."""
     score: npt.NDArray[np.float32]
     """Centipawns from the side to move's view, NaN where there is none. Not for pqr."""
     result: npt.NDArray[np.float32]

@@ -72,7 +72,7 @@ impl<'a> Arrays<'a> {
         let [stm, nstm] = batch.active;
         let mut all: Vec<&[u8]> = Vec::with_capacity(6);
         all.extend([stm.indices(), nstm.indices(), stm.offsets(), nstm.offsets()].map(bytemuck::cast_slice));
-        all.push(batch.piece_counts);
+        all.push(batch.bucket_inputs);
         if let Labels::Eval(targets) = batch.labels {
             all.push(bytemuck::cast_slice(targets));
         }

@@ -173,8 +173,9 @@ __device__ inline unsigned short bfloat(float x) {
 __device__ inline float from_bfloat(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
 
 __device__ inline int bucket_of(int pieces) {
-    int bucket = BUCKET_RULE == 0 ? (pieces > 1 ? pieces - 1 : 0) / 4
-                                  : (pieces > 2 ? pieces - 2 : 0) / ((32 + BUCKETS - 1) / BUCKETS);
+    int bucket = BUCKET_RULE == 2 ? pieces
+                 : BUCKET_RULE == 0 ? (pieces > 1 ? pieces - 1 : 0) / 4
+                                    : (pieces > 2 ? pieces - 2 : 0) / ((32 + BUCKETS - 1) / BUCKETS);
     return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 

@@ -136,6 +136,7 @@ pub fn macros(shape: &Shape, scheme: &Scheme) -> Vec<(&'static str, String)> {
     let rule = match shape.buckets.rule {
         BucketRule::Stockfish => 0,
         BucketRule::Cpw => 1,
+        BucketRule::Expression(_) => 2,
     };
     vec![
         ("L1", shape.l1.to_string()),

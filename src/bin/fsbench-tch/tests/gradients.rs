@@ -89,7 +89,8 @@ fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> (T
         let [stm, nstm] = sides.map(|sums| sums.narrow(1, l1, shape.buckets.count as i64));
         outputs += (stm - nstm) / 2.0;
     }
-    let buckets: Vec<i64> = samples.piece_counts.iter().map(|count| shape.buckets.of((*count).into()) as i64).collect();
+    let buckets: Vec<i64> =
+        samples.bucket_inputs.iter().map(|count| shape.buckets.of((*count).into()) as i64).collect();
     let values = outputs.gather(1, &Tensor::from_slice(&buckets).unsqueeze(1), false);
     let out = values.squeeze_dim(1) * 600.0;
     let loss = match samples.method {
@@ -125,7 +126,7 @@ fn compare(trainer: &mut CpuTrainer, leaves: &[Tensor], what: &str) {
 
 fn check_shape(method: Method, shape: &Shape, samples: usize) {
     let net = spread(shape);
-    let samples = RandomSamples::new(method, samples, shape.l1 as u64);
+    let samples = samples_for(shape, method, samples, shape.l1 as u64);
     let leaves = leaves_on_grid(&net);
     let mut trainer = kernels(net, None, Optimisation::default());
     let expected = plain_loss(shape, &leaves, &samples);
@@ -164,6 +165,8 @@ fn gradients_with_every_shape_option_are_those_of_plain_tensors() {
     check_shape(Method::Eval, &Shape { psqt: true, ..plain() }, 300);
     let buckets = OutputBuckets { count: 4, rule: BucketRule::Cpw };
     check_shape(Method::Eval, &Shape { buckets, ..plain() }, 1500);
+    let buckets = OutputBuckets { count: 4, rule: BucketRule::Expression("rank(K)".into()) };
+    check_shape(Method::Eval, &Shape { buckets, psqt: true, ..plain() }, 1500);
     let activation = Activation::Pairwise;
     let hidden_activation = Activation::Dual;
     let buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };

@@ -46,6 +46,15 @@ fn spread(shape: &Shape) -> FloatNet {
     net
 }
 
+/// Random samples for a shape. Where an expression chooses the bucket, the inputs are buckets.
+fn samples_for(shape: &Shape, method: Method, samples: usize, index: u64) -> RandomSamples {
+    let mut samples = RandomSamples::new(method, samples, index);
+    if shape.buckets.rule.expression().is_some() {
+        samples.bucket_inputs.iter_mut().for_each(|input| *input %= shape.buckets.count as u8);
+    }
+    samples
+}
+
 /// The kernels' trainer of a network.
 fn kernels(net: FloatNet, factors: Option<Factors>, optimisation: Optimisation) -> CpuTrainer {
     let state = TrainingState::new(net, factors, optimisation.optimiser);

@@ -1,7 +1,7 @@
 //! Both trainers on the same batches: the first step's loss and gradients, and the losses of two hundred steps.
 
 use super::*;
-use fsbench::net::{Activation, OutputBuckets};
+use fsbench::net::{Activation, BucketRule, OutputBuckets};
 use fsbench::train::trainer::StepLosses;
 
 const STEPS: u64 = 200;
@@ -17,7 +17,7 @@ fn check(method: Method, shape: &Shape) {
     let mut expected = Vec::new();
     let mut known: Vec<Vec<StepLosses>> = others.iter().map(|_| Vec::new()).collect();
     for number in 0..STEPS {
-        let samples = RandomSamples::new(method, 512, number);
+        let samples = samples_for(shape, method, 512, number);
         let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
         let a = ours.train(&batches, RATE).expect("a step")[0].mean_loss();
         expected.push(a);
@@ -56,6 +56,14 @@ fn compare_gradients(ours: &mut CpuTrainer, theirs: &mut dyn Trainer, what: &str
 #[test]
 fn a_plain_shape() {
     let shape = Shape::plain(FEATURES, 16, vec![8, 4]);
+    check(Method::Eval, &shape);
+    check(Method::Pqr, &shape);
+}
+
+#[test]
+fn buckets_by_an_expression() {
+    let buckets = OutputBuckets { count: 4, rule: BucketRule::Expression("rank(K)".into()) };
+    let shape = Shape { psqt: true, buckets, ..Shape::plain(FEATURES, 16, vec![8, 4]) };
     check(Method::Eval, &shape);
     check(Method::Pqr, &shape);
 }

@@ -120,7 +120,7 @@ fn buckets_without_positions_do_not_change() {
     let before = network(&shape);
     for mut trainer in trainers(&before, None, Optimisation::default()) {
         let mut samples = RandomSamples::new(Method::Eval, 100, 0);
-        samples.piece_counts.fill(9);
+        samples.bucket_inputs.fill(9);
         let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
         step_losses(&mut *trainer, &batches, 1e-3).expect("a step");
         let after = &trainer.state().expect("copied").net;

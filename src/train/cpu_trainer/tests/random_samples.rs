@@ -30,7 +30,7 @@ pub struct RandomSamples {
     pub method: Method,
     /// Offsets and indices of either perspective.
     pub sides: [(Vec<i32>, Vec<i32>); 2],
-    pub piece_counts: Vec<u8>,
+    pub bucket_inputs: Vec<u8>,
     pub targets: Vec<f32>,
 }
 
@@ -50,13 +50,13 @@ impl RandomSamples {
         };
         let sides = [side(), side()];
         let targets = (0..samples).map(|_| rng.random_range(0.0..1.0)).collect();
-        let piece_counts = (0..positions).map(|_| rng.random_range(2..=32)).collect();
-        RandomSamples { method, sides, piece_counts, targets }
+        let bucket_inputs = (0..positions).map(|_| rng.random_range(2..=32)).collect();
+        RandomSamples { method, sides, bucket_inputs, targets }
     }
 
     pub fn batch(&self) -> Batch<'_> {
         let active = self.sides.each_ref().map(|(offsets, indices)| ActiveFeatures::from(Csr { offsets, indices }));
         let labels = if self.method == Method::Eval { Labels::Eval(&self.targets) } else { Labels::Pqr };
-        Batch { samples: self.targets.len(), active, piece_counts: &self.piece_counts, labels }
+        Batch { samples: self.targets.len(), active, bucket_inputs: &self.bucket_inputs, labels }
     }
 }
