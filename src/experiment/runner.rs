@@ -152,6 +152,13 @@ impl<'a> Runner<'a> {
         if !matches!(options.share, Share::One(_)) {
             check_trainers(experiment, executor, options)?;
         }
+        if let Some(search) = &experiment.search {
+            let openings = experiment.openings_path()?;
+            for is_kept in [false, true] {
+                let book_part = Some(search.book_part(is_kept));
+                match_setup(&Experiment { book_part, ..experiment.clone() }, executor, openings.as_deref())?;
+            }
+        }
         let results = Runner::passes(experiment, &mut |experiment, purpose| {
             Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut *earlier)
         })?;

@@ -19,7 +19,6 @@ use super::lines::{Line, first_lines};
 use super::speed_race::seconds_per_pass;
 use super::updates::updates_of_lines;
 use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective, PieceBoard, random_move};
-use crate::cpu::map_tasks;
 use crate::features::analysis::{Analysis, Budget, Lossless};
 use crate::features::{Composition, Delta, DeltaState, FeatureError, FeatureSet, RowList};
 use crate::net::NetFile;
@@ -179,16 +178,6 @@ pub fn screen(
     record.rows_a_move = Some(rows.rows_cache);
     record.refused = options.exceeded(&record);
     Ok(record)
-}
-
-/// [`screen`] of several sets on all cores.
-pub fn screen_all(
-    sets: &[&str],
-    games: &ScreenGames,
-    l1: usize,
-    options: &ScreenOptions,
-) -> Vec<Result<ScreenRecord, FeatureError>> {
-    map_tasks(sets.len(), &|number| screen(sets[number], games, l1, options))
 }
 
 /// Adds to the record of a set that was not refused: proofs within [`Budget::QUICK`], and the time to follow a move.
@@ -357,10 +346,8 @@ mod tests {
         assert_eq!(record.rows_a_move, Some(changed as f64 / moves as f64));
         let sets = [name, "half-kp", name];
         let bounds = ScreenOptions { max_features: Some(1_000), ..ScreenOptions::default() };
-        let records = screen_all(&sets, &games, 64, &bounds);
-        let records: Vec<ScreenRecord> = records.into_iter().map(|record| record.expect("shipped")).collect();
-        let [first, large, again] = &records[..] else { panic!("{records:?}") };
-        assert_eq!((first, again), (&record, &record));
+        let [first, large, again] = sets.map(|set| screen(set, &games, 64, &bounds).expect("shipped"));
+        assert_eq!((&first, &again), (&record, &record));
         assert_eq!(large.refused.as_deref(), Some("41,024 features, more than max_features = 1,000"));
         assert_eq!((&large.identity, &large.split, large.rows_a_move), (&None, &None, None));
         let slow = ScreenOptions { max_rows: Some(1.0), ..ScreenOptions::default() };

@@ -220,11 +220,15 @@ impl BatchIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let (stream, batch) = loop {
+        let (held, batch) = loop {
             // Asked for anew each time: another thread may have closed it.
             let Some(stream) = lock(&self.stream).clone() else { return Ok(None) };
-            match py.detach(|| stream.next(SIGNAL_INTERVAL))? {
-                NextBatch::Ready(batch) => break (stream, batch),
+            let next = py.detach(|| stream.next(SIGNAL_INTERVAL));
+            let held = stream.held();
+            // The last to drop it waits for its threads.
+            py.detach(|| drop(stream));
+            match next? {
+                NextBatch::Ready(batch) => break (held, batch),
                 NextBatch::Pending => py.check_signals()?,
                 NextBatch::End => *lock(&self.stream) = None,
             }
@@ -233,7 +237,7 @@ impl BatchIterator {
         let request = prepared.request();
         let slots = request.slots();
         // Every thread keeps a slot to fill, and the stream at least one, however many batches the consumer holds.
-        let copy = stream.held() > slots.saturating_sub(request.threads).max(1).min(slots - 1);
+        let copy = held > slots.saturating_sub(request.threads).max(1).min(slots - 1);
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
@@ -241,7 +245,11 @@ impl BatchIterator {
     /// ends.
     fn close(&self, py: Python<'_>) {
         let stream = lock(&self.stream).take();
-        py.detach(|| drop(stream));
+        py.detach(|| {
+            if let Some(stream) = stream {
+                stream.stop();
+            }
+        });
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

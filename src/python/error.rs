@@ -11,7 +11,7 @@ use crate::data::DataError;
 use crate::engine::EngineError;
 use crate::features::FeatureError;
 use crate::net::NetError;
-use crate::service::ServiceError;
+use crate::service::{Request, ServiceError};
 use crate::train::TrainError;
 
 create_exception!(fsbench, Error, PyException, "Something that fsbench was asked for failed.");
@@ -33,16 +33,14 @@ pub fn work(error: &dyn StdError) -> PyErr {
     Error::new_err(in_python(&error.to_string()))
 }
 
-/// A message in which options of the command line have the names of Python's arguments.
+/// A message in which options of `samples-service` have the names of Python's arguments.
 fn in_python(message: &str) -> String {
-    let mut words = Vec::new();
-    for word in message.replace("--read built", "read=\"built\"").split(' ') {
-        words.push(match word.strip_prefix("--") {
-            Some(option) if option.starts_with(|letter: char| letter.is_ascii_lowercase()) => option.replace('-', "_"),
-            _ => word.to_owned(),
-        });
+    let schema = schemars::schema_for!(Request).to_value();
+    let mut message = message.replace("--read built", "read=\"built\"");
+    for name in schema["properties"].as_object().into_iter().flat_map(|options| options.keys()) {
+        message = message.replace(&format!("--{}", name.replace('_', "-")), name);
     }
-    words.join(" ")
+    message
 }
 
 impl From<FeatureError> for PyErr {

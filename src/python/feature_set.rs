@@ -158,20 +158,11 @@ impl PyFeatureSet {
     /// `nstm_indices` and `nstm_offsets`. The features of position i are `indices[offsets[i]:offsets[i + 1]]`, ascending.
     fn encode_many<'py>(&self, py: Python<'py>, fens: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let fens = fens_of(fens)?;
-        let mut sides = [RowBuffer::default(), RowBuffer::default()];
+        let mut sides = [(Vec::new(), vec![0]), (Vec::new(), vec![0])];
         for (part, fens) in fens.chunks(POSITIONS_BETWEEN_SIGNALS).enumerate() {
             py.check_signals()?;
             py.detach(|| self.encode_to(fens, part * POSITIONS_BETWEEN_SIGNALS, &mut sides))?;
         }
-        let sides = sides.map(|side| {
-            let mut active = indices(side.rows());
-            let mut offsets = vec![0];
-            for end in side.ends().iter().map(|end| *end as usize) {
-                active[offsets[offsets.len() - 1] as usize..end].sort_unstable();
-                offsets.push(end as i32);
-            }
-            (active, offsets)
-        });
         let dict = PyDict::new(py);
         for (name, (indices, offsets)) in ["stm", "nstm"].into_iter().zip(sides) {
             dict.set_item(format!("{name}_indices"), indices.into_pyarray(py))?;
@@ -263,8 +254,9 @@ impl PyFeatureSet {
 }
 
 impl PyFeatureSet {
-    /// Appends the features of both sides in every position. The first position is called by its number `first`.
-    fn encode_to(&self, fens: &[String], first: usize, sides: &mut [RowBuffer; 2]) -> PyResult<()> {
+    /// Appends the indices and offsets of both sides in every position. The first position is called by its number
+    /// `first`.
+    fn encode_to(&self, fens: &[String], first: usize, sides: &mut [(Vec<i32>, Vec<i32>); 2]) -> PyResult<()> {
         let mut boards = Vec::with_capacity(fens.len());
         for (number, fen) in (first..).zip(fens) {
             let position = position(fen, number)?;
@@ -273,7 +265,17 @@ impl PyFeatureSet {
             boards.push((board, Perspective::of(position.turn())));
         }
         let boards = boards.iter().map(|(board, stm)| (board, *stm));
-        self.set.encoder().append_batch(boards, sides, &mut EncodeScratch::default());
+        let mut encoded = [RowBuffer::default(), RowBuffer::default()];
+        self.set.encoder().append_batch(boards, &mut encoded, &mut EncodeScratch::default());
+        for (side, (active, offsets)) in encoded.into_iter().zip(sides) {
+            let before = active.len();
+            active.extend(indices(side.rows()));
+            for end in side.ends() {
+                let end = before + *end as usize;
+                active[offsets[offsets.len() - 1] as usize..end].sort_unstable();
+                offsets.push(end as i32);
+            }
+        }
         Ok(())
     }
 }

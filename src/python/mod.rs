@@ -21,7 +21,8 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     interruptible::remember_process();
-    // Loads numpy now: its interface answers a signal that interrupts the import by a panic.
+    // Loads numpy and its interface now. Later, the interface would answer a signal in the import by a panic.
+    py.import("numpy")?;
     PyArray1::<i32>::zeros(py, 0, false);
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(interruptible::at_exit, module)?,))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -247,8 +247,11 @@ impl Results {
         write_json(&folder.join(MATCH), &self.matches)?;
         if let Some(search) = &self.search {
             write_json(&folder.join(SEARCH), search)?;
-            if let Some(winner) = &search.winner {
-                write_atomically(&folder.join(WINNER), winner.definition.as_bytes())?;
+            let path = folder.join(WINNER);
+            match &search.winner {
+                Some(winner) => write_atomically(&path, winner.definition.as_bytes())?,
+                // Another search may have left one; if it cannot be removed, nothing can be written here either.
+                None => drop(std::fs::remove_file(&path)),
             }
         }
         write_json(&folder.join(STUDY), &self.study)

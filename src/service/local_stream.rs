@@ -109,6 +109,13 @@ impl LocalStream {
         }
     }
 
+    /// Ends the stream: its threads stop after their present batch, and [`LocalStream::next`] waits no longer.
+    pub fn stop(&self) {
+        if let Some(Running { shared, .. }) = self.running.get() {
+            shared.control.end(StreamEnd::Stopped);
+        }
+    }
+
     /// Number of batches that were handed out and not dropped.
     #[must_use]
     pub fn held(&self) -> usize {

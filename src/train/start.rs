@@ -84,9 +84,10 @@ impl TrainedSet {
     /// # Errors
     /// If that file cannot be written.
     pub fn for_service(&self, config: &TrainConfig, folder: &RunDir) -> Result<ServedSet, TrainError> {
-        let request = match self.selection {
-            None => config.set.clone(),
-            Some(_) => {
+        let request = match (&self.selection, config.settings.shape_options.bucket_rule.expression()) {
+            (None, None) => config.set.clone(),
+            // A rule reads tables, which the set's identity does not cover: the file may have changed since.
+            _ => {
                 folder.write_text(DEFINITION, self.set.definition())?;
                 folder.path(DEFINITION).display().to_string()
             }

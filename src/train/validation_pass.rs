@@ -43,6 +43,12 @@ impl TrainingRun<'_> {
         let set = TrainedSet::resolve(config)?;
         let (net, checkpoint) = net::load_float(&run_dir.path(BEST))?;
         checkpoint.origin.expect(&set.set)?;
+        let rule = &config.settings.shape_options.bucket_rule;
+        if rule.expression().is_some() && !rule.is_same_for(&checkpoint.origin.feature_set()?, &set.set) {
+            let path = run_dir.path(BEST);
+            let message = "was trained with other bucket tables than its output buckets go by in the definition now";
+            return Err(TrainError::Config(format!("{} {message}", path.display())));
+        }
         // The optimiser takes no step, so the simplest one will do.
         let optimisation = Optimisation::default();
         let rules = TrainingRules { optimisation, loss: Loss { eval, pqr }, scheme: config.scheme()? };

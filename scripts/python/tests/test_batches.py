@@ -317,19 +317,18 @@ def test_threads_share_a_stream():
 
 
 def test_close_ends_a_wait_in_another_thread():
-    iterator = iter(small(slots=1, epochs=0))
-    held = [next(iterator)]
-    # The batches' memory is held, so the next one is a copy; the one after it waits for threads.
-    ended = threading.Event()
+    """A batch takes the stream's only thread seconds; the close does not wait for it."""
+    iterator = iter(small("threats-v16", batch_size=400_000, threads=1, epochs=0))
+    waits, ended = threading.Event(), threading.Event()
 
     def wait():
-        for batch in iterator:
-            held.append(batch)
-        ended.set()
+        waits.set()
+        if next(iterator, None) is None:
+            ended.set()
 
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(0.2)
+    assert waits.wait(60)
     iterator.close()
     assert ended.wait(60)
     thread.join()
@@ -345,10 +344,12 @@ def test_a_data_set_for_torch(monkeypatch):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, "torch.utils.data", data)
     monkeypatch.delitem(sys.modules, "fsbench._torch", raising=False)
-    dataset = small(epochs=2).dataset()
-    assert isinstance(dataset, data.IterableDataset) and not hasattr(dataset, "__len__")
-    assert all(same(*pair) for pair in zip(dataset, small(epochs=2), strict=True))
-    sys.modules.pop("fsbench._torch")
+    try:
+        dataset = small(epochs=2).dataset()
+        assert isinstance(dataset, data.IterableDataset) and not hasattr(dataset, "__len__")
+        assert all(same(*pair) for pair in zip(dataset, small(epochs=2), strict=True))
+    finally:
+        sys.modules.pop("fsbench._torch", None)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -12,7 +12,7 @@ use crate::experiment::runner_options::PassPurpose;
 use crate::experiment::spec::{ComparisonRow, Experiment, Measures};
 use crate::experiment::store::ResultKey;
 use crate::features::FeatureSet;
-use crate::play::{BookPart, MatchOptions};
+use crate::play::MatchOptions;
 use crate::record::{LastComparison, SearchRecord, SearchWinner};
 use crate::units::SortedMap;
 
@@ -140,14 +140,9 @@ impl Controller<'_, '_> {
             search: None,
             tree: None,
             published: None,
-            book_part: Some(self.book_part(false)),
+            book_part: Some(self.search.book_part(false)),
             ..self.base.clone()
         }
-    }
-
-    /// The openings that are kept for the last comparison, or the others.
-    fn book_part(&self, is_kept: bool) -> BookPart {
-        BookPart { share: self.search.terms.kept, is_kept }
     }
 
     /// The validation games that decide before the last comparison.
@@ -202,13 +197,17 @@ impl Controller<'_, '_> {
 
     /// Writes the results as far as they are known: the rows of the experiment, the winners, and the tree.
     fn show(&mut self, matches: Option<MatchMeasure>) -> Result<PassResults, Halt> {
-        let rows = self.base.rows.iter().chain(&self.winners).cloned().collect();
+        let mut rows = self.base.rows.clone();
+        // A winner may be one of these.
+        rows.extend(
+            self.winners.iter().filter(|winner| self.base.rows.iter().all(|row| row.label != winner.label)).cloned(),
+        );
         let is_last = self.tree.stopped.is_some();
         let shown = Experiment {
             measure: self.base.measure.clone(),
             scaling: self.base.scaling.clone().filter(|_| is_last),
             published: self.base.published.clone(),
-            book_part: Some(self.book_part(true)),
+            book_part: Some(self.search.book_part(true)),
             tree: Some(self.tree.clone()),
             matches,
             ..self.experiment(rows)

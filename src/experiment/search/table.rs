@@ -11,6 +11,8 @@ use crate::experiment::match_settings::MatchMeasure;
 use crate::experiment::spec::{ComparisonRow, Experiment};
 use crate::json::ReadError;
 use crate::measure::ScreenOptions;
+use crate::play::BookPart;
+use crate::record::OwnFigures;
 use crate::settings::{SettingError, TableParts, check_all};
 use crate::train::{LearningRateSchedule, Optimisation, TrainError, TrainSettings};
 use crate::units::Seed;
@@ -141,6 +143,11 @@ impl Search {
         })
     }
 
+    /// The openings that are kept for the last comparison, or the others.
+    pub(in crate::experiment) const fn book_part(&self, is_kept: bool) -> BookPart {
+        BookPart { share: self.terms.kept, is_kept }
+    }
+
     /// The settings of a short training of a row's set.
     pub(super) fn lifting_settings(&self, row: &ComparisonRow, samples: u64) -> TrainSettings {
         let SearchTerms { learning_rate, batch_size, .. } = self.terms;
@@ -179,6 +186,11 @@ pub(in crate::experiment) fn check_search(
                        move of the incumbent)";
         return problem(message.into());
     }
+    if shared.validation - search.terms.kept <= 0.0 {
+        let message = "a search compares losses on validation games, besides those that final keeps: give [train] \
+                       validation above 0, as validation = 0.1";
+        return problem(message.into());
+    }
     if search.candidates == CandidateKeys::default() {
         return problem("nothing to try: list blocks to add, as in blocks = [\"axis-h\", \"mobility-bitset\"]".into());
     }
@@ -186,6 +198,16 @@ pub(in crate::experiment) fn check_search(
         let label = &row.label;
         if (row.method, row.second.map(|second| second.method)) != (rows[0].method, rows[0].second.map(|s| s.method)) {
             return problem(format!("a search has one method, but {label} has another than {}", rows[0].label));
+        }
+        if row.own != OwnFigures::default() {
+            return problem(format!("{label} has own figures of its cost, which a search has not for its candidates"));
+        }
+        if row.settings.shape_options.bucket_rule.expression().is_some() {
+            let message = "goes by an expression, which means another rule on another board or without its tables";
+            return problem(format!("bucket_rule of {label} {message}: a search takes stockfish or cpw"));
+        }
+        if row.settings.compact_dead && !search.candidates.select.is_empty() {
+            return problem(format!("select needs the rows of all features, but {label} has compact_dead = true"));
         }
         if row.start.is_some() {
             return problem(format!("{label} begins with a network: rows of a search begin with random weights"));

@@ -239,8 +239,9 @@ pub fn match_setup(
     // Of the openings that a search keeps, its last comparison plays as many as there are.
     let takes_all = measure.terms.half_width.is_some() || part.is_some_and(|part| part.is_kept);
     if !takes_all && measure.options.pairs() > setup.count {
+        let others = if part.is_some() { " that [search] final does not keep" } else { "" };
         let message = format!(
-            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask \
+            "[match] has {} pairs, but the book {} openings{others}: an opening played again gives the same game again; ask \
              for fewer pairs, or make a larger book with `fsbench openings --count`",
             measure.options.pairs(),
             setup.count

@@ -41,7 +41,7 @@ impl Step for Screen {
 
     fn inputs(&self, runner: &Runner<'_>) -> Value {
         let PlannedScreen { request, limits, l1, .. } = &runner.plan.screens[self.0];
-        json!([request, runner.data_hash(), limits, l1])
+        json!([request, runner.data_hash(), limits, l1, runner.timed_on(&[])])
     }
 
     fn needs(&self, _plan: &Plan) -> Vec<PlanStep> {
@@ -50,6 +50,15 @@ impl Step for Screen {
 
     fn run_of(&self, _plan: &Plan) -> usize {
         0
+    }
+
+    /// The time of a move is measured.
+    fn runs_alone(&self, _plan: &Plan) -> bool {
+        true
+    }
+
+    fn threads(&self, _plan: &Plan) -> usize {
+        1
     }
 }
 

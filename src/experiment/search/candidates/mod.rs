@@ -10,7 +10,6 @@ mod layouts;
 mod tests;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,7 +161,11 @@ fn changes(
     }
     add(ChangeKind::Mirror, keys.mirror.iter().flat_map(|mirror| changes::mirrored(incumbent, *mirror)).collect());
     for (layout, at) in keys.king_buckets.iter().zip(1..) {
-        let layout = layout.read(at, changes::orientation(incumbent).mirror)?;
+        let layout = match layout.read(at, changes::orientation(incumbent).mirror) {
+            // A table of half a board has nothing to say where the king stands on all of it.
+            Err(_) if layout.read(at, Mirror::KingLeft).is_ok() => continue,
+            read => read?,
+        };
         add(ChangeKind::KingBuckets, changes::with_king_buckets(incumbent, &layout));
     }
     if keys.drop {
@@ -199,15 +202,4 @@ const fn key_of(kind: ChangeKind) -> &'static str {
 fn changed_name(name: &str) -> String {
     const CHANGED: &str = " changed";
     if name.ends_with(CHANGED) { name.to_owned() } else { format!("{name}{CHANGED}") }
-}
-
-/// A list of candidates for people: features and change, one candidate a line.
-#[must_use]
-pub fn listed(candidates: &[Candidate]) -> String {
-    let width = candidates.iter().map(|candidate| candidate.features.to_string().len()).max().unwrap_or_default();
-    let mut text = String::new();
-    for Candidate { change, features, .. } in candidates {
-        let _ = writeln!(text, "{features:>width$} features: {change}");
-    }
-    text
 }
