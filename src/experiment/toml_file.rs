@@ -257,17 +257,17 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
             .map_err(|error| wrong(document, "equal_speed", error))?;
         equal_speed = Some(read);
     }
-    if let Some(search) = &search {
-        let seed = parsed.seeds.first().copied().unwrap_or_default();
-        check_search(search, &parsed.train, &rows, matches.as_ref(), parsed.sweep.is_some(), seed)
-            .map_err(|error| wrong(document, "search", error))?;
-    }
     let reference = equal_speed.as_ref().map(|measure: &EqualSpeedMeasure| measure.terms.reference.as_deref());
     if let Some(scaling) = &parsed.scaling {
         check_scaling(scaling).map_err(|error| wrong(document, "scaling", error))?;
     }
     add_own_figures(&mut rows, measure.speed.as_ref(), matches.as_ref(), reference)
         .map_err(|(table, error)| wrong(document, table, error))?;
+    if let Some(search) = &search {
+        let seed = parsed.seeds.first().copied().unwrap_or_default();
+        check_search(search, &parsed.train, &rows, matches.as_ref(), parsed.sweep.is_some(), seed)
+            .map_err(|error| wrong(document, "search", error))?;
+    }
     if let Some(published) = &parsed.published {
         check_published(published, &rows).map_err(|error| wrong(document, "published", error))?;
     }

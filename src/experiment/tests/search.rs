@@ -161,6 +161,21 @@ fn rows_of_the_experiment_are_compared_first() {
     assert_eq!(called(tree, 0, "compact").stage, CandidateStage::Winner);
 }
 
+/// It is one row of the results, and its games count once.
+#[test]
+fn a_row_of_the_experiment_may_win() {
+    let folder = ExperimentFolder::new();
+    let (_, blocks) = SEARCH.trim_end().rsplit_once('\n').expect("blocks");
+    let changes = [("[\"piece\"]", "[\"piece\", \"compact\"]"), (blocks, "blocks = [\"axis-d1\"]")];
+    let results = folder.run(&text(&changes), &mut executor()).expect("done");
+    let winner = tree(&results).winner.as_ref().expect("a winner");
+    assert_eq!(winner.label, "compact");
+    let labels: Vec<&str> = results.study.rows.iter().map(|row| row.set.as_str()).collect();
+    assert_eq!(labels, ["piece", "compact"]);
+    let played = winner.last.as_ref().and_then(|last| last.played.as_ref()).expect("games");
+    assert_eq!((played.games, results.matches.len()), (36, 2), "18 games of each seed");
+}
+
 /// Finalists are trained at the width at which they are as fast as the incumbent.
 #[test]
 fn finalists_have_the_width_of_equal_speed() {
@@ -225,7 +240,7 @@ fn mistakes_are_found_before_anything_runs() {
     let check = |changes: &[(&str, &str)], expected: &str| {
         let folder = ExperimentFolder::new();
         let mut executor = executor();
-        let error = folder.run(&text(changes), &mut executor).expect_err(expected);
+        let error = folder.run(&text(changes), &mut executor).map(|_| ()).expect_err(expected);
         assert!(error.is_request() && error.to_string().contains("e.toml:"), "{error}");
         assert!(executor.calls.is_empty() && error.to_string().contains(expected), "{error}");
     };
@@ -246,6 +261,21 @@ fn mistakes_are_found_before_anything_runs() {
     check(&[("equal_cost = 100", "nodes = 100")], "decided by matches at equal cost");
     check(&[("[search]", "[sweep]\nl1 = [8, 16]\n[search]")], "cannot stand together");
     check(&[("sets = [\"piece\"]", "sets = [\"piece\"]\ntrain = { validation = 0.5 }")], "other validation games");
+    check(&[("[search]", "[measure.speed]\nown_features_ns = { piece = 30 }\n[search]")], "piece has own figures");
+    let row = |settings: &'static str| [("sets = [\"piece\"]", settings)];
+    check(
+        &row("sets = [\"piece\"]\ntrain = { design = { bucket_rule = \"rank(K)\" } }"),
+        "bucket_rule of piece goes by an expression",
+    );
+    let compact = "sets = [\"piece\"]\ntrain = { compact_dead = true }";
+    check(&[("finalists = 2", "finalists = 2\nselect = [64]"), row(compact)[0]], "but piece has compact_dead = true");
+    check(&[("validation    = 0.2", "validation = 0.0")], "give [train] validation above 0");
+    let folder = ExperimentFolder::new();
+    let mut executor = executor();
+    let error =
+        folder.run(&text(&[("pairs      = 40", "pairs = 3000")]), &mut executor).map(|_| ()).expect_err("a small book");
+    let expected = "[match] has 3000 pairs, but the book 2000 openings that [search] final does not keep";
+    assert!(error.to_string().contains(expected) && executor.calls.is_empty(), "{error}");
     let (all, _) = SEARCH.split_once("blocks").expect("blocks");
     let none = text(&[(SEARCH, all)]);
     let error = ExperimentFolder::new().experiment(&none).expect_err("no blocks").to_string();
