@@ -442,7 +442,7 @@ fn rules_of_output_buckets_are_checked_before_anything_runs() {
     };
     let rule = plan("rank(K)").expect("a plan").runs[0].settings.shape_options.bucket_rule.clone();
     assert_eq!(rule, BucketRule::Expression("rank(K)".into()));
-    let error = plan("rank(P) for P in pieces").err().expect("refused").to_string();
+    let error = plan("rank(P) for P in pieces").expect_err("refused").to_string();
     assert!(error.contains("cannot be used: ") && error.contains("gives 4 buckets in the position"), "{error}");
 }
 

@@ -39,10 +39,12 @@ mod warnings;
 pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
 pub use bucket_expression::BucketExpression;
+#[cfg(feature = "report")]
 pub(crate) use buckets::BucketTable;
 pub use code::{RowList, RowVec};
 pub use compiled::RowBuffer;
 pub use definition::expression_with_files;
+#[cfg(feature = "report")]
 pub(crate) use definition::{Composition, Summand, WrittenBlock};
 pub use encoder::{Delta, EncodeScratch, Encoder};
 pub use encoder_kind::EncoderKind;

@@ -110,7 +110,9 @@ impl CandidateStage {
 /// The logarithm of the loss minus the incumbent's, paired by validation game, with half of its 95% interval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossDifference {
+    /// The difference; below 0 the candidate is better.
     pub value: f64,
+    /// Half of the interval.
     pub half_width: f64,
 }
 

@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn shipped_sets_stay_the_same() {
         for name in shipped_names() {
-            let definition = shipped(&name).expect("shipped");
+            let definition = shipped(name).expect("shipped");
             let composition = Composition::of(&definition);
             let again = composition.define("again").expect("a definition");
             assert_eq!(again.identity(), definition.identity(), "{name}");

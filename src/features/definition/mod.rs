@@ -1,5 +1,6 @@
 //! Reads definitions: a TOML file or an expression, with the definitions that it names.
 
+#[cfg(feature = "report")]
 mod composition;
 mod factors;
 mod keys;
@@ -20,6 +21,7 @@ use super::resolve::{self, BlockSettings, MAX_FEATURES};
 use super::selection::Selection;
 use super::spec::{BlockSpec, Bucket, Multiplicity};
 use super::syntax::{self, BlockExpr, Span, SyntaxError};
+#[cfg(feature = "report")]
 pub use composition::{Composition, Summand, WrittenBlock};
 use factors::{FactorKey, FactorText, factors_of_blocks, read_factors};
 use keys::{DefinitionKeys, block_keys, check_block_keys, leading_comment, locate, read_selection};

@@ -160,7 +160,7 @@ fn refined_blocks_share_what_their_features_determine() {
 
 #[test]
 fn tables_are_layouts_too() {
-    let halves = vec!["0, 0, 0, 0, 1, 1, 1, 1"; 8].join(", ");
+    let halves = ["0, 0, 0, 0, 1, 1, 1, 1"; 8].join(", ");
     let toml = format!("king_buckets = [[{halves}]]");
     let list = candidates_of("chess768", &toml);
     assert_eq!((list[0].change.as_str(), list[0].features), ("2 king buckets (layout 1)", 1536));
