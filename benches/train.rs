@@ -30,7 +30,7 @@ fn main() {
     let threads = limits::cores();
     let buckets = ShapeOptions { activation: Activation::Pairwise, psqt: true, buckets: 8, ..ShapeOptions::default() };
     let screlu = ShapeOptions { activation: Activation::Screlu, ..ShapeOptions::default() };
-    let stockfish = ShapeOptions { hidden_activation: Activation::Dual, skip: true, ..buckets };
+    let stockfish = ShapeOptions { hidden_activation: Activation::Dual, skip: true, ..buckets.clone() };
     for (set, name, l1, hidden, options) in [
         ("piece", "plain", 256, &[32][..], ShapeOptions::default()),
         ("chess768", "screlu", 256, &[][..], screlu),
@@ -40,7 +40,7 @@ fn main() {
     ] {
         if wanted.as_ref().is_none_or(|wanted| set.contains(wanted)) {
             let out = tempfile::tempdir().expect("a folder");
-            let config = config(set, &data, l1, hidden, options, threads);
+            let config = config(set, &data, l1, hidden, options.clone(), threads);
             let run = TrainingRun {
                 service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))),
                 ..TrainingRun::new(&config, out.path())
