@@ -35,11 +35,11 @@ build_package() {
 
 # Runs the package's tests. The arguments are those of `pytest`.
 test_package() {
-  local package
-  for package in pytest mypy chess; do
-    python3 -c "import $package" 2>/dev/null ||
+  local module
+  for module in pytest mypy chess; do
+    python3 -c "import $module" 2>/dev/null ||
       python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --upgrade --target "$numpy" \
-        "$package" || [ "$package" != pytest ] || return
+        "$module" || [ "$module" != pytest ] || return
   done
   build_package || return
   PYTHONPATH=$package:$PYTHONPATH FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pytest -q -rs scripts/python "$@"
