@@ -19,7 +19,7 @@ use crate::features::{BucketExpression, FeatureSet};
 /// assert_eq!(BucketChooser::new(&buckets, &set)?.of(Chess::default().board(), Color::White), 7);
 /// let files = OutputBuckets { count: 8, rule: BucketRule::from("file(K)".to_owned()) };
 /// assert_eq!(BucketChooser::new(&files, &set)?.of(Chess::default().board(), Color::White), 4);
-/// # Ok::<(), fsbench::net::NetError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct BucketChooser {

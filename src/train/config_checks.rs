@@ -161,10 +161,6 @@ impl TrainSettings {
         if self.hidden.is_empty() {
             shape_options.hidden_activation = default.hidden_activation;
         }
-        // They have the rule's number.
-        if shape_options.bucket_rule.expression().is_some() {
-            shape_options.buckets = default.buckets;
-        }
         if shape_options.buckets == 1 && shape_options.bucket_rule.expression().is_none() {
             shape_options.bucket_rule = default.bucket_rule;
         }

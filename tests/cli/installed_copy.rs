@@ -1,7 +1,8 @@
 //! A copy of the program works in an empty folder, without its source tree.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use fsbench::features::FeatureSet;
 use fsbench::net::nnue::Nnue;
@@ -15,6 +16,11 @@ fn copied_program() -> (Workspace, std::path::PathBuf) {
     let workspace = Workspace::new();
     let program = workspace.cache().with_file_name("fsbench-copy");
     std::fs::copy(env!("CARGO_BIN_EXE_fsbench"), &program).unwrap();
+    // A program that another test starts meanwhile holds the file open for writing, until it runs.
+    while let Err(error) = Command::new(&program).arg("--version").output() {
+        assert_eq!(error.kind(), ErrorKind::ExecutableFileBusy, "{error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     (workspace, program)
 }
 
