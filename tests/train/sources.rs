@@ -143,7 +143,8 @@ fn what_is_left_out_is_counted_where_the_data_are_named() {
     assert!(first.contains(&format!("{whole}built into {cache}")) && first.contains(" MB)\n"), "{first}");
     assert_eq!(first.matches("games.pgn: ").count(), 1, "{first}");
     let (_, second) = trained(&workspace, "--data games.pgn");
-    assert!(second.starts_with(&whole) && second.contains("built before into"), "{second}");
+    // The service's lines are passed on while the trainer writes its own.
+    assert!(second.contains(&format!("{whole}built before into")), "{second}");
     assert!(!second.contains("building"), "{second}");
     let (_, filtered) = trained(&workspace, "--data games.pgn --min-ply 20");
     assert!(filtered.contains(&part), "{filtered}");
