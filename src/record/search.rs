@@ -68,6 +68,25 @@ pub struct SearchCandidate {
     pub why: String,
 }
 
+impl SearchCandidate {
+    /// One of which nothing is known yet.
+    #[must_use]
+    pub fn new(label: String, set: String, change: String, kind: &str) -> SearchCandidate {
+        SearchCandidate {
+            label,
+            set,
+            change,
+            kind: kind.to_owned(),
+            screen: None,
+            liftings: Vec::new(),
+            full: None,
+            played: None,
+            stage: CandidateStage::Screened,
+            why: String::new(),
+        }
+    }
+}
+
 /// How far a candidate came.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -7,7 +7,7 @@ use super::comparison::{GamePart, loss_difference, played};
 use super::table::Search;
 use crate::experiment::ExperimentError;
 use crate::experiment::match_settings::{MatchMeasure, MatchTerms};
-use crate::experiment::runner::{PassResults, PlanPass};
+use crate::experiment::runner::{PassResults, PlanPass, Runner};
 use crate::experiment::runner_options::PassPurpose;
 use crate::experiment::spec::{ComparisonRow, Experiment, Measures};
 use crate::experiment::store::ResultKey;
@@ -76,7 +76,7 @@ impl Controller<'_, '_> {
         self.show(None)?;
         let mut incumbent = self.base.rows[0].clone();
         if let Some(better) = self.compare_given(&incumbent)? {
-            incumbent = self.crown(better)?;
+            incumbent = self.make_incumbent(better)?;
         }
         for number in 1.. {
             self.show(None)?;
@@ -85,7 +85,7 @@ impl Controller<'_, '_> {
                 break;
             }
             match self.round(number, &incumbent)? {
-                Ok(better) => incumbent = self.crown(better)?,
+                Ok(better) => incumbent = self.make_incumbent(better)?,
                 Err(why) => {
                     self.tree.stopped = Some(why);
                     break;
@@ -107,7 +107,7 @@ impl Controller<'_, '_> {
     }
 
     /// Makes a row the incumbent.
-    fn crown(&mut self, row: ComparisonRow) -> Result<ComparisonRow, Halt> {
+    fn make_incumbent(&mut self, row: ComparisonRow) -> Result<ComparisonRow, Halt> {
         let definition = self.resolved(&row)?.definition().to_string();
         self.tree.winner = Some(SearchWinner { label: row.label.clone(), definition, last: None });
         self.winners.push(row.clone());
@@ -183,7 +183,6 @@ impl Controller<'_, '_> {
 
     /// The experiment's rows with those at equal speed, and their results, which only decide.
     pub(super) fn trial_at_equal_speed(&mut self, experiment: &Experiment) -> Result<(Experiment, PassResults), Halt> {
-        use crate::experiment::runner::Runner;
         let pass = &mut *self.pass;
         let mut of_passes = Vec::new();
         let last = Runner::passes_at_equal_speed(experiment, &mut |experiment, _| {

@@ -23,17 +23,8 @@ impl Controller<'_, '_> {
         if rows.is_empty() {
             return Ok(None);
         }
-        let candidate = |row: &ComparisonRow| SearchCandidate {
-            label: row.label.clone(),
-            set: row.set.get_ref().clone(),
-            change: row.label.clone(),
-            kind: GIVEN.into(),
-            screen: None,
-            liftings: Vec::new(),
-            full: None,
-            played: None,
-            stage: CandidateStage::Screened,
-            why: String::new(),
+        let candidate = |row: &ComparisonRow| {
+            SearchCandidate::new(row.label.clone(), row.set.get_ref().clone(), row.label.clone(), GIVEN)
         };
         let candidates = rows.iter().map(candidate).collect();
         let before = self.tree.seconds;

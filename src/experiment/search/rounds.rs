@@ -73,18 +73,7 @@ impl Controller<'_, '_> {
             let name = format!("{base} {}", candidate.change);
             let same = found.iter().filter(|other| other.change == candidate.change).count();
             let label = if same == 0 { name } else { format!("{name} ({})", same + 1) };
-            found.push(SearchCandidate {
-                label,
-                set: candidate.set,
-                change: candidate.change,
-                kind: candidate.kind.name().to_owned(),
-                screen: None,
-                liftings: Vec::new(),
-                full: None,
-                played: None,
-                stage: CandidateStage::Screened,
-                why: String::new(),
-            });
+            found.push(SearchCandidate::new(label, candidate.set, candidate.change, candidate.kind.name()));
         }
         Ok(found)
     }
