@@ -215,13 +215,16 @@ impl GoCommand {
         let clock = self.clock(game.position().turn(), self.start, options.move_overhead);
         let is_mate_only = !self.infinite && self.nodes.is_none() && clock.is_none();
         let mate_depth = self.mate.filter(|_| is_mate_only).map(GoCommand::mate_depth);
+        let by_nodes = match self.nodes {
+            Some(nodes) if options.soft_nodes => Limits::of_soft_nodes(nodes),
+            nodes => Limits { nodes, ..Limits::default() },
+        };
         let limits = Limits {
             depth: self.depth.or(mate_depth),
-            nodes: self.nodes.filter(|_| !options.soft_nodes),
-            soft_nodes: self.nodes.filter(|_| options.soft_nodes),
             clock: clock.filter(|_| !self.infinite && !self.ponder),
             mate: self.mate,
             search_moves,
+            ..by_nodes
         };
         Ok((limits, messages))
     }
