@@ -1,7 +1,5 @@
 //! The facts about the players of generated games on which the games depend.
 
-use std::path::Path;
-
 use super::{GenerateError, GenerateJob};
 use crate::alpha_beta::{EvalScale, search_digest};
 use crate::pipeline::generation::{GenerateSettings, GeneratingEngine, GeneratingNetwork};
@@ -18,7 +16,7 @@ pub(super) struct Identities {
 
 impl Identities {
     /// Starts each UCI engine once to learn its name and options.
-    pub(super) fn of(settings: &GenerateSettings, job: &GenerateJob, journal: &Path) -> Result<Identities, GenerateError> {
+    pub(super) fn of(settings: &GenerateSettings, job: &GenerateJob) -> Result<Identities, GenerateError> {
         let mut engines = Vec::new();
         let mut names = Vec::new();
         for player in &job.players {
@@ -37,7 +35,7 @@ impl Identities {
                     }));
                 }
                 PlayerKind::Engine(spec) => {
-                    let identity = uci_identity(spec, settings, job, journal)?;
+                    let identity = uci_identity(spec, settings, job)?;
                     names.push(identity.name.clone());
                     engines.push(GeneratingEngine::Uci(identity));
                 }
@@ -52,14 +50,8 @@ fn uci_identity(
     spec: &EngineSpec,
     settings: &GenerateSettings,
     job: &GenerateJob,
-    journal: &Path,
 ) -> Result<EngineIdentity, GenerateError> {
-    let engine = Engine::start(spec, job.workers.answer_timeout).map_err(|error| GenerateError::Engine {
-        error: Box::new(error),
-        failures: 0,
-        finished: 0,
-        journal: journal.into(),
-    })?;
+    let engine = Engine::start(spec, job.workers.answer_timeout).map_err(GenerateError::before_games)?;
     let identity = engine.identity().clone();
     if identity.reproducible(settings.limit) {
         return Ok(identity);

@@ -2,7 +2,7 @@
 
 use super::GenerateError;
 use crate::pipeline::generation::GenerateSettings;
-use crate::pipeline::uci::{SearchLimit, Workers};
+use crate::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use crate::play::{MoveLimit, Player};
 
 /// Who plays how many games, and how. The games do not depend on `workers`.
@@ -15,6 +15,8 @@ pub struct GenerateJob {
     pub workers: Workers,
     /// Transposition table of each network's search, in MiB.
     pub hash: u32,
+    /// An engine that draws the openings by its command `genfens`, one for each encounter, in place of a book.
+    pub openings_engine: Option<EngineSpec>,
     /// The command line, for the manifest of a `.fsd` file.
     pub command: Vec<String>,
 }
@@ -36,7 +38,8 @@ impl GenerateJob {
     #[must_use]
     pub fn new(players: Vec<Player>, goal: GenerateGoal) -> GenerateJob {
         let hash = GenerateJob::DEFAULT_HASH;
-        GenerateJob { players, goal, workers: Workers::default(), hash, command: Vec::new() }
+        let workers = Workers::default();
+        GenerateJob { players, goal, workers, hash, openings_engine: None, command: Vec::new() }
     }
 
     /// One more than the largest number that a game may have.

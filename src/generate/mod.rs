@@ -6,6 +6,7 @@
 //! the number of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it
 //! stopped.
 
+mod genfens;
 mod identities;
 mod job;
 mod opening;
@@ -33,6 +34,7 @@ use identities::Identities;
 use output::{GameWriter, OutputFormat};
 use tally::GenerationTally;
 
+pub use genfens::draw_openings;
 pub use job::{GenerateGoal, GenerateJob};
 pub use samples::{pgn_of, samples_of};
 pub use summary::{EngineScore, GenerateSummary};
@@ -64,6 +66,10 @@ impl From<OutputError> for GenerateError {
 }
 
 impl GenerateError {
+    fn before_games(error: UciError) -> GenerateError {
+        GenerateError::Engine { error: Box::new(error), failures: 0, finished: 0, journal: PathBuf::new() }
+    }
+
     /// Whether the request was wrong; otherwise the work failed on the way.
     #[must_use]
     pub fn is_request(&self) -> bool {
@@ -112,8 +118,11 @@ pub fn generate(
     let limit = job::check(settings, job)?;
     OutputFormat::of(output)?;
     let path = journal_path(output);
-    let book = opening::book_of(settings)?;
-    let Identities { engines, names } = Identities::of(settings, job, &path)?;
+    let book = match &job.openings_engine {
+        Some(engine) => Some(genfens::book_by(engine, settings, job)?),
+        None => opening::book_of(settings)?,
+    };
+    let Identities { engines, names } = Identities::of(settings, job)?;
     let generation =
         Generation { engines, settings: settings.clone(), book: book.as_ref().map(|book| book.facts.clone()) };
     let players = &job.players;

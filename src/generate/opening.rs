@@ -6,7 +6,7 @@ use shakmaty::{Chess, Move, Position};
 
 use crate::alpha_beta::see_at_least;
 use crate::chess::random_move;
-use crate::pipeline::generation::GenerateSettings;
+use crate::pipeline::generation::{BookOrder, GenerateSettings};
 use crate::play::{Book, BookError, Fixture, GameLine, GameMove, GameStart, RandomMoves, TournamentType, fixture};
 
 /// Attempts at a number of random moves before one move fewer is tried.
@@ -39,9 +39,10 @@ pub fn begin(
     book: Option<&Book>,
 ) -> Result<GameStart, BookError> {
     let Fixture { white, black, encounter } = fixture_of(number, engines);
-    let opening = match (book, &settings.book) {
-        (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed)?,
-        _ => (Chess::default(), Vec::new()),
+    let order = settings.book.as_ref().map_or_else(BookOrder::default, |spec| spec.order);
+    let opening = match book {
+        Some(book) => book.opening(encounter, order, settings.seed)?,
+        None => (Chess::default(), Vec::new()),
     };
     let mut line = GameLine::of_opening(opening);
     let mut rng = settings.seed.stream("self-play", encounter);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use shakmaty::{Chess, Color, Move, Position};
 
-use super::UciOptions;
+use super::{GenfensRequest, UciOptions};
 use crate::alpha_beta::{BENCH_DEPTH, Clock, Game, Limits};
 use crate::chess::parse_fen;
 
@@ -36,6 +36,7 @@ pub(super) enum UciCommand {
     },
     /// A bench to this depth.
     Bench(u32),
+    Genfens(GenfensRequest),
     Eval,
     Display,
 }
@@ -61,6 +62,7 @@ impl UciInput {
                 Ok(depth) if (1..=30).contains(&depth) => UciCommand::Bench(depth),
                 _ => return Err("bench takes a depth from 1 to 30".into()),
             },
+            "genfens" => UciCommand::Genfens(GenfensRequest::parse(words)?),
             "eval" => UciCommand::Eval,
             "d" => UciCommand::Display,
             _ => return Err(format!("unknown command \"{line}\"")),

@@ -49,14 +49,11 @@ impl EngineArguments {
                 None => Player::engine(self.spec(text, text)?),
             });
         }
-        let spec = |player: &'_ mut Player| match &mut player.kind {
-            PlayerKind::Engine(spec) => Some(spec),
-            PlayerKind::Network(_) => None,
-        };
-        self.add_options(&mut players.iter_mut().map(spec).collect::<Vec<_>>())?;
+        self.add_options(&mut players.iter_mut().map(uci_spec).collect::<Vec<_>>())?;
         Ok(players)
     }
 
+    /// The engine of `command`, a part of the argument `text`.
     fn spec(&self, text: &str, command: &str) -> Result<EngineSpec, Failure> {
         let bad = |why: String| Failure::request(anyhow!("--engine {text:?}: {why}"));
         Ok(EngineSpec { hash: self.hash, ..engine_command::parse(command).map_err(bad)? })
@@ -93,6 +90,13 @@ impl EngineArguments {
     pub fn workers(&self, concurrency: usize) -> Workers {
         let concurrency = self.concurrency.map_or(concurrency, usize::from);
         Workers { concurrency, answer_timeout: Duration::from_secs(self.patience) }
+    }
+}
+
+const fn uci_spec(player: &mut Player) -> Option<&mut EngineSpec> {
+    match &mut player.kind {
+        PlayerKind::Engine(spec) => Some(spec),
+        PlayerKind::Network(_) => None,
     }
 }
 

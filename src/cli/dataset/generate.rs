@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,14 +10,14 @@ use super::engine::EngineArguments;
 use super::{failure, warn_of_journal};
 use crate::cli::progress_bar::progress;
 use crate::cli::net::FormatHints;
-use crate::cli::{Failure, ResultFormat, interrupt, print_json};
+use crate::cli::{Failure, ResultFormat, engine_command, interrupt, print_json};
 use crate::data::DataError;
 use crate::generate::{
     EngineScore, GenerateError, GenerateGoal, GenerateJob, GenerateProgress, GenerateSpeed, GenerateSummary, generate,
 };
 use crate::pipeline::generation::{BookSpec, GenerateSettings};
 use crate::pipeline::journal_path;
-use crate::pipeline::uci::SearchLimit;
+use crate::pipeline::uci::{EngineSpec, SearchLimit};
 use crate::play::Player;
 
 /// Have a network or UCI engines play games
@@ -62,6 +63,10 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    /// Begin each game at an opening that a UCI engine draws by its command `genfens`, as for OpenBench: PROGRAM or
+    /// 'PROGRAM ARGUMENTS'
+    #[arg(long, value_name = "ENGINE", group = "openings", help_heading = "Games")]
+    genfens: Option<String>,
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
@@ -104,6 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let job = GenerateJob {
         workers: arguments.engines.workers(concurrency),
         hash: arguments.engines.hash(),
+        openings_engine: arguments.genfens.as_deref().map(openings_engine).transpose()?,
         command: std::env::args().collect(),
         ..GenerateJob::new(players, goal)
     };
@@ -137,6 +143,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+fn openings_engine(text: &str) -> Result<EngineSpec, Failure> {
+    let command = text.strip_prefix("uci:").unwrap_or(text);
+    engine_command::parse(command).map_err(|why| Failure::request(anyhow!("--genfens {text:?}: {why}")))
+}
+
 /// The games so far, beside a bar.
 fn running(progress: &GenerateProgress) -> String {
     let GenerateProgress { games, plies, draws, phases, speed, .. } = progress;
@@ -151,7 +162,7 @@ fn running(progress: &GenerateProgress) -> String {
 
 fn settings(arguments: &Arguments) -> GenerateSettings {
     let settings = arguments.settings.clone();
-    let has_openings = settings.book.as_ref().is_some_and(BookSpec::has_openings);
+    let has_openings = arguments.genfens.is_some() || settings.book.as_ref().is_some_and(BookSpec::has_openings);
     let usual = if has_openings { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
     let limit = match (arguments.depth, arguments.soft_nodes) {
         (Some(depth), _) => SearchLimit::Depth(depth),
