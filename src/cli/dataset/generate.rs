@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::engine::EngineArguments;
 use super::{failure, warn_of_journal};
-use crate::cli::progress_bar::progress;
 use crate::cli::net::FormatHints;
+use crate::cli::progress_bar::progress;
 use crate::cli::{Failure, ResultFormat, engine_command, interrupt, print_json};
 use crate::data::DataError;
 use crate::generate::{
@@ -169,11 +169,7 @@ fn settings(arguments: &Arguments) -> GenerateSettings {
         (None, Some(nodes)) => SearchLimit::SoftNodes(nodes),
         (None, None) => SearchLimit::Nodes(arguments.nodes.unwrap_or(0)),
     };
-    GenerateSettings {
-        limit,
-        random_plies: arguments.random_plies.unwrap_or(usual),
-        ..settings
-    }
+    GenerateSettings { limit, random_plies: arguments.random_plies.unwrap_or(usual), ..settings }
 }
 
 fn generate_failure(error: GenerateError) -> Failure {
