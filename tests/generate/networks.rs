@@ -203,7 +203,7 @@ fn engines_supply_openings() {
 fn a_killed_run_of_a_network_goes_on() {
     let folder = with_network();
     let path = folder.path();
-    let arguments = format!("--engine net.safetensors {} --positions 1000", SHORT.replace("40", "200"));
+    let arguments = format!("--engine net.safetensors {} --positions 1000", SHORT.replace("--nodes 40", "--nodes 200"));
     let whole = bytes(path, &arguments, "whole.binpack");
     let journal = path.join("k.binpack.journal");
     let is_killed = |games: usize| {
