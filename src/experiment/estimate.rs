@@ -251,6 +251,7 @@ impl Runner<'_> {
             openings: self.openings.clone(),
             pairs: PAIRS,
             book_part: self.experiment.book_part,
+            sprt: None,
             seed: measure.options.seed,
             own: Default::default(),
             cost: None,

@@ -12,8 +12,10 @@ mod estimate;
 mod executor;
 mod kept_runs;
 pub mod key_help;
+pub mod learning_loop;
 mod listed_steps;
 mod local_executor;
+mod local_generation;
 mod local_match;
 mod lock;
 mod match_settings;
@@ -44,7 +46,7 @@ pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RowFigures, RunEstimate, StageEstimate};
 pub use executor::{
-    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
+    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
     TrainRequest,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};

@@ -3,13 +3,17 @@
 
 mod activity;
 mod equal_speed;
+mod gate;
+mod generate;
 mod network_measure;
 mod play;
 mod quantisation;
 mod row_importance;
 mod screen;
+mod self_play;
 mod shards;
 mod speed;
+mod start_network;
 mod train;
 mod updates;
 mod validation;
@@ -34,12 +38,18 @@ use super::store::{ResultKey, StoredResult};
 use crate::json::{from_value, to_value};
 use crate::record::machine;
 pub use equal_speed::EqualSpeed;
+pub use gate::Gate;
+pub use generate::Generate;
 pub use network_measure::{MeasureNetwork, NetworkMeasure};
 pub use play::{Match, MatchCost, match_setup};
 pub use row_importance::RowImportance;
 pub use screen::{PlannedScreen, Screen};
+pub use self_play::{
+    HashedFile, PlannedGate, PlannedGeneration, PlannedStartNetwork, SelfPlayResults, SelfPlaySteps,
+};
 pub use shards::{MatchShard, PlannedShard, PlayedShards};
 pub use speed::Speed;
+pub use start_network::StartNetwork;
 pub use train::Train;
 pub use updates::Updates;
 pub use validation::Validation;
