@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use fsbench::alpha_beta::{self, PlayingNetwork};
+use fsbench::alpha_beta::{self, PlayingNetwork, UciHost};
 use fsbench::engine::Model;
 use fsbench::features::FeatureSet;
 use fsbench::net::{FloatNet, Scheme, Shape, quantise};
@@ -26,7 +26,8 @@ pub fn uci(bytes: &[u8]) {
     let mut answers = Vec::new();
     // The network comes after the smallest hash table, because the default one takes longer than most inputs.
     let input = [START, &kept.concat()].concat();
-    let ended = alpha_beta::uci(Cursor::new(input), &mut answers, &load, None);
+    let host = UciHost { load: &load, openings: &|_| Err("no openings".into()) };
+    let ended = alpha_beta::uci(Cursor::new(input), &mut answers, host, None);
     ended.expect("memory can be read");
     // Every search asked for is answered.
     let searches = kept

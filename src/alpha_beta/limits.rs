@@ -22,6 +22,18 @@ pub struct Limits {
     pub search_moves: Vec<shakmaty::Move>,
 }
 
+impl Limits {
+    /// A search of soft nodes ends in an iteration that takes more than so many times as many.
+    const HARD_PER_SOFT: u64 = 8;
+
+    /// No iteration begins after so many nodes, and none goes beyond 8 times as many.
+    #[must_use]
+    pub fn of_soft_nodes(nodes: u64) -> Limits {
+        let hard = nodes.saturating_mul(Limits::HARD_PER_SOFT);
+        Limits { nodes: Some(hard), soft_nodes: Some(nodes), ..Limits::default() }
+    }
+}
+
 /// Time limits of a search, measured from its start.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Clock {

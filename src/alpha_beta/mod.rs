@@ -31,4 +31,6 @@ pub use limits::{Clock, Limits, NODES_PER_TIME_CHECK};
 pub use score::{MAX_PLY, Score};
 pub use see::see_at_least;
 pub use transposition::TranspositionTable;
-pub use uci::{LoadNetwork, PlayingNetwork, uci, uci_commands};
+pub use uci::{
+    DrawOpenings, GenfensRequest, LoadNetwork, OpeningSource, PlayingNetwork, UciHost, uci, uci_commands,
+};

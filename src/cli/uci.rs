@@ -5,13 +5,20 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::net::{FormatHints, load_for_engine};
-use crate::alpha_beta::{uci, uci_commands};
+use crate::alpha_beta::{UciHost, uci, uci_commands};
+use crate::generate::draw_openings;
 
 /// Play as a UCI engine
 ///
 /// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network),
-/// Move Overhead, SoftNodes (check node limits between iterations only). A line `info string error: …` reports a wrong
-/// command. `go mate N` gives up at depth 2N + 10. `bench` counts the same nodes as `fsbench bench`.
+/// Move Overhead, SoftNodes (check node limits between iterations; one that takes more than 8 times as many is cut
+/// short). A line `info string error: …` reports a wrong command. `go mate N` gives up at depth 2N + 10. `bench` counts
+/// the same nodes as `fsbench bench`.
+///
+/// `genfens N seed S book FILE` (or `book None`) draws N openings for OpenBench, as `fsbench dataset generate` begins
+/// games: a position of the book and 1 to 4 random moves, or 8 or 9 random moves from the start, also from that of a
+/// Chess960 game with a last word `chess960` or `double-chess960`. Openings that the network scores beyond ±1000
+/// centipawns are left out.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The network to load at the start; the option EvalFile replaces it
@@ -35,11 +42,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         // A wrong file on the command line ends the program; a wrong file in the option EvalFile does not.
         load(path).map_err(|message| Failure::Request(anyhow::anyhow!(message)))?;
     }
+    let host = UciHost { load: &load, openings: &draw_openings };
     if !arguments.commands.is_empty() {
-        uci_commands(&lines(&arguments.commands), stdout(), &load, arguments.net.clone());
+        uci_commands(&lines(&arguments.commands), stdout(), host, arguments.net.clone());
         return Ok(());
     }
-    uci(BufReader::new(stdin()), stdout(), &load, arguments.net.clone()).map_err(Failure::work)
+    uci(BufReader::new(stdin()), stdout(), host, arguments.net.clone()).map_err(Failure::work)
 }
 
 /// The lines that arguments stand for: one of all words, or one of each argument where any has several words. A last

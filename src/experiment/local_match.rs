@@ -121,8 +121,7 @@ type LoadedPlayer = (Player, Arc<NetworkPlayer>);
 
 fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, StepError> {
     let file = NetFile::load(&request.networks[index])?;
-    let set = file.origin.feature_set()?;
-    let network = Arc::new(NetworkPlayer { set, model: Model::new(&file.net), hash: file.hash() });
+    let network = Arc::new(NetworkPlayer::of(&file)?);
     let kind = PlayerKind::Network(Arc::clone(&network));
     Ok((Player { name: request.names[index].clone(), kind, nodes: None }, network))
 }

@@ -1,105 +1,44 @@
-//! Has engines play games against each other, or one engine against itself, and writes them as PGN with `[%eval]`
-//! comments or as samples.
+//! Has networks and UCI engines play games against each other, or one against itself, and writes them as PGN with
+//! `[%eval]` comments or as samples.
 //!
-//! A game depends on the engines, the settings, the seed and its number only: engines have one thread and a fixed hash,
-//! and get `ucinewgame` before each game. Games are written in number order, so the file does not depend on
+//! A game depends on the players, the settings, the seed and its number only: each has one thread and a fixed hash, and
+//! forgets everything before each game. Games are written in number order, so the file does not depend on
 //! the number of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it
 //! stopped.
 
+mod genfens;
+mod identities;
 mod job;
 mod opening;
 mod output;
 mod samples;
+mod summary;
+mod tally;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;
 
+use crate::data::DataError;
 use crate::data::formats::Omissions;
-use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
-use crate::pipeline::generation::{BookFacts, GenerateSettings, Generation};
+use crate::pipeline::generation::{GenerateSettings, Generation};
 use crate::pipeline::journal_path;
-use crate::pipeline::uci::{Engine, EngineFault, EngineIdentity, EngineSpec, UciError};
+use crate::pipeline::uci::UciError;
 use crate::play::{
-    BookError, Fixture, Forfeit, GameJournal, GamePool, GameRules, OnFault, PlayError, Player, PlayerKind, PlayerSetup,
-    PooledGame,
+    BookError, Fixture, GameJournal, GamePool, GameRules, OnFault, PlayError, PlayerSetup, PooledGame, Termination,
 };
-use crate::text::distinct_names;
-use crate::units::SortedMap;
-use output::{GameFacts, GameWriter, OutputFormat};
+use identities::Identities;
+use output::{GameWriter, OutputFormat};
+use tally::GenerationTally;
 
-pub use job::GenerateJob;
+pub use genfens::draw_openings;
+pub use job::{GenerateGoal, GenerateJob};
 pub use samples::{pgn_of, samples_of};
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-/// A summary of a finished generation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct GenerateSummary {
-    /// The engines' names.
-    pub engine: String,
-    /// Finished games.
-    pub games: u32,
-    /// Games that were dropped, as an engine failed in them twice.
-    pub dropped_games: SortedMap<EngineFault, u32>,
-    /// Games taken from the journal of an interrupted run.
-    pub resumed: u32,
-    /// Games played again because an engine failed in them.
-    #[serde(rename = "again")]
-    pub replayed: u32,
-    /// Games of the journal beyond the requested number; they stay in the journal.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub unused: u32,
-    /// Moves played.
-    pub plies: u64,
-    /// Samples written; `None` for PGN.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub samples: Option<u64>,
-    /// Unit of the samples' scores.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub score_unit: Option<ScoreUnit>,
-    /// Information of the samples that the format could not hold.
-    #[serde(rename = "account", skip_serializing_if = "Option::is_none")]
-    pub omissions: Option<Omissions>,
-    /// Games by result, White's view.
-    pub results: SortedMap<String, u32>,
-    /// Each engine's score; empty for a single engine.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scores: Vec<EngineScore>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub book: Option<BookFacts>,
-}
-
-/// An engine's score against all others.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct EngineScore {
-    /// The engine's name.
-    pub engine: String,
-    /// Games that it won.
-    pub wins: u32,
-    /// Games without a winner.
-    pub draws: u32,
-    /// Games that it lost.
-    pub losses: u32,
-}
-
-impl EngineScore {
-    fn add(&mut self, result: GameResult) {
-        match result {
-            GameResult::Win => self.wins += 1,
-            GameResult::Draw => self.draws += 1,
-            GameResult::Loss => self.losses += 1,
-        }
-    }
-}
+pub use summary::{EngineScore, GenerateSummary};
+pub use tally::{GenerateProgress, GenerateSpeed, PhaseCounts};
 
 /// Why generating games failed.
 #[derive(Debug, Error)]
@@ -127,6 +66,10 @@ impl From<OutputError> for GenerateError {
 }
 
 impl GenerateError {
+    fn before_games(error: UciError) -> GenerateError {
+        GenerateError::Engine { error: Box::new(error), failures: 0, finished: 0, journal: PathBuf::new() }
+    }
+
     /// Whether the request was wrong; otherwise the work failed on the way.
     #[must_use]
     pub fn is_request(&self) -> bool {
@@ -152,10 +95,12 @@ fn journal_note(finished: u32, journal: &Path) -> String {
     }
 }
 
-/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` receives the
-/// number of games that are done. Takes 24 bytes of memory per game.
+/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd`, `.binpack` or another format of samples).
+/// Takes 32 bytes of memory per game. When `interrupted` says so, the finished games are kept in the journal, the error
+/// is [`PlayError::Stopped`], and the same call goes on. `progress` is called after each game.
 ///
-/// When an engine fails, the game is played again by new engines; if one fails again, the game is dropped and counted.
+/// A game whose opening lies beyond the bound is dropped and counted. When a UCI engine fails, the game is played again
+/// by new engines; if one fails again, the game is dropped and counted.
 ///
 /// In a file of samples each searched position is a sample: the engine's best move (whether or not it was played), the
 /// score in centipawns and the game's result. A `.fsd` file gets a manifest beside it.
@@ -167,26 +112,29 @@ pub fn generate(
     settings: &GenerateSettings,
     job: &GenerateJob,
     output: &Path,
-    progress: &mut dyn FnMut(u32),
+    interrupted: &(dyn Fn() -> bool + Sync),
+    progress: &mut dyn FnMut(&GenerateProgress),
 ) -> Result<GenerateSummary, GenerateError> {
     let limit = job::check(settings, job)?;
     OutputFormat::of(output)?;
     let path = journal_path(output);
-    let book = opening::book_of(settings)?;
-    let generation = Generation {
-        engines: identities(settings, job, &path)?,
-        settings: settings.clone(),
-        book: book.as_ref().map(|book| book.facts.clone()),
+    let book = match &job.openings_engine {
+        Some(engine) => Some(genfens::book_by(engine, settings, job)?),
+        None => opening::book_of(settings)?,
     };
-    let mut games = GenerationCounts { resumed: 0, replayed: 0, finished: 0, dropped: SortedMap::new() };
-    let mut has_worked = vec![false; job.engines.len()];
-    let head = json!({ "journal": "games", "version": 1, "about": generation });
-    let mut journal = GameJournal::open(&path, &head, job.games as usize, &mut |summary| {
-        let Fixture { white, black, .. } = opening::fixture_of(summary.game, job.engines.len());
+    let Identities { engines, names } = Identities::of(settings, job)?;
+    let generation =
+        Generation { engines, settings: settings.clone(), book: book.as_ref().map(|book| book.facts.clone()) };
+    let players = &job.players;
+    let mut tally = GenerationTally::new(job.goal);
+    let mut has_worked = vec![false; players.len()];
+    let head = json!({ "journal": "games", "version": 2, "about": generation });
+    let mut journal = GameJournal::open(&path, &head, job.most_games(), &mut |summary| {
+        let Fixture { white, black, .. } = opening::fixture_of(summary.game, players.len());
         if (summary.white, summary.black) != (white, black) {
             return Err(format!("game {} has other engines than the schedule", summary.game));
         }
-        games.note(summary.game, summary.forfeit.as_ref());
+        tally.note(summary);
         if summary.forfeit.is_none() {
             has_worked[white] = true;
             has_worked[black] = true;
@@ -194,60 +142,47 @@ pub fn generate(
         Ok(())
     })
     .map_err(PlayError::Journal)?;
-    games.resumed = games.done();
-    progress(games.done());
-    let players: Vec<Player> = job.engines.iter().map(player).collect();
+    tally.count();
+    let resumed = tally.progress.done();
+    let mut replayed = 0;
+    progress(&tally.progress);
     let pool = GamePool {
-        players: &players,
-        setup: PlayerSetup { hash: 0, patience: job.workers.answer_timeout, overhead: Duration::ZERO },
-        rules: GameRules { limit, adjudication: settings.adjudication.into(), needs_score: true },
+        players,
+        setup: PlayerSetup { hash: job.hash, patience: job.workers.answer_timeout, overhead: Duration::ZERO },
+        rules: GameRules {
+            limit,
+            adjudication: settings.adjudication.into(),
+            needs_score: true,
+            opening_bound: Some(settings.opening_bound),
+        },
         on_fault: OnFault::Replay,
         begin: &|number| Ok(opening::begin(number, players.len(), settings, book.as_ref())?),
         concurrency: job.workers.concurrency,
         has_worked: &has_worked,
-        interrupted: &|| false,
+        interrupted,
     };
-    let played = pool.play(&journal.missing(), &mut |PooledGame { game, replayed }| {
-        journal.add(&game)?;
-        games.note(game.number, game.forfeit.as_ref());
-        games.replayed += u32::from(replayed && game.forfeit.is_none());
-        progress(games.done());
-        Ok(false)
-    });
-    played.map_err(|error| engine_error(error, games.finished, &path))?;
-    let mut summary = write(&journal, output, job, &generation, &games)?;
+    if !tally.is_reached() {
+        let start = Instant::now();
+        let played = pool.play(journal.missing(), &mut |PooledGame { game, replayed: again }| {
+            journal.add(&game)?;
+            tally.add(&game, start.elapsed());
+            replayed += u32::from(again && game.forfeit.is_none());
+            progress(&tally.progress);
+            tally.check().map(|()| tally.is_reached())
+        });
+        played.map_err(|error| engine_error(error, tally.progress.games, &path))?;
+        if !tally.is_reached() {
+            return Err(PlayError::Stopped.into());
+        }
+    }
+    let mut summary = write(&journal, output, job, &generation, &names, tally.counted)?;
+    summary.resumed = resumed;
+    summary.replayed = replayed;
     summary.unused = journal.unused as u32;
     summary.book = generation.book;
+    summary.speed = Some(tally.progress.speed).filter(|speed| speed.positions > 0);
     journal.finish();
     Ok(summary)
-}
-
-fn player(engine: &EngineSpec) -> Player {
-    Player { name: engine.path.display().to_string(), kind: PlayerKind::Engine(engine.clone()), nodes: None }
-}
-
-/// Starts each engine once to learn its name and options.
-fn identities(
-    settings: &GenerateSettings,
-    job: &GenerateJob,
-    journal: &Path,
-) -> Result<Vec<EngineIdentity>, GenerateError> {
-    let mut identities = Vec::new();
-    for spec in &job.engines {
-        let engine = Engine::start(spec, job.workers.answer_timeout).map_err(|error| GenerateError::Engine {
-            error: Box::new(error),
-            failures: 0,
-            finished: 0,
-            journal: journal.into(),
-        })?;
-        let engine = engine.identity().clone();
-        if !engine.reproducible(settings.limit) {
-            let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
-            return Err(GenerateError::Request(format!("{} with the options {:?} {why}", engine.name, engine.options)));
-        }
-        identities.push(engine);
-    }
-    Ok(identities)
 }
 
 /// Says of an engine's failure which games are kept.
@@ -260,79 +195,37 @@ fn engine_error(error: PlayError, finished: u32, journal: &Path) -> GenerateErro
     }
 }
 
-/// The games of a generation so far.
-struct GenerationCounts {
-    /// Games taken from the journal of an interrupted run.
-    resumed: u32,
-    /// Games played again because an engine failed in them.
-    replayed: u32,
-    finished: u32,
-    /// Games that an engine spoiled twice, by number.
-    dropped: SortedMap<u64, EngineFault>,
-}
-
-impl GenerationCounts {
-    fn note(&mut self, number: u64, forfeit: Option<&Forfeit>) {
-        match forfeit {
-            Some(forfeit) => {
-                self.dropped.insert(number, forfeit.reason);
-            }
-            None => self.finished += 1,
-        }
-    }
-
-    fn done(&self) -> u32 {
-        self.finished + self.dropped.len() as u32
-    }
-}
-
-/// Writes the finished games of the journal in number order.
+/// Writes the first games of the journal, so many, in number order.
 fn write(
     journal: &GameJournal,
     output: &Path,
     job: &GenerateJob,
     generation: &Generation,
-    games: &GenerationCounts,
+    names: &[String],
+    games: u64,
 ) -> Result<GenerateSummary, GenerateError> {
-    let names: Vec<&str> = generation.engines.iter().map(|engine| engine.name.as_str()).collect();
-    let names = distinct_names(&names);
     let several = names.len() > 1;
     let mut writer = GameWriter::create(output)?;
-    let mut scores = Vec::new();
+    let mut summary = GenerateSummary { engine: names.join(", "), ..GenerateSummary::default() };
     if several {
-        scores.extend(names.iter().map(|name| EngineScore { engine: name.clone(), ..EngineScore::default() }));
+        let score = |name: &String| EngineScore { engine: name.clone(), ..EngineScore::default() };
+        summary.scores.extend(names.iter().map(score));
     }
-    let mut results = SortedMap::new();
-    let mut plies = 0;
-    for number in (0..u64::from(job.games)).filter(|number| !games.dropped.contains_key(number)) {
+    for number in 0..games {
         let Some(game) = journal.game(number)? else { continue };
-        writer.push(&game, several.then_some(&names), output)?;
-        plies += game.moves.len() as u64;
-        *results.get_or_default(game.result.pgn().to_owned()) += 1;
-        if several {
-            scores[game.white].add(game.result);
-            scores[game.black].add(game.result.reversed());
+        match (&game.forfeit, game.termination) {
+            (Some(forfeit), _) => *summary.dropped_games.get_or_default(forfeit.reason) += 1,
+            (None, Termination::Opening) => summary.dropped_openings += 1,
+            (None, _) => {
+                writer.push(&game, several.then_some(names), output)?;
+                summary.add(&game);
+            }
         }
     }
-    let mut dropped_games = SortedMap::new();
-    for fault in games.dropped.values() {
-        *dropped_games.get_or_default(*fault) += 1;
+    if let Some(written) = writer.finish(output, job, generation, games, &summary)? {
+        summary.samples = Some(written.samples);
+        summary.score_unit = Some(written.score_unit);
+        summary.omissions = Some(written.omissions).filter(|omissions| *omissions != Omissions::default());
     }
-    let facts = GameFacts { generation, plies, dropped: &dropped_games };
-    let written = writer.finish(output, job, &facts)?;
-    Ok(GenerateSummary {
-        engine: names.join(", "),
-        games: games.finished,
-        dropped_games,
-        resumed: games.resumed,
-        unused: 0,
-        replayed: games.replayed,
-        plies,
-        samples: written.as_ref().map(|written| written.samples),
-        score_unit: written.as_ref().map(|written| written.score_unit),
-        omissions: written.map(|written| written.omissions).filter(|omissions| *omissions != Omissions::default()),
-        results,
-        scores,
-        book: None,
-    })
+    Ok(summary)
 }

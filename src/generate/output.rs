@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::{GenerateError, GenerateJob, pgn_of, samples_of};
+use super::{GenerateError, GenerateJob, GenerateSummary, pgn_of, samples_of};
 use crate::data::formats::{
     Format, Omissions, SampleWriter, UnitConversion, format_by_name, has_compressed_name, rescale_scores,
 };
 use crate::data::{DataError, Method, Provenance, RecordError, ScoreUnit};
 use crate::json;
 use crate::output::OutputFile;
+use crate::pipeline::build::GameDropReason;
 use crate::pipeline::generation::Generation;
-use crate::pipeline::uci::EngineFault;
 use crate::pipeline::{Manifest, manifest_path};
 use crate::play::{PlayError, PlayedGame};
 use crate::units::SortedMap;
@@ -103,18 +103,21 @@ impl GameWriter {
         Ok(())
     }
 
-    /// Moves the file into place, with a manifest beside a `.fsd` file. Returns facts about a file of samples.
+    /// Moves the file of the first `games` games into place, with a manifest beside a `.fsd` file. Returns facts about a
+    /// file of samples.
     pub fn finish(
         self,
         output: &Path,
         job: &GenerateJob,
-        facts: &GameFacts,
+        generation: &Generation,
+        games: u64,
+        summary: &GenerateSummary,
     ) -> Result<Option<WrittenSamples>, GenerateError> {
         match self {
             GameWriter::Pgn(file) => file.finish()?,
             GameWriter::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
             GameWriter::Samples(format, writer, cut) => {
-                let mut written = finish_samples(format, *writer, output, job, facts)?;
+                let mut written = finish_samples(format, *writer, output, job, generation, games, summary)?;
                 written.omissions.clamped += cut;
                 return Ok(Some(written));
             }
@@ -123,35 +126,28 @@ impl GameWriter {
     }
 }
 
-/// Facts about the games, for the manifest.
-pub struct GameFacts<'a> {
-    pub generation: &'a Generation,
-    /// Moves played.
-    pub plies: u64,
-    /// Games that engines spoiled.
-    pub dropped: &'a SortedMap<EngineFault, u32>,
-}
-
 fn finish_samples(
     format: Format,
     writer: SampleWriter,
     output: &Path,
     job: &GenerateJob,
-    facts: &GameFacts,
+    generation: &Generation,
+    games: u64,
+    summary: &GenerateSummary,
 ) -> Result<WrittenSamples, GenerateError> {
     if writer.samples() == 0 {
-        return Err(GenerateError::Request("no position was searched: only random moves were played".into()));
+        return Err(GenerateError::Request(no_samples(summary)));
     }
     let method = Method::Eval;
     let score_unit = format.default_unit();
     let failed =
         |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
-    let source = blake3::hash(&json::to_bytes(facts.generation).map_err(failed)?);
+    let source = blake3::hash(&json::to_bytes(generation).map_err(failed)?);
     let (data, written) = writer.seal(Provenance {
         purpose: method.into(),
         score_unit,
-        seed: facts.generation.settings.seed,
-        games: job.games,
+        seed: generation.settings.seed,
+        games: games as u32,
         sources: *blake3::hash(source.as_bytes()).as_bytes(),
     })?;
     if let (Format::Fsd, Some(hash)) = (format, written.hash) {
@@ -162,15 +158,18 @@ fn finish_samples(
             score_unit,
             options: None,
             conversion: None,
-            generated: Some(facts.generation.clone()),
+            generated: Some(generation.clone()),
             labelling: None,
             sources: Vec::new(),
-            games: u64::from(job.games - facts.dropped.values().sum::<u32>()),
-            spoiled_games: facts.dropped.clone(),
-            positions: facts.plies,
+            games: u64::from(summary.games + summary.dropped_openings),
+            spoiled_games: summary.dropped_games.clone(),
+            positions: summary.plies,
             kept: written.samples,
             dropped: SortedMap::new(),
-            dropped_games: SortedMap::new(),
+            dropped_games: Some((GameDropReason::Opening, u64::from(summary.dropped_openings)))
+                .filter(|(_, count)| *count > 0)
+                .into_iter()
+                .collect(),
             samples_hash: hash,
         };
         // The manifest comes first, so that no data file exists without one.
@@ -178,4 +177,15 @@ fn finish_samples(
     }
     data.persist()?;
     Ok(WrittenSamples { samples: written.samples, omissions: written.omissions, score_unit })
+}
+
+/// Why a file would have no samples.
+fn no_samples(summary: &GenerateSummary) -> String {
+    match summary.dropped_openings {
+        0 => "no position was searched: only random moves were played".into(),
+        dropped => format!(
+            "no position is left: {dropped} games were dropped, as their openings lie beyond --opening-bound; raise it, \
+             or take other openings"
+        ),
+    }
 }

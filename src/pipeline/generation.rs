@@ -12,9 +12,34 @@ use crate::units::Seed;
 /// The facts that the games depend on, for journals and manifests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generation {
-    pub engines: Vec<EngineIdentity>,
+    pub engines: Vec<GeneratingEngine>,
     pub settings: GenerateSettings,
     pub book: Option<BookFacts>,
+}
+
+/// An engine that plays games for data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GeneratingEngine {
+    /// A network under fsbench's own search.
+    Network(GeneratingNetwork),
+    /// A UCI engine.
+    Uci(EngineIdentity),
+}
+
+/// The facts that the moves of a network under fsbench's own search depend on, beside the limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratingNetwork {
+    /// BLAKE3 hash of its file, in hexadecimal.
+    pub network: String,
+    /// Identity of its feature set.
+    pub features: String,
+    /// Factor from the network's internal units to the search's centipawns.
+    pub eval_scale: f64,
+    /// Transposition table in MiB.
+    pub hash: u32,
+    /// Digest of the search.
+    pub search: String,
 }
 
 /// The settings that a game depends on, besides its number and the engines.
@@ -39,15 +64,21 @@ pub struct GenerateSettings {
     /// Play no random moves from this ply of the game on
     #[arg(long, value_name = "PLY")]
     pub random_move_until: Option<u16>,
+    /// Drop a game whose opening the player to move scores beyond ± this, in centipawns
+    #[arg(long, value_name = "CP", default_value_t = GenerateSettings::OPENING_BOUND)]
+    #[serde(default = "no_bound")]
+    pub opening_bound: u16,
     #[command(flatten)]
     pub adjudication: GenerateAdjudication,
 }
 
 impl GenerateSettings {
-    /// Numbers of random moves by which games without a book begin.
-    pub const RANDOM_PLIES: (u16, u16) = (4, 10);
+    /// Numbers of random moves by which games without a book begin: both sides are to move equally often.
+    pub const RANDOM_PLIES: (u16, u16) = (8, 9);
+    /// Largest score of an opening, in centipawns.
+    pub const OPENING_BOUND: u16 = 1000;
 
-    /// Games from the initial position with 4 to 10 random moves, and none after these.
+    /// Games from the initial position with 8 or 9 random moves, and none after these.
     #[must_use]
     pub fn new(limit: SearchLimit, seed: Seed) -> GenerateSettings {
         GenerateSettings {
@@ -57,9 +88,15 @@ impl GenerateSettings {
             random_plies: GenerateSettings::RANDOM_PLIES,
             random_move_rate: 0.0,
             random_move_until: None,
+            opening_bound: GenerateSettings::OPENING_BOUND,
             adjudication: GenerateAdjudication::default(),
         }
     }
+}
+
+/// Of games that were made before there was a bound.
+const fn no_bound() -> u16 {
+    u16::MAX
 }
 
 /// When a game is adjudicated. Plies are counted from the game's start position.
@@ -125,6 +162,29 @@ pub struct BookSpec {
 }
 
 impl BookSpec {
+    /// All openings of a source, in random order.
+    #[must_use]
+    pub fn of(source: BookSource) -> BookSpec {
+        let none = BookSpec {
+            path: None,
+            chess960: false,
+            double_chess960: false,
+            order: BookOrder::default(),
+            plies: None,
+        };
+        match source {
+            BookSource::File(path) => BookSpec { path: Some(path), ..none },
+            BookSource::Chess960 => BookSpec { chess960: true, ..none },
+            BookSource::DoubleChess960 => BookSpec { double_chess960: true, ..none },
+        }
+    }
+
+    /// Whether the openings are more than start positions.
+    #[must_use]
+    pub const fn has_openings(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// Where the openings come from; `None` if nothing says so.
     #[must_use]
     pub fn source(&self) -> Option<BookSource> {

@@ -103,6 +103,24 @@ struct OpeningWriter {
 }
 
 impl OpeningWriter {
+    fn new(part: Option<BookPart>) -> Result<OpeningWriter, BookError> {
+        let file = BufWriter::new(tempfile::tempfile().map_err(temp_file_error)?);
+        Ok(OpeningWriter { part, read: 0, file, hasher: blake3::Hasher::new(), offsets: vec![0] })
+    }
+
+    /// The book of the openings; it was read from `path`, where so many were skipped.
+    fn finish(self, path: &Path, skipped: u64) -> Result<Book, BookError> {
+        let OpeningWriter { file, hasher, offsets, .. } = self;
+        let openings = offsets.len() as u64 - 1;
+        if openings == 0 {
+            let reason = format!("it holds no playable opening ({skipped} were skipped)");
+            return Err(BookError::Book { path: path.into(), line: None, reason });
+        }
+        let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
+        let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
+        Ok(Book { openings: Openings::Kept { file, offsets }, facts })
+    }
+
     fn add(&mut self, start: &Chess, moves: &[Move]) -> io::Result<()> {
         let number = self.read;
         self.read += 1;
@@ -136,26 +154,34 @@ impl Book {
     }
 
     fn read(path: &Path, plies: Option<u16>, part: Option<BookPart>) -> Result<Book, BookError> {
-        let book_error = |reason| BookError::Book { path: path.into(), line: None, reason };
-        let file = tempfile::tempfile().map_err(temp_file_error)?;
-        let file = BufWriter::new(file);
-        let mut writer = OpeningWriter { part, read: 0, file, hasher: blake3::Hasher::new(), offsets: vec![0] };
+        let mut writer = OpeningWriter::new(part)?;
         let skipped = if holds_positions(path)? {
             if plies.is_some() {
-                return Err(book_error("it holds positions, not games: leave the number of plies out".into()));
+                let reason = "it holds positions, not games: leave the number of plies out".into();
+                return Err(BookError::Book { path: path.into(), line: None, reason });
             }
             read_positions(path, &mut writer)?
         } else {
             read_games(path, plies, &mut writer)?
         };
-        let OpeningWriter { file, hasher, offsets, .. } = writer;
-        let openings = offsets.len() as u64 - 1;
-        if openings == 0 {
-            return Err(book_error(format!("it holds no playable opening ({skipped} were skipped)")));
+        writer.finish(path, skipped)
+    }
+
+    /// A book of positions that the program `origin` made. Those in which the game is over are skipped.
+    ///
+    /// # Errors
+    /// When there is no playable position, or the temporary file cannot be written.
+    pub fn of_positions(origin: &Path, positions: &[Chess]) -> Result<Book, BookError> {
+        let mut writer = OpeningWriter::new(None)?;
+        let mut skipped = 0;
+        for start in positions {
+            if is_playable(start) {
+                writer.add(start, &[]).map_err(temp_file_error)?;
+            } else {
+                skipped += 1;
+            }
         }
-        let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
-        let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
-        Ok(Book { openings: Openings::Kept { file, offsets }, facts })
+        writer.finish(origin, skipped)
     }
 
     /// The opening of an encounter: a start position and the moves from there. They do not end the game.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use shakmaty::{Chess, Move, Position};
 
 use crate::chess::{legal_move, start_fen, uci_move};
@@ -75,9 +75,12 @@ pub enum Termination {
     Time,
     /// An engine ended, did not answer, or answered with no legal move.
     Forfeit,
+    /// The opening's score lies beyond the bound: no move was played after it.
+    Opening,
 }
 
 impl Termination {
+    /// The ends of a match's games.
     pub(super) const ALL: [Termination; 4] =
         [Termination::Rules, Termination::Adjudication, Termination::Time, Termination::Forfeit];
 }
@@ -98,15 +101,35 @@ struct JournalLine {
 }
 
 /// The fields of a journal line that counts need.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct GameSummary {
     pub game: u64,
     pub white: usize,
     pub black: usize,
     /// White's view.
     pub result: GameResult,
+    pub termination: Termination,
     #[serde(default)]
     pub forfeit: Option<Forfeit>,
+    #[serde(rename = "moves", deserialize_with = "count_moves")]
+    pub counts: MoveCounts,
+}
+
+/// The length of a game.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct MoveCounts {
+    /// Moves, the opening's included.
+    pub plies: u32,
+    /// Positions that were searched.
+    pub positions: u32,
+}
+
+/// Counts the words of a journal's moves, as [`PlayedGame::to_journal`] describes them.
+fn count_moves<'de, D: Deserializer<'de>>(moves: D) -> Result<MoveCounts, D::Error> {
+    let moves = String::deserialize(moves)?;
+    let count = |letter: char| moves.matches(letter).count() as u32;
+    let plies = if moves.is_empty() { 0 } else { count(' ') + 1 };
+    Ok(MoveCounts { plies, positions: count('@') })
 }
 
 impl GameSummary {
@@ -154,6 +177,21 @@ impl PlayedGame {
         Ok(PlayedGame { number: game, white, black, start, moves: played, result, termination, forfeit })
     }
 
+    /// The game as its line in a journal is counted.
+    #[must_use]
+    pub fn summary(&self) -> GameSummary {
+        let positions = self.moves.iter().filter(|played| played.search.is_some()).count() as u32;
+        GameSummary {
+            game: self.number,
+            white: self.white,
+            black: self.black,
+            result: self.result,
+            termination: self.termination,
+            forfeit: self.forfeit.clone(),
+            counts: MoveCounts { plies: self.moves.len() as u32, positions },
+        }
+    }
+
     /// The player that lost on time or by forfeit; `None` if the game ended otherwise.
     pub(super) fn defaulter(&self) -> Option<usize> {
         let loser = if self.result == GameResult::Loss { self.white } else { self.black };
@@ -178,6 +216,7 @@ impl PlayedGame {
             (Termination::Time, _) => "time forfeit",
             (Termination::Forfeit, Some(Forfeit { reason: EngineFault::Nonsense, .. })) => "rules infraction",
             (Termination::Forfeit, _) => "abandoned",
+            (Termination::Opening, _) => "unterminated",
         }
     }
 
@@ -273,7 +312,10 @@ mod tests {
     fn journal_lines_round_trip() {
         let game = PlayedGame::from_journal(LINE).expect("a game");
         assert_eq!(game.to_journal().expect("JSON"), LINE);
-        assert_eq!(GameSummary::parse(LINE).map(|summary| (summary.game, summary.white)), Ok((5, 1)));
+        let summary = GameSummary::parse(LINE).expect("a game");
+        assert_eq!((summary.game, summary.white), (5, 1));
+        assert_eq!(summary.counts, MoveCounts { plies: 4, positions: 3 });
+        assert_eq!(summary, game.summary());
         let check = |from: &str, to: &str, message: &str| {
             let error = PlayedGame::from_journal(&LINE.replace(from, to)).expect_err("damaged");
             assert!(error.contains(message), "{error}");

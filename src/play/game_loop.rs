@@ -21,6 +21,8 @@ pub struct GameRules {
     pub adjudication: AdjudicationRules,
     /// Whether an answer without a score is an engine's fault.
     pub needs_score: bool,
+    /// The game ends with its first search where the opening's score lies beyond ± this, in centipawns.
+    pub opening_bound: Option<u16>,
 }
 
 /// A game before its first search.
@@ -68,6 +70,7 @@ pub(super) fn play_game(
     let mut clock = GameClock::new(rules.limit);
     let mut adjudicator = Adjudicator::new(rules.adjudication);
     let mut fault = None;
+    let mut opening_bound = rules.opening_bound;
     let (result, termination) = loop {
         if let Some(result) = line.result_by_rule() {
             break (result, Termination::Rules);
@@ -90,6 +93,11 @@ pub(super) fn play_game(
         };
         if clock.is_exceeded(turn.fold_wb(0, 1), search.time) {
             break (lost, Termination::Time);
+        }
+        if let (Some(bound), Some(eval)) = (opening_bound.take(), search.eval)
+            && eval.centipawns().unsigned_abs() > bound
+        {
+            break (GameResult::Draw, Termination::Opening);
         }
         let adjudicated = adjudicator.observe(&line, search.eval, search.best.is_zeroing());
         // An adjudicated game ends with the best move.

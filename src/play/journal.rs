@@ -14,6 +14,8 @@ pub(super) const GAMES: &str = "games";
 /// A job's journal. Takes 16 bytes of memory per game.
 pub struct GameJournal {
     file: Journal,
+    /// Games of the job: their numbers lie below.
+    games: u64,
     /// Where each game's line begins, by number.
     offsets: Vec<Option<u64>>,
     /// Games of the file that the job does not ask for; they stay in it.
@@ -21,7 +23,7 @@ pub struct GameJournal {
 }
 
 impl GameJournal {
-    /// Opens the journal of a job of so many games. `head` identifies the job; `note` receives the outcome of each of
+    /// Opens the journal of a job of at most so many games. `head` identifies the job; `note` receives the outcome of each of
     /// its games in the file.
     ///
     /// # Errors
@@ -29,24 +31,25 @@ impl GameJournal {
     pub fn open(
         path: &Path,
         head: &Value,
-        games: usize,
+        games: u64,
         note: &mut dyn FnMut(&GameSummary) -> Result<(), String>,
     ) -> Result<GameJournal, JournalError> {
-        let mut offsets = vec![None; games];
+        let mut offsets = Vec::new();
         let mut unused = 0;
         let file = Journal::open(path, GAMES, head, &mut |offset, line| {
             let summary = GameSummary::parse(line)?;
-            match offsets.get_mut(summary.game as usize) {
-                Some(place @ None) => {
-                    note(&summary)?;
-                    *place = Some(offset);
-                }
-                Some(Some(_)) => {}
-                None => unused += 1,
+            if summary.game >= games {
+                unused += 1;
+                return Ok(());
+            }
+            let place = place(&mut offsets, summary.game);
+            if place.is_none() {
+                note(&summary)?;
+                *place = Some(offset);
             }
             Ok(())
         })?;
-        Ok(GameJournal { file, offsets, unused })
+        Ok(GameJournal { file, games, offsets, unused })
     }
 
     /// Adds a game of the job.
@@ -61,19 +64,20 @@ impl GameJournal {
 
     /// Adds a game from its line in another journal of the job.
     pub(super) fn add_line(&mut self, number: u64, line: &str) -> Result<(), PlayError> {
-        self.offsets[number as usize] = Some(self.file.append(line)?);
+        let offset = self.file.append(line)?;
+        *place(&mut self.offsets, number) = Some(offset);
         Ok(())
     }
 
     /// Whether a game is not in the file, but one of the job.
     pub(super) fn lacks(&self, number: u64) -> bool {
-        self.offsets.get(number as usize) == Some(&None)
+        number < self.games && !is_in(&self.offsets, number)
     }
 
-    /// The numbers of the games that are not in the file.
-    #[must_use]
-    pub fn missing(&self) -> Vec<u64> {
-        (0..self.offsets.len() as u64).filter(|number| self.lacks(*number)).collect()
+    /// The numbers of the games that are not in the file now, in order.
+    pub fn missing(&self) -> impl Iterator<Item = u64> + Send + use<> {
+        let offsets = self.offsets.clone();
+        (0..self.games).filter(move |number| !is_in(&offsets, *number))
     }
 
     /// Reads a game; `None` if it is not in the file.
@@ -101,4 +105,17 @@ impl GameJournal {
             self.file.remove();
         }
     }
+}
+
+/// The place of a game's offset.
+fn place(offsets: &mut Vec<Option<u64>>, number: u64) -> &mut Option<u64> {
+    let index = number as usize;
+    if offsets.len() <= index {
+        offsets.resize(index + 1, None);
+    }
+    &mut offsets[index]
+}
+
+fn is_in(offsets: &[Option<u64>], number: u64) -> bool {
+    offsets.get(number as usize).is_some_and(Option::is_some)
 }

@@ -12,6 +12,8 @@ use crate::pipeline::uci::SearchLimit;
 pub enum MoveLimit {
     /// Nodes per move.
     Nodes(u64),
+    /// Nodes after which a network's search begins no iteration.
+    SoftNodes(u64),
     /// Plies per move.
     Depth(u32),
     /// Time per move.
@@ -24,7 +26,7 @@ impl MoveLimit {
     /// Whether the same players play the same games.
     #[must_use]
     pub const fn is_reproducible(self) -> bool {
-        matches!(self, MoveLimit::Nodes(_) | MoveLimit::Depth(_))
+        matches!(self, MoveLimit::Nodes(_) | MoveLimit::SoftNodes(_) | MoveLimit::Depth(_))
     }
 
     /// In words, for tables.
@@ -32,6 +34,7 @@ impl MoveLimit {
     pub fn describe(self) -> String {
         match self {
             MoveLimit::Nodes(nodes) => format!("{nodes} nodes per move"),
+            MoveLimit::SoftNodes(nodes) => format!("{nodes} soft nodes per move"),
             MoveLimit::Depth(depth) => format!("{depth} plies per move"),
             MoveLimit::MoveTime(time) => format!("{} ms per move", time.as_millis()),
             MoveLimit::Clock { time, increment } => format!("{}+{} s", time.as_secs_f64(), increment.as_secs_f64()),
@@ -75,6 +78,7 @@ impl GameClock {
         let millis = |time: Duration| time.as_millis() as u64;
         match (nodes, self.limit) {
             (Some(nodes), _) | (None, MoveLimit::Nodes(nodes)) => SearchLimit::Nodes(nodes),
+            (None, MoveLimit::SoftNodes(nodes)) => SearchLimit::SoftNodes(nodes),
             (None, MoveLimit::Depth(depth)) => SearchLimit::Depth(depth),
             (None, MoveLimit::MoveTime(time)) => SearchLimit::MoveTime(millis(time)),
             (None, MoveLimit::Clock { increment, .. }) => {
@@ -87,7 +91,7 @@ impl GameClock {
     /// Subtracts the time of a move from one side's clock; returns whether the side has exceeded its time.
     pub(super) fn is_exceeded(&mut self, side: usize, time: Duration) -> bool {
         match self.limit {
-            MoveLimit::Nodes(_) | MoveLimit::Depth(_) => false,
+            MoveLimit::Nodes(_) | MoveLimit::SoftNodes(_) | MoveLimit::Depth(_) => false,
             MoveLimit::MoveTime(most) => time > most + TIME_MARGIN,
             MoveLimit::Clock { increment, .. } => {
                 let exceeded = time > self.left[side] + TIME_MARGIN;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::engine::Model;
 use crate::features::FeatureSet;
+use crate::net::{NetError, NetFile};
 use crate::pipeline::uci::{EngineIdentity, EngineSpec};
 
 /// A player by its name.
@@ -20,6 +21,18 @@ pub struct Player {
 }
 
 impl Player {
+    /// A UCI engine, named by its program's path.
+    #[must_use]
+    pub fn engine(spec: EngineSpec) -> Player {
+        Player { name: spec.path.display().to_string(), kind: PlayerKind::Engine(spec), nodes: None }
+    }
+
+    /// A network under fsbench's own search.
+    #[must_use]
+    pub fn network(name: impl Into<String>, network: NetworkPlayer) -> Player {
+        Player { name: name.into(), kind: PlayerKind::Network(Arc::new(network)), nodes: None }
+    }
+
     #[must_use]
     pub const fn is_network(&self) -> bool {
         matches!(self.kind, PlayerKind::Network(_))
@@ -39,6 +52,16 @@ pub struct NetworkPlayer {
     pub model: Model,
     /// BLAKE3 hash of the network's file, in hexadecimal.
     pub hash: String,
+}
+
+impl NetworkPlayer {
+    /// The player of a network file.
+    ///
+    /// # Errors
+    /// When the definition of its feature set is not valid.
+    pub fn of(file: &NetFile) -> Result<NetworkPlayer, NetError> {
+        Ok(NetworkPlayer { set: file.origin.feature_set()?, model: Model::new(&file.net), hash: file.hash() })
+    }
 }
 
 /// The facts that a player's moves depend on, for the journal and the result.

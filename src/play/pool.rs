@@ -1,9 +1,9 @@
 //! Plays many games in parallel; each worker has its own players. An engine that ends, hangs or answers with no legal
 //! move spoils its game and is started again.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::PlayError;
@@ -59,19 +59,21 @@ type WorkerResult = Result<WorkerGame, PlayError>;
 const INTERRUPT_WAIT: Duration = Duration::from_millis(300);
 
 impl GamePool<'_> {
-    /// Plays the games `numbers`.
+    /// Plays the games `numbers`, which may be without end if `keep` says when the rest is not needed.
     ///
     /// # Errors
     /// When an engine cannot be started or spoils too many games in a row, or `keep` fails.
-    pub fn play(&self, numbers: &[u64], keep: KeepGame<'_>) -> Result<(), PlayError> {
-        let next = AtomicUsize::new(0);
+    pub fn play(&self, numbers: impl Iterator<Item = u64> + Send, keep: KeepGame<'_>) -> Result<(), PlayError> {
+        let games = numbers.size_hint().1.unwrap_or(usize::MAX);
+        let numbers = Mutex::new(numbers);
+        let next = || numbers.lock().unwrap_or_else(PoisonError::into_inner).next();
         let stop = Arc::new(AtomicBool::new(false));
         let worker = |games: &Sender<WorkerResult>| {
             let mut seats = Seats::new(self.players, self.setup, &stop);
             while !stop.load(Ordering::Relaxed)
-                && let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed))
+                && let Some(number) = next()
             {
-                let game = self.game(&mut seats, *number, &stop);
+                let game = self.game(&mut seats, number, &stop);
                 let failed = game.is_err();
                 if games.send(game).is_err() || failed {
                     return;
@@ -80,7 +82,7 @@ impl GamePool<'_> {
         };
         std::thread::scope(|scope| {
             let (sender, games) = channel();
-            for _ in 0..self.concurrency.clamp(1, numbers.len().clamp(1, Workers::MOST)) {
+            for _ in 0..self.concurrency.clamp(1, games.clamp(1, Workers::MOST)) {
                 let sender = sender.clone();
                 let worker = &worker;
                 scope.spawn(move || worker(&sender));

@@ -64,7 +64,7 @@ pub fn play_match(
     if !score.tally.is_decided() {
         let missing = score.journal.missing();
         let has_worked = score.tally.players_seen(players.len());
-        opened.play(players, settings, &has_worked, &missing, interrupted, &mut |played| {
+        opened.play(players, settings, &has_worked, missing, interrupted, &mut |played| {
             score.add(&played.game)?;
             progress(&score.tally.progress());
             Ok(score.tally.is_decided())
@@ -131,7 +131,7 @@ impl Opened {
         players: &[Player],
         settings: &MatchSettings,
         has_worked: &[bool],
-        numbers: &[u64],
+        numbers: impl Iterator<Item = u64> + Send,
         interrupted: &(dyn Fn() -> bool + Sync),
         keep: KeepGame<'_>,
     ) -> Result<(), PlayError> {
@@ -139,7 +139,7 @@ impl Opened {
         let pool = GamePool {
             players,
             setup: settings.setup,
-            rules: GameRules { limit: settings.limit, adjudication, needs_score: false },
+            rules: GameRules { limit: settings.limit, adjudication, needs_score: false, opening_bound: None },
             on_fault: OnFault::Forfeit,
             begin: &|number| self.begin(number, settings.seed),
             concurrency: settings.concurrency,

@@ -56,7 +56,7 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     /// Opens the journal of a match's games.
     pub(super) fn open(path: &Path, head: &Value, mut tally: MatchTally) -> Result<Scoreboard, PlayError> {
-        let journal = GameJournal::open(path, head, tally.total(), &mut |summary| tally.note(summary))?;
+        let journal = GameJournal::open(path, head, tally.total() as u64, &mut |summary| tally.note(summary))?;
         tally.count();
         Ok(Scoreboard { journal, tally })
     }

@@ -143,6 +143,7 @@ fn network_limits(limit: SearchLimit, turn: Color, start: Instant, overhead: Dur
     let none = Limits::default();
     match limit {
         SearchLimit::Nodes(nodes) => Limits { nodes: Some(nodes), ..none },
+        SearchLimit::SoftNodes(nodes) => Limits::of_soft_nodes(nodes),
         SearchLimit::Depth(depth) => Limits { depth: Some(depth), ..none },
         SearchLimit::MoveTime(time) => {
             Limits { clock: Some(Clock::fixed(start, Duration::from_millis(time), overhead)), ..none }

@@ -57,7 +57,7 @@ pub fn play_shard(
     let untested = MatchTally::new(opened.pairs(settings), &opened.pairings, None);
     let mut score = Scoreboard::open(&own.join(JOURNAL), &opened.head, untested)?;
     let of_shard = |number: &u64| pairs.contains(&(number / 2));
-    let missing: Vec<u64> = score.journal.missing().into_iter().filter(of_shard).collect();
+    let missing: Vec<u64> = score.journal.missing().filter(of_shard).collect();
     let report = |score: &Scoreboard, progress: &mut dyn FnMut(&MatchProgress)| {
         let total = 2 * (pairs.end - pairs.start);
         progress(&MatchProgress { total, ..score.tally.progress() });
@@ -65,7 +65,7 @@ pub fn play_shard(
     report(&score, progress);
     if !missing.is_empty() {
         let has_worked = score.tally.players_seen(players.len());
-        opened.play(players, settings, &has_worked, &missing, interrupted, &mut |played| {
+        opened.play(players, settings, &has_worked, missing.into_iter(), interrupted, &mut |played| {
             score.add(&played.game)?;
             report(&score, progress);
             Ok(false)

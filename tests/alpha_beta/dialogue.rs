@@ -9,6 +9,11 @@ struct Session {
     engine: std::thread::JoinHandle<std::io::Result<()>>,
 }
 
+/// An engine that draws no openings.
+fn host<'a>(load: &'a LoadNetwork<'a>) -> UciHost<'a> {
+    UciHost { load, openings: &|_| Err("no openings".into()) }
+}
+
 impl Session {
     fn new() -> Session {
         Session::with_network(Some("net"))
@@ -25,7 +30,7 @@ impl Session {
                 }
                 _ => Err(format!("{}: no such file", path.display())),
             };
-            uci(std::io::BufReader::new(reader), writer, &load, network.map(Into::into))
+            uci(std::io::BufReader::new(reader), writer, host(&load), network.map(Into::into))
         });
         Session { input, output: std::io::BufReader::new(output).lines(), engine }
     }
@@ -215,16 +220,16 @@ fn a_bench_is_finished_before_the_end() {
     };
     for input in ["setoption name Hash value 1\nbench 2\nquit\n", "setoption name Hash value 1\nbench 2\n"] {
         let mut output = Vec::new();
-        uci(input.as_bytes(), &mut output, &network, Some("net".into())).expect("it is read");
+        uci(input.as_bytes(), &mut output, host(&network), Some("net".into())).expect("it is read");
         is_bench(&output);
     }
     let mut output = Vec::new();
     let commands = ["setoption name Hash value 1", "bench 2"].map(str::to_owned);
-    uci_commands(&commands, &mut output, &network, Some("net".into()));
+    uci_commands(&commands, &mut output, host(&network), Some("net".into()));
     is_bench(&output);
     // A search is finished, too.
     let mut output = Vec::new();
-    uci_commands(&["go depth 4".to_owned()], &mut output, &network, Some("net".into()));
+    uci_commands(&["go depth 4".to_owned()], &mut output, host(&network), Some("net".into()));
     let text = String::from_utf8_lossy(&output);
     assert!(text.contains("info depth 4 ") && text.contains("\nbestmove "), "{text}");
 }

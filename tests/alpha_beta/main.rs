@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use chess960::{CHESS960_PERFT, DOUBLE_CHESS960_PERFT};
 use fsbench::alpha_beta::{
-    BENCH_FENS, Clock, Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci, uci_commands,
+    BENCH_FENS, Clock, Game, Limits, LoadNetwork, PlayingNetwork, Score, SearchResult, Searcher, UciHost, bench, uci,
+    uci_commands,
 };
 use fsbench::chess::parse_fen;
 use fsbench::engine::{BackEnd, Model};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use shakmaty::{Chess, Color, Move, Position};
 
-use super::UciOptions;
+use super::{GenfensRequest, UciOptions};
 use crate::alpha_beta::{BENCH_DEPTH, Clock, Game, Limits};
 use crate::chess::parse_fen;
 
@@ -36,6 +36,7 @@ pub(super) enum UciCommand {
     },
     /// A bench to this depth.
     Bench(u32),
+    Genfens(GenfensRequest),
     Eval,
     Display,
 }
@@ -61,6 +62,7 @@ impl UciInput {
                 Ok(depth) if (1..=30).contains(&depth) => UciCommand::Bench(depth),
                 _ => return Err("bench takes a depth from 1 to 30".into()),
             },
+            "genfens" => UciCommand::Genfens(GenfensRequest::parse(words)?),
             "eval" => UciCommand::Eval,
             "d" => UciCommand::Display,
             _ => return Err(format!("unknown command \"{line}\"")),
@@ -215,13 +217,16 @@ impl GoCommand {
         let clock = self.clock(game.position().turn(), self.start, options.move_overhead);
         let is_mate_only = !self.infinite && self.nodes.is_none() && clock.is_none();
         let mate_depth = self.mate.filter(|_| is_mate_only).map(GoCommand::mate_depth);
+        let by_nodes = match self.nodes {
+            Some(nodes) if options.soft_nodes => Limits::of_soft_nodes(nodes),
+            nodes => Limits { nodes, ..Limits::default() },
+        };
         let limits = Limits {
             depth: self.depth.or(mate_depth),
-            nodes: self.nodes.filter(|_| !options.soft_nodes),
-            soft_nodes: self.nodes.filter(|_| options.soft_nodes),
             clock: clock.filter(|_| !self.infinite && !self.ponder),
             mate: self.mate,
             search_moves,
+            ..by_nodes
         };
         Ok((limits, messages))
     }

@@ -6,6 +6,7 @@
 //! is still running.
 
 mod command;
+mod genfens;
 mod options;
 
 use std::io::{self, BufRead, Write};
@@ -22,6 +23,7 @@ use crate::chess::{fen_of, uci_move, uci_move_chess960};
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
 use command::{GoCommand, UciCommand, UciInput, parse_position};
+pub use genfens::GenfensRequest;
 use options::{DEFAULT_MOVE_OVERHEAD, UciOptions};
 
 /// A network ready to play.
@@ -33,6 +35,19 @@ pub struct PlayingNetwork {
 /// Reads a network file; the error is a message for the user.
 pub type LoadNetwork<'a> = dyn Fn(&Path) -> Result<PlayingNetwork, String> + Sync + 'a;
 
+/// Starts to draw the openings that a request asks for; the error is a message for the user.
+pub type DrawOpenings<'a> = dyn Fn(&GenfensRequest) -> Result<OpeningSource, String> + Sync + 'a;
+
+/// Draws one opening after the other.
+pub type OpeningSource = Box<dyn FnMut() -> Result<Chess, String>>;
+
+/// What the engine takes from the program around it.
+#[derive(Copy, Clone)]
+pub struct UciHost<'a> {
+    pub load: &'a LoadNetwork<'a>,
+    pub openings: &'a DrawOpenings<'a>,
+}
+
 /// Plays by UCI until `quit` or the end of the input. `network` is loaded first; the option `EvalFile` replaces it.
 ///
 /// # Errors
@@ -40,17 +55,17 @@ pub type LoadNetwork<'a> = dyn Fn(&Path) -> Result<PlayingNetwork, String> + Syn
 pub fn uci(
     input: impl BufRead,
     output: impl Write + Send,
-    load: &LoadNetwork<'_>,
+    host: UciHost<'_>,
     network: Option<PathBuf>,
 ) -> io::Result<()> {
-    run(input, output, load, network, AtEnd::StopSearch)
+    run(input, output, host, network, AtEnd::StopSearch)
 }
 
 /// Executes commands of a command line, each to its end. `network` is as in [`uci`].
-pub fn uci_commands(commands: &[String], output: impl Write + Send, load: &LoadNetwork<'_>, network: Option<PathBuf>) {
+pub fn uci_commands(commands: &[String], output: impl Write + Send, host: UciHost<'_>, network: Option<PathBuf>) {
     let input = commands.join("\n");
     // Reading from memory does not fail.
-    let _ = run(input.as_bytes(), output, load, network, AtEnd::FinishSearch);
+    let _ = run(input.as_bytes(), output, host, network, AtEnd::FinishSearch);
 }
 
 /// The effect of the input's end on searches that are requested and not answered.
@@ -63,7 +78,7 @@ enum AtEnd {
 fn run(
     input: impl BufRead,
     output: impl Write + Send,
-    load: &LoadNetwork<'_>,
+    host: UciHost<'_>,
     network: Option<PathBuf>,
     at_end: AtEnd,
 ) -> io::Result<()> {
@@ -71,7 +86,7 @@ fn run(
     let (commands, queue) = channel();
     std::thread::scope(|scope| {
         let game = Some(Game::new(Chess::default()));
-        let search = SearchThread { shared: &shared, load, network, game, options: UciOptions::default() };
+        let search = SearchThread { shared: &shared, host, network, game, options: UciOptions::default() };
         scope.spawn(move || search.run(&queue));
         let mut reader = CommandReader {
             shared: &shared,
@@ -202,7 +217,7 @@ impl<W: Write + Send> CommandReader<'_, W> {
 /// Executes queued commands.
 struct SearchThread<'s, W> {
     shared: &'s UciSession<W>,
-    load: &'s LoadNetwork<'s>,
+    host: UciHost<'s>,
     network: Option<PathBuf>,
     /// `None` after a position that was refused.
     game: Option<Game>,
@@ -244,7 +259,7 @@ impl<W: Write> SearchThread<'_, W> {
     }
 
     fn load_network(&self, path: &Path) -> Option<PlayingNetwork> {
-        (self.load)(path).map_err(|message| self.shared.write_error(&message)).ok()
+        (self.host.load)(path).map_err(|message| self.shared.write_error(&message)).ok()
     }
 
     /// Executes commands until the option `EvalFile` loads a network, which is returned, or until the reader has ended.
@@ -282,6 +297,7 @@ impl<W: Write> SearchThread<'_, W> {
                     let result = bench(searcher, depth);
                     self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
                 }),
+                UciCommand::Genfens(request) => self.draw_openings(searcher, &request),
                 UciCommand::Eval => self.with_searcher(searcher, |searcher| {
                     self.with_game(|game| {
                         let score = searcher.evaluate(game);

@@ -13,7 +13,7 @@ pub(super) struct UciOptions {
     pub(super) megabytes: usize,
     /// `Move Overhead`.
     pub(super) move_overhead: Duration,
-    /// `SoftNodes`: node limits are checked between iterations only.
+    /// `SoftNodes`: node limits are checked between iterations, as [`crate::alpha_beta::Limits::of_soft_nodes`] says.
     pub(super) soft_nodes: bool,
     /// `UCI_Chess960`: castling is written as king takes rook, whatever the position.
     pub(super) chess960: bool,

@@ -97,7 +97,7 @@ impl LabelOptions {
         Ok(specs
             .into_iter()
             .next()
-            .map(|spec| LabelJob { settings: LabelSettings::new(spec, limit), workers: self.setup.workers() }))
+            .map(|spec| LabelJob { settings: LabelSettings::new(spec, limit), workers: self.setup.workers(1) }))
     }
 }
 

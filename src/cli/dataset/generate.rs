@@ -1,45 +1,59 @@
-//! `fsbench dataset generate`: has engines play games, against each other or one against itself.
+//! `fsbench dataset generate`: has networks and engines play games, against each other or one against itself.
 
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::engine::EngineArguments;
 use super::{failure, warn_of_journal};
 use crate::cli::progress_bar::progress;
-use crate::cli::{Failure, ResultFormat, interrupt, print_json};
+use crate::cli::net::FormatHints;
+use crate::cli::{Failure, ResultFormat, engine_command, interrupt, print_json};
 use crate::data::DataError;
-use crate::generate::{EngineScore, GenerateError, GenerateJob, GenerateSummary, generate};
-use crate::pipeline::generation::GenerateSettings;
+use crate::generate::{
+    EngineScore, GenerateError, GenerateGoal, GenerateJob, GenerateProgress, GenerateSpeed, GenerateSummary, generate,
+};
+use crate::pipeline::generation::{BookSpec, GenerateSettings};
 use crate::pipeline::journal_path;
-use crate::pipeline::uci::SearchLimit;
+use crate::pipeline::uci::{EngineSpec, SearchLimit};
+use crate::play::Player;
 
-/// Have UCI engines play games
+/// Have a network or UCI engines play games
 ///
-/// PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack
+/// A network plays both sides by fsbench's own search in this process, one thread a game. PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack
 /// output each searched position is a sample: the engine's best move, its score and the game's result. The same
-/// engines, settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is
-/// given again. A game in which an engine fails (it ends, does not answer, or gives no legal move with a score) is
+/// players, settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is
+/// given again. A game is dropped and counted where the first search after its opening scores it beyond
+/// --opening-bound. A game in which an engine fails (it ends, does not answer, or gives no legal move with a score) is
 /// played again by new engines, and dropped if one fails again; 8 such games before the first finished one, or 32 in a
 /// row, end the run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A UCI engine: PROGRAM, 'PROGRAM ARGUMENTS' or 'PROGRAM|Option=value'; can be repeated: then each pair plays
-    /// every opening with both colours
+    /// A network (a .safetensors or .nnue file, or a run's folder) or a UCI engine: PROGRAM, 'PROGRAM ARGUMENTS' or
+    /// 'PROGRAM|Option=value', also with uci: before it; can be repeated: then each pair plays every opening with both
+    /// colours
     #[arg(long, value_name = "ENGINE", default_value = "stockfish")]
     engine: Vec<String>,
     #[command(flatten)]
     engines: EngineArguments,
-    /// Nodes per search
-    #[arg(long, conflicts_with = "depth", required_unless_present = "depth")]
+    /// Nodes per search, at most
+    #[arg(long, value_name = "N", group = "limit", required_unless_present_any = ["soft_nodes", "depth"])]
     nodes: Option<u64>,
+    /// Nodes per search after which a network begins no deeper iteration; one that takes more than 8 times as many is
+    /// cut short
+    #[arg(long, value_name = "N", group = "limit")]
+    soft_nodes: Option<u64>,
     /// Depth of each search in plies
-    #[arg(long)]
+    #[arg(long, value_name = "PLIES", group = "limit")]
     depth: Option<u32>,
-    /// Number of games
-    #[arg(long)]
-    games: u32,
+    /// Number of games, those included that are dropped
+    #[arg(long, value_name = "N", required_unless_present = "positions")]
+    games: Option<u32>,
+    /// Number of searched positions, in place of a number of games: the game that reaches it is the last one
+    #[arg(long, value_name = "N", conflicts_with = "games")]
+    positions: Option<u64>,
     /// The file to write: .pgn, .pgn.zst, or any format of samples that is written (.fsd, .binpack, .vf, …)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -49,9 +63,16 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
+    /// Begin each game at an opening that a UCI engine draws by its command `genfens`, as for OpenBench: PROGRAM or
+    /// 'PROGRAM ARGUMENTS'
+    #[arg(long, value_name = "ENGINE", group = "openings", help_heading = "Games")]
+    genfens: Option<String>,
+    #[command(flatten)]
+    hints: FormatHints,
     #[command(flatten)]
     settings: GenerateSettings,
-    /// Number of random moves after the opening, drawn from A to B for each game [default: 4..10, or 0 with a book]
+    /// Number of random moves after the opening, drawn from A to B for each game [default: 8..9, or 0 after a book];
+    /// moves that lose material at once are drawn again
     #[arg(long, value_name = "A..B", value_parser = range, help_heading = "Games")]
     random_plies: Option<(u16, u16)>,
 }
@@ -78,11 +99,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.out.exists() && !arguments.force {
         return Err(failure(DataError::Exists { path: arguments.out.clone() }));
     }
-    let specs = arguments.engines.specs(&arguments.engine)?;
+    let players = arguments.engines.players(&arguments.engine, &arguments.hints)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let concurrency = if players.iter().all(Player::is_network) { cores } else { 1 };
+    let goal = match (arguments.positions, arguments.games) {
+        (Some(positions), _) => GenerateGoal::Positions(positions),
+        (None, games) => GenerateGoal::Games(games.unwrap_or(0)),
+    };
     let job = GenerateJob {
-        workers: arguments.engines.workers(),
+        workers: arguments.engines.workers(concurrency),
+        hash: arguments.engines.hash(),
+        openings_engine: arguments.genfens.as_deref().map(openings_engine).transpose()?,
         command: std::env::args().collect(),
-        ..GenerateJob::new(specs, arguments.games)
+        ..GenerateJob::new(players, goal)
     };
     let journal = journal_path(&arguments.out);
     interrupt::on_exit_say(move || {
@@ -92,10 +121,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "interrupted before the first game was begun".into()
         }
     });
-    let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {left}";
-    let bar = progress(Some(u64::from(arguments.games)), template);
-    let summary = generate(&settings(arguments), &job, &arguments.out, &mut |done| {
-        bar.set_position(u64::from(done));
+    let (length, unit) = match goal {
+        GenerateGoal::Games(games) => (games.into(), "games"),
+        GenerateGoal::Positions(positions) => (positions, "positions"),
+    };
+    let bar = progress(Some(length), &format!("{{elapsed}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{left}}; {{msg}}"));
+    let summary = generate(&settings(arguments), &job, &arguments.out, &|| false, &mut |progress| {
+        bar.set_position(match goal {
+            GenerateGoal::Games(_) => progress.done().into(),
+            GenerateGoal::Positions(_) => progress.positions,
+        });
+        bar.set_message(running(progress));
     });
     bar.finish_and_clear();
     let summary = summary.map_err(generate_failure)?;
@@ -107,11 +143,34 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+fn openings_engine(text: &str) -> Result<EngineSpec, Failure> {
+    let command = text.strip_prefix("uci:").unwrap_or(text);
+    engine_command::parse(command).map_err(|why| Failure::request(anyhow!("--genfens {text:?}: {why}")))
+}
+
+/// The games so far, beside a bar.
+fn running(progress: &GenerateProgress) -> String {
+    let GenerateProgress { games, plies, draws, phases, speed, .. } = progress;
+    let mut parts = vec![format!("{:.0} positions/s", speed.positions_per_second())];
+    if *games > 0 {
+        let percent = f64::from(*draws) * 100.0 / f64::from(*games);
+        parts.push(format!("{percent:.0}% draws, {:.0} plies a game", *plies as f64 / f64::from(*games)));
+    }
+    parts.extend(phases.describe());
+    parts.join(", ")
+}
+
 fn settings(arguments: &Arguments) -> GenerateSettings {
     let settings = arguments.settings.clone();
-    let usual = if settings.book.is_some() { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
+    let has_openings = arguments.genfens.is_some() || settings.book.as_ref().is_some_and(BookSpec::has_openings);
+    let usual = if has_openings { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
+    let limit = match (arguments.depth, arguments.soft_nodes) {
+        (Some(depth), _) => SearchLimit::Depth(depth),
+        (None, Some(nodes)) => SearchLimit::SoftNodes(nodes),
+        (None, None) => SearchLimit::Nodes(arguments.nodes.unwrap_or(0)),
+    };
     GenerateSettings {
-        limit: arguments.depth.map_or(SearchLimit::Nodes(arguments.nodes.unwrap_or(0)), SearchLimit::Depth),
+        limit,
         random_plies: arguments.random_plies.unwrap_or(usual),
         ..settings
     }
@@ -128,8 +187,18 @@ fn generate_failure(error: GenerateError) -> Failure {
 fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
     let mut lines = vec![
         format!("{}: {} games by {}", arguments.out.display(), summary.games, summary.engine),
-        format!("plies      {}", summary.plies),
+        format!("plies      {}, of which {} were searched", summary.plies, summary.positions),
     ];
+    lines.extend(summary.phases.describe().map(|phases| format!("phases     {phases}")));
+    if let Some(speed) = &summary.speed {
+        let GenerateSpeed { seconds, .. } = *speed;
+        let [positions, nodes] = [speed.positions_per_second(), speed.nodes_per_second()];
+        lines.push(format!("speed      {positions:.0} positions/s, {nodes:.0} nodes/s over {seconds:.1} s"));
+    }
+    if summary.dropped_openings > 0 {
+        let bound = arguments.settings.opening_bound;
+        lines.push(format!("dropped    {} games: opening beyond ±{bound} cp", summary.dropped_openings));
+    }
     let dropped = summary.dropped_games.iter();
     lines.extend(dropped.map(|(why, count)| format!("dropped    {count} games: {}", why.name())));
     lines.extend(summary.samples.map(|samples| format!("samples    {samples}")));

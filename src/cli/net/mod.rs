@@ -4,7 +4,6 @@ pub(super) mod convert;
 pub(super) mod info;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context;
 
@@ -15,7 +14,7 @@ use crate::measure::MeasuredNetwork;
 use crate::net::bullet::{OrderEvidence, OutputOrder};
 use crate::net::nnue::Architecture;
 use crate::net::{self, Activation, LoadOptions, LoadedNetwork, NetFile, Scheme, bullet, load_float, load_quantised};
-use crate::play::{NetworkPlayer, Player, PlayerKind};
+use crate::play::{NetworkPlayer, Player};
 use crate::train::run_dir;
 
 /// Show and convert network files
@@ -121,6 +120,11 @@ impl FormatHints {
         FormatHints { network, bullet: None, activation, buckets: 1, l1: None, output_order: None }
     }
 
+    /// Whether files are taken for bullet's.
+    pub(super) const fn is_bullet(&self) -> bool {
+        self.bullet.is_some()
+    }
+
     /// The file to load: `path`, or a network in the run folder `path`.
     fn file(&self, path: &Path) -> anyhow::Result<PathBuf> {
         if path.is_dir() {
@@ -177,10 +181,9 @@ pub(super) fn load_for_engine(path: &Path, hints: &FormatHints) -> Result<Playin
 pub(super) fn load_player(path: &Path, hints: &FormatHints) -> Result<Player, Failure> {
     let place = || path.display().to_string();
     let file = load(path, hints)?.file;
-    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
-    let network = NetworkPlayer { set, model: Model::new(&file.net), hash: file.hash() };
+    let network = NetworkPlayer::of(&file).with_context(place).map_err(Failure::Request)?;
     let name = if path.is_dir() { place() } else { path.with_extension("").display().to_string() };
-    Ok(Player { name, kind: PlayerKind::Network(Arc::new(network)), nodes: None })
+    Ok(Player::network(name, network))
 }
 
 /// Loads a network; a checkpoint is quantised.

@@ -118,11 +118,18 @@ pub enum GameDropReason {
     OtherPart,
     /// Dropped at random according to the weight of its source.
     Weight,
+    /// Of generated games: the opening's score lies beyond the bound.
+    Opening,
 }
 
 impl GameDropReason {
-    const ALL: [GameDropReason; 4] =
-        [GameDropReason::Rating, GameDropReason::TimeControl, GameDropReason::OtherPart, GameDropReason::Weight];
+    const ALL: [GameDropReason; 5] = [
+        GameDropReason::Rating,
+        GameDropReason::TimeControl,
+        GameDropReason::OtherPart,
+        GameDropReason::Weight,
+        GameDropReason::Opening,
+    ];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -131,6 +138,7 @@ impl GameDropReason {
             GameDropReason::TimeControl => "other time control",
             GameDropReason::OtherPart => "in the other part of the split",
             GameDropReason::Weight => "drawn out by weight",
+            GameDropReason::Opening => "opening beyond the bound",
         }
     }
 }

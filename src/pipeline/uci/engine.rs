@@ -14,8 +14,8 @@ use shakmaty::{Chess, Move, Position};
 use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, InfoLine, info_line, similar_names};
 use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, UciGame};
-use crate::chess::{fen_of, uci_move};
-use crate::units::SortedMap;
+use crate::chess::{fen_of, parse_fen, uci_move};
+use crate::units::{Seed, SortedMap};
 
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
@@ -49,10 +49,48 @@ impl Engine {
     /// # Errors
     /// When there is no such program, it does not speak UCI, or it does not offer a requested option.
     pub fn start(spec: &EngineSpec, answer_timeout: Duration) -> Result<Engine, UciError> {
+        let mut engine = Engine::launch(spec, &[], answer_timeout)?;
+        engine.handshake(spec)?;
+        Ok(engine)
+    }
+
+    /// Openings that the engine draws by its command `genfens`. It is started as OpenBench starts it: the commands are
+    /// its last arguments.
+    ///
+    /// # Errors
+    /// When there is no such program, or it does not draw so many legal positions.
+    pub fn draw_openings(
+        spec: &EngineSpec,
+        count: u64,
+        seed: Seed,
+        answer_timeout: Duration,
+    ) -> Result<Vec<Chess>, UciError> {
+        let doing = "drawing openings by its command genfens";
+        let commands = [format!("genfens {count} seed {} book None", seed.0), "quit".into()];
+        let mut engine = Engine::launch(spec, &commands, answer_timeout)?;
+        // An engine that does not know the command waits for others, and ends. One that does may have ended already.
+        let _ = engine.stdin.write_all(b"quit\n");
+        let mut openings = Vec::new();
+        for _ in 0..count {
+            let fen = engine.read_until(doing, Duration::ZERO, |line| {
+                line.strip_prefix("info string genfens ").map(str::to_owned)
+            })?;
+            openings.push(parse_fen(&fen).map_err(|_| UciError::Nonsense {
+                engine: engine.path.clone(),
+                doing: doing.into(),
+                answer: shortened(&fen),
+                why: "that is not a legal position",
+            })?);
+        }
+        Ok(openings)
+    }
+
+    /// Starts the program with further arguments.
+    fn launch(spec: &EngineSpec, further: &[String], answer_timeout: Duration) -> Result<Engine, UciError> {
         let failed = |cause| UciError::Start { engine: spec.path.clone(), cause };
         let spawn = |path: &Path| {
             let mut command = Command::new(path);
-            command.args(&spec.arguments);
+            command.args(&spec.arguments).args(further);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             // A program file written a moment ago can still be open in a process that another thread is starting.
             for _ in 0..BUSY_TRIES {
@@ -84,10 +122,7 @@ impl Engine {
         let arguments = spec.arguments.clone();
         let identity = EngineIdentity { name, arguments, options: SortedMap::new(), hash: None };
         let path = spec.path.clone();
-        let mut engine =
-            Engine { path, identity, child, stdin, lines, last_lines, stderr, answer_timeout, chess960: None };
-        engine.handshake(spec)?;
-        Ok(engine)
+        Ok(Engine { path, identity, child, stdin, lines, last_lines, stderr, answer_timeout, chess960: None })
     }
 
     fn handshake(&mut self, spec: &EngineSpec) -> Result<(), UciError> {
@@ -221,7 +256,7 @@ impl Engine {
         UciError::Nonsense {
             engine: self.path.clone(),
             doing: format!("searching {}", fen_of(position)),
-            answer: format!("bestmove {best}").chars().take(60).collect(),
+            answer: shortened(&format!("bestmove {best}")),
             why,
         }
     }
@@ -283,6 +318,11 @@ impl Engine {
         let said = self.last_lines.indented();
         UciError::Ended { engine: self.path.clone(), doing: doing.into(), status, said }
     }
+}
+
+/// The beginning of an engine's line, for messages.
+fn shortened(line: &str) -> String {
+    line.chars().take(60).collect()
 }
 
 impl Drop for Engine {

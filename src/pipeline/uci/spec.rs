@@ -88,6 +88,8 @@ impl EngineIdentity {
 pub enum SearchLimit {
     /// Nodes.
     Nodes(u64),
+    /// Nodes after which no iteration begins; fsbench's own search only.
+    SoftNodes(u64),
     /// Depth in plies.
     Depth(u32),
     /// Milliseconds.
@@ -113,13 +115,16 @@ impl SearchLimit {
     /// Whether the limit allows no search at all.
     #[must_use]
     pub const fn is_empty(self) -> bool {
-        matches!(self, SearchLimit::Nodes(0) | SearchLimit::Depth(0) | SearchLimit::MoveTime(0))
+        matches!(
+            self,
+            SearchLimit::Nodes(0) | SearchLimit::SoftNodes(0) | SearchLimit::Depth(0) | SearchLimit::MoveTime(0)
+        )
     }
 
     /// The most time that the side to move may use.
     pub(super) const fn time(self, turn: Color) -> Duration {
         match (self, turn) {
-            (SearchLimit::Nodes(_) | SearchLimit::Depth(_), _) => Duration::ZERO,
+            (SearchLimit::Nodes(_) | SearchLimit::SoftNodes(_) | SearchLimit::Depth(_), _) => Duration::ZERO,
             (SearchLimit::MoveTime(time), _)
             | (SearchLimit::Clock { white: time, .. }, Color::White)
             | (SearchLimit::Clock { black: time, .. }, Color::Black) => Duration::from_millis(time),
@@ -129,7 +134,7 @@ impl SearchLimit {
     /// The UCI command that starts a search.
     pub(super) fn go(self) -> String {
         match self {
-            SearchLimit::Nodes(nodes) => format!("go nodes {nodes}"),
+            SearchLimit::Nodes(nodes) | SearchLimit::SoftNodes(nodes) => format!("go nodes {nodes}"),
             SearchLimit::Depth(depth) => format!("go depth {depth}"),
             SearchLimit::MoveTime(time) => format!("go movetime {time}"),
             SearchLimit::Clock { white, black, increment } => {
