@@ -23,16 +23,21 @@ const GAMES: u64 = 20;
 const PLIES: usize = 120;
 
 impl TrainConfig {
-    /// The network to start a loop of such trainings with: that of `start`, or one whose evaluation is material.
+    /// The network to start a loop of such trainings with: that of `start`, or one whose evaluation is material. Also
+    /// whether the trainings can begin with it.
     ///
     /// # Errors
     /// When the network of `start` cannot be read or is of another set or shape, or no network on the set can count
     /// material.
-    pub fn starting_network(&self) -> Result<NetFile, TrainError> {
+    pub fn starting_network(&self) -> Result<(NetFile, bool), TrainError> {
         let trained_set = TrainedSet::resolve(self)?;
         let scheme = self.scheme()?;
         let shape = trained_set.shape(self, &scheme)?;
-        let Some(start) = &self.start else { return material_network(&trained_set.set, &shape, &scheme, self.seed) };
+        let Some(start) = &self.start else {
+            let file = material_network(&trained_set.set, &shape, &scheme, self.seed)?;
+            let has_shape = file.net.shape == shape;
+            return Ok((file, has_shape));
+        };
         // Weights of a checkpoint are quantised as a training would.
         let of_training = load_float(start).is_ok().then_some(&scheme);
         let file = load_quantised(start, of_training)?.0;
@@ -47,17 +52,12 @@ impl TrainConfig {
                 file.net.scheme.name, scheme.name
             )));
         }
-        Ok(file)
+        Ok((file, true))
     }
 }
 
 /// A network of that shape, with PSQT values, whose evaluation is material.
-fn material_network(
-    set: &FeatureSet,
-    shape: &Shape,
-    scheme: &Scheme,
-    seed: Seed,
-) -> Result<NetFile, TrainError> {
+fn material_network(set: &FeatureSet, shape: &Shape, scheme: &Scheme, seed: Seed) -> Result<NetFile, TrainError> {
     let refused = |why: String| {
         TrainError::Config(format!("no network on `{}` can count material: {why}; give the row a `start`", set.name()))
     };
@@ -181,7 +181,8 @@ mod tests {
     /// Every score of positions of random games is the material, to the centipawn.
     fn check(set: &str, settings: TrainSettings) {
         let config = config(set, settings);
-        let NetFile { origin, net } = config.starting_network().expect(set);
+        let (NetFile { origin, net }, has_shape) = config.starting_network().expect(set);
+        assert_eq!(has_shape, config.settings.shape_options.psqt);
         let set = origin.feature_set().expect("stored");
         let buckets = net.shape.buckets.count;
         let [mut stm, mut nstm] = [Vec::new(), Vec::new()];
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn sets_without_single_pieces_are_refused() {
         let refused = |set: &str, expected: &str| {
-            let error = config(set, settings(|_| {})).starting_network().expect_err(set).to_string();
+            let error = config(set, settings(|_| {})).starting_network().err().expect(set).to_string();
             assert!(error.contains(expected) && error.contains("give the row a `start`"), "{error}");
         };
         refused("mobility-count", "it has no block of single pieces");
@@ -238,10 +239,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("start.safetensors");
         let with_psqt = settings(|options| options.psqt = true);
-        config("piece", with_psqt.clone()).starting_network().expect("made").save(&path).expect("saved");
+        config("piece", with_psqt.clone()).starting_network().expect("made").0.save(&path).expect("saved");
         let start = |set: &str, settings: &TrainSettings| {
             let config = TrainConfig { start: Some(path.clone()), ..config(set, settings.clone()) };
-            config.starting_network().map(|file| file.net.shape.to_string()).map_err(|error| error.to_string())
+            config.starting_network().map(|(file, _)| file.net.shape.to_string()).map_err(|error| error.to_string())
         };
         assert!(start("piece", &with_psqt).is_ok());
         let other_shape = start("piece", &settings(|_| {})).expect_err("refused");

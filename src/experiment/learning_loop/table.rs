@@ -18,7 +18,7 @@ use crate::experiment::steps::match_setup;
 use crate::experiment::store::ResultKey;
 use crate::generate::GenerateGoal;
 use crate::output::file_lock::FileLock;
-use crate::pipeline::generation::{BookSpec, GenerateSettings};
+use crate::pipeline::generation::{BookSource, BookSpec, GenerateSettings};
 use crate::pipeline::uci::SearchLimit;
 use crate::play::{EloModel, MatchOptions, Sprt};
 use crate::record::{LoopRecord, read_json};
@@ -113,7 +113,7 @@ impl LoopTerms {
     pub(super) fn settings(&self, seed: Seed, book: Option<PathBuf>) -> GenerateSettings {
         let usual = if book.is_some() { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
         GenerateSettings {
-            book: book.map(BookSpec::of_file),
+            book: book.map(|path| BookSpec::of(BookSource::File(path))),
             random_plies: self.random_plies.map_or(usual, |[least, most]| (least, most)),
             ..GenerateSettings::new(self.limit(), seed)
         }
@@ -204,7 +204,7 @@ impl LearningLoop {
 
     /// Refuses, before anything is done, a start of another set or shape, books without openings, and a folder that holds
     /// another loop. `is_fresh`: that loop is to be replaced.
-    fn check(
+    pub(super) fn check(
         &self,
         base: &Experiment,
         executor: &mut dyn Executor,

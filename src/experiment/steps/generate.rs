@@ -21,8 +21,7 @@ pub struct Generate;
 
 impl Step for Generate {
     fn kind(&self) -> StepKind {
-        // It is interrupted at once: its journal keeps the games that are finished.
-        StepKind { name: "self-play", version: 1, stage: Stage::Data, is_resumable: false }
+        StepKind { name: "self-play", version: 1, stage: Stage::Data, is_resumable: true }
     }
 
     fn index(&self) -> usize {
