@@ -44,8 +44,9 @@ const LEFT_OUT: [(&str, &str); 17] = [
 
 /// Options that make a command short: of commands that contain a text, the option and its value. A value in brackets
 /// replaces the one that is given; any other is added.
-const SHORTER: [(&str, &[(&str, &str)]); 7] = [
+const SHORTER: [(&str, &[(&str, &str)]); 8] = [
     ("fsbench train", &[("--epochs", "1"), ("--epoch-samples", "4096")]),
+    ("--engine mine", &[("--soft-nodes", "[50]"), ("--positions", "[300]")]),
     ("fsbench match", &[("--pairs", "2"), ("--nodes", "[100]"), ("--equal-cost", "[100]")]),
     ("fsbench openings", &[("--count", "[4]")]),
     ("fsbench measure speed", &[("--seconds", "0.01"), ("--repetitions", "2"), ("--positions", "200")]),

@@ -8,7 +8,6 @@ use super::executor::{MatchRequest, MatchSetup, StepError};
 use super::match_settings::MatchMeasure;
 use super::runner_options::ExperimentMonitor;
 use crate::alpha_beta::search_digest;
-use crate::engine::Model;
 use crate::net::NetFile;
 use crate::output::OutputError;
 use crate::pipeline::generation::BookSource;

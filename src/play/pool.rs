@@ -64,7 +64,7 @@ impl GamePool<'_> {
     /// # Errors
     /// When an engine cannot be started or spoils too many games in a row, or `keep` fails.
     pub fn play(&self, numbers: impl Iterator<Item = u64> + Send, keep: KeepGame<'_>) -> Result<(), PlayError> {
-        let games = numbers.size_hint().1.unwrap_or(usize::MAX);
+        let count = numbers.size_hint().1.unwrap_or(usize::MAX);
         let numbers = Mutex::new(numbers);
         let next = || numbers.lock().unwrap_or_else(PoisonError::into_inner).next();
         let stop = Arc::new(AtomicBool::new(false));
@@ -82,7 +82,7 @@ impl GamePool<'_> {
         };
         std::thread::scope(|scope| {
             let (sender, games) = channel();
-            for _ in 0..self.concurrency.clamp(1, games.clamp(1, Workers::MOST)) {
+            for _ in 0..self.concurrency.clamp(1, count.clamp(1, Workers::MOST)) {
                 let sender = sender.clone();
                 let worker = &worker;
                 scope.spawn(move || worker(&sender));

@@ -21,6 +21,7 @@ fn cases() -> Vec<Case> {
         "dataset build samples.fsd --method eval --min-ply 0 --dedup move --shuffle --samples 100 --out disk/x.fsd",
         "dataset convert samples.fsd disk/x.binpack",
         "dataset generate --engine ./engine --nodes 5 --games 3 --random-plies 0 --out disk/g.pgn",
+        "dataset generate --engine a.safetensors --nodes 20 --max-plies 30 --games 3 --out disk/g.binpack",
         "match a.safetensors b.safetensors --nodes 40 --pairs 2 --out disk/played.out",
         "export compact --lang c --out disk/exported.out",
         "net convert a.safetensors disk/c.safetensors",

@@ -81,6 +81,13 @@ fn killed_generations() {
 }
 
 #[test]
+fn killed_generations_of_networks() {
+    let arguments = "dataset generate --engine a.safetensors --nodes 40 --max-plies 40 --positions 400 --out g.binpack";
+    let case = Case::new(arguments);
+    kill(&Case { again: format!("{} --force", case.arguments), ..case }, inputs().path());
+}
+
+#[test]
 fn killed_matches() {
     kill(&Case::new("match a.safetensors b.safetensors --nodes 200 --pairs 6 --out played"), inputs().path());
 }

@@ -8,6 +8,7 @@ mod common;
 mod engines;
 
 mod books;
+mod networks;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -309,8 +310,8 @@ fn networks_play_games_through_uci() {
     check(&output, 0, "");
     let manifest = Manifest::of(&Fsd::open(&path.join("g.fsd")).unwrap()).unwrap();
     assert_eq!((manifest.games, manifest.spoiled_games.len()), (4, 0));
-    let engines = &manifest.generated.unwrap().engines;
-    assert_eq!(engines[0].arguments, ["uci", "--net", "my net.safetensors"]);
+    let engines = serde_json::to_value(manifest.generated.unwrap().engines).unwrap();
+    assert_eq!(engines[0]["arguments"], serde_json::json!(["uci", "--net", "my net.safetensors"]));
 }
 
 #[test]

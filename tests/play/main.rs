@@ -227,10 +227,36 @@ fn uci_commands_can_be_arguments() {
     check(&["bench", "1"], " nps\n");
     check(&["bench 1", "quit"], " nps\n");
     check(&["position startpos moves e2e4", "go depth 2"], "\nbestmove ");
-    check(
-        &["genfens 5 seed 42 book None", "quit"],
-        "info string error: unknown command \"genfens 5 seed 42 book None\"\n",
-    );
+    check(&["genfens 5 seed 42 book none.epd", "quit"], "info string error: cannot read none.epd");
+    check(&["genfens 5 seed 42 books", "quit"], "info string error: genfens does not know \"books\"");
+}
+
+/// Openings for OpenBench: by the seed alone, from a book or not, with the six fields of a FEN.
+#[test]
+fn openings_are_drawn_for_openbench() {
+    let folder = bench();
+    let book = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq -\n";
+    fs::write(folder.path().join("book.epd"), book).unwrap();
+    let draw = |request: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["uci", "--net", "a.safetensors", request, "quit"]).current_dir(folder.path());
+        let text = String::from_utf8(command.stdin(Stdio::null()).output().unwrap().stdout).unwrap();
+        let openings = text.lines().filter_map(|line| line.strip_prefix("info string genfens "));
+        openings.map(|fen| fsbench::chess::parse_fen(fen).unwrap()).collect::<Vec<_>>()
+    };
+    let plies = |position: &fsbench::chess::Chess| {
+        2 * (position.fullmoves().get() - 1) + u32::from(position.turn().is_black())
+    };
+    let openings = draw("genfens 12 seed 42 book None ");
+    assert_eq!(openings.len(), 12);
+    assert!(openings.iter().all(|position| (8..=9).contains(&plies(position))));
+    assert_eq!(openings, draw("genfens 12 seed 42 book None"));
+    assert_ne!(openings, draw("genfens 12 seed 43 book None"));
+    let openings = draw("genfens 12 seed 42 book book.epd");
+    assert_eq!(openings.len(), 12);
+    assert!(openings.iter().all(|position| (1..=4).contains(&plies(position))));
+    let openings = draw("genfens 3 seed 42 book None double-chess960");
+    assert!(openings.iter().all(|position| (8..=9).contains(&plies(position))));
 }
 
 #[test]
