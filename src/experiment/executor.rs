@@ -19,8 +19,8 @@ use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::{BookPart, Sprt};
 use crate::record::{
-    CostRatio, EqualSpeedRecord, GeneratedGames, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, GeneratedGames, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord,
+    SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;

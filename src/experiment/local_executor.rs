@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
-    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
-    TrainRequest,
+    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet,
+    ScreenRequest, StepError, TrainRequest,
 };
 use super::local_generation::play_games;
 use super::local_match;
@@ -23,11 +23,12 @@ use crate::net::NetFile;
 use crate::pipeline;
 use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, GeneratedGames, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord,
-    ValidationRecord,
+    CostRatio, EqualSpeedRecord, GeneratedGames, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord,
+    UpdatesRecord, ValidationRecord,
 };
 use crate::train::{
-    EpochMetrics, RunObserver, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
+    EpochMetrics, RunObserver, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun,
+    tch_program,
 };
 
 /// Positions of the games on which the sets that a search considers are looked at.

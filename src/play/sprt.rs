@@ -260,7 +260,9 @@ mod tests {
             let test = Sprt::new(elo0, elo1, model).expect("in order");
             let fewest = test.fewest_pairs(1_000_000).expect("it can be decided");
             let accepts = |counts: [u64; 5]| test.outcome(Pairs::from_counts(counts)).state == SprtState::AcceptElo1;
-            let alike = |pairs: u64| [0, 1, 2, 3, 4].map(|outcome| std::array::from_fn(|at| if at == outcome { pairs } else { 0 }));
+            let alike = |pairs: u64| {
+                [0, 1, 2, 3, 4].map(|outcome| std::array::from_fn(|at| if at == outcome { pairs } else { 0 }))
+            };
             assert!(alike(fewest).into_iter().any(accepts) && !alike(fewest - 1).into_iter().any(accepts), "{fewest}");
             assert_eq!([test.fewest_pairs(fewest), test.fewest_pairs(fewest - 1)], [Some(fewest), None]);
             // Mixed results are no stronger evidence.

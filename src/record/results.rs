@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    Environment, EqualSpeedRecord, LoopRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError, RunKey,
-    RunRecord, Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json,
+    Environment, EqualSpeedRecord, LoopRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError,
+    RunKey, RunRecord, Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json,
     write_atomically, write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};

@@ -149,9 +149,8 @@ pub(super) fn figures(record: &LoopRecord) -> Vec<Figure> {
     let mut figures = Vec::new();
     let chain = chained(record);
     if !chain.is_empty() {
-        let is_accepted = |number: u32| {
-            number == 0 || record.iterations.iter().any(|one| one.number == number && one.is_accepted())
-        };
+        let is_accepted =
+            |number: u32| number == 0 || record.iterations.iter().any(|one| one.number == number && one.is_accepted());
         let of = |name: &str, style, is_wanted: &dyn Fn(u32) -> bool| {
             let own = chain.iter().filter(|(number, _)| is_wanted(*number));
             Series { name: name.to_owned(), style, points: own.map(|(at, elo)| (f64::from(*at), *elo)).collect() }

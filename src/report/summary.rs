@@ -15,8 +15,8 @@ use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
 use crate::record::{
-    Environment, ErrorRecord, LoopRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SearchRecord,
-    SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
+    Environment, ErrorRecord, LoopRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord,
+    SearchRecord, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
 use crate::units::{Seed, SortedMap};

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
+use super::learning_loop;
 use super::numbers;
 use super::plain_table::PlainTable;
-use super::learning_loop;
 use super::search;
 use super::summary::Summary;
 use super::tables::{Column, ComparisonTable, INTERVALS, Section, meanings};

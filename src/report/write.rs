@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::data_frames::{self, DataFrames};
 use super::figures::Figure;
-use super::plot::PlotError;
 use super::markdown::loop_page;
+use super::plot::PlotError;
 use super::{Summary, WIDTH, html, markdown, text};
 use crate::record::{RecordFileError, Results, write_atomically};
 

@@ -83,7 +83,8 @@ fn a_killed_loop_makes_the_same_files() {
 
     let killed = workspace.path("killed");
     for file in ["iteration-001/games.binpack", "iteration-001/games.pgn", "iteration-002/games.binpack"] {
-        let mut child = workspace.command(&["loop", "loop.toml", "--out", "killed"]).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            workspace.command(&["loop", "loop.toml", "--out", "killed"]).stderr(Stdio::null()).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(300);
         while !killed.join(file).exists() && child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline, "no {file}");
@@ -112,10 +113,10 @@ fn a_killed_loop_makes_the_same_files() {
 fn a_gate_that_rejects_keeps_the_player() {
     let workspace = Workspace::new();
     let hard = LOOP.replace("elo1       = 100", "elo0 = 190\nelo1 = 200").replace("pairs = 12", "pairs = 400");
-    workspace.write("loop.toml", &hard.replace("l1            = 8", "l1 = 8\nlearning_rate = 0.0001").replace(
-        "learning_rate = 0.01\n",
-        "",
-    ));
+    workspace.write(
+        "loop.toml",
+        &hard.replace("l1            = 8", "l1 = 8\nlearning_rate = 0.0001").replace("learning_rate = 0.01\n", ""),
+    );
     workspace.stdout(&["loop", "loop.toml", "--out", "results"]);
     let record = loop_of(&workspace.path("results"));
     let iterations = record["iterations"].as_array().unwrap();
@@ -174,6 +175,7 @@ fn wrong_starts_are_refused_before_anything_runs() {
     workspace.write("rows.toml", &LOOP.replace("[loop]", "[search]"));
     assert!(workspace.refused(&["loop", "rows.toml"], 2).contains("rows.toml"));
     // A network of this set and shape is a start.
-    workspace.write("next.toml", &LOOP.replace("iterations = 2", "iterations = 1").replace("sets   = [\"piece\"]", start));
+    workspace
+        .write("next.toml", &LOOP.replace("iterations = 2", "iterations = 1").replace("sets   = [\"piece\"]", start));
     workspace.stdout(&["loop", "next.toml", "--out", "next"]);
 }

@@ -183,12 +183,7 @@ impl LoopController<'_, '_> {
     }
 
     /// Tests a new network against the one that was accepted last. Returns it if it is accepted.
-    fn gate(
-        &mut self,
-        number: u32,
-        trained: &LoopNetwork,
-        best: &LoopNetwork,
-    ) -> Result<Option<LoopNetwork>, Halt> {
+    fn gate(&mut self, number: u32, trained: &LoopNetwork, best: &LoopNetwork) -> Result<Option<LoopNetwork>, Halt> {
         let sprt = self.terms.terms.sprt();
         let (record, seconds) = self.play(trained, best, sprt, folder_of(number))?;
         let played = loop_match(trained, best, &record, sprt, seconds);

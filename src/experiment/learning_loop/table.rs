@@ -273,8 +273,8 @@ pub(in crate::experiment) fn check_loop(
 
 /// Refuses a gate that can accept no network, whatever happens in its games.
 fn check_gate(terms: &LoopTerms, most: u64) -> Result<(), SettingError> {
-    let test = Sprt::new(terms.elo0, terms.elo1, terms.model)
-        .map_err(|error| SettingError::new("elo1", error.to_string()))?;
+    let test =
+        Sprt::new(terms.elo0, terms.elo1, terms.model).map_err(|error| SettingError::new("elo1", error.to_string()))?;
     if test.fewest_pairs(most).is_some() {
         return Ok(());
     }

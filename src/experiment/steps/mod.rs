@@ -44,9 +44,7 @@ pub use network_measure::{MeasureNetwork, NetworkMeasure};
 pub use play::{Match, MatchCost, match_setup};
 pub use row_importance::RowImportance;
 pub use screen::{PlannedScreen, Screen};
-pub use self_play::{
-    HashedFile, PlannedGate, PlannedGeneration, PlannedStartNetwork, SelfPlayResults, SelfPlaySteps,
-};
+pub use self_play::{HashedFile, PlannedGate, PlannedGeneration, PlannedStartNetwork, SelfPlayResults, SelfPlaySteps};
 pub use shards::{MatchShard, PlannedShard, PlayedShards};
 pub use speed::Speed;
 pub use start_network::StartNetwork;

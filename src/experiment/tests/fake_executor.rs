@@ -14,9 +14,9 @@ use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
 use crate::play::{BookPart, Pairs};
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, GeneratedGames, LayerActivity, LossFunction, LossSums, Machine,
-    MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup,
-    Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
+    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, GeneratedGames, LayerActivity, LossFunction, LossSums,
+    Machine, MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord,
+    SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
 };
 use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 

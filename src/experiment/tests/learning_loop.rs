@@ -71,12 +71,10 @@ fn a_network_that_wins_the_gate_plays_the_next_games() {
 
     // 600 positions an iteration: the last two have 700 or more.
     let trained: Vec<_> = record.iterations.iter().filter_map(|one| one.training.as_ref()).collect();
-    assert_eq!(trained.iter().map(|one| (one.first, one.positions)).collect::<Vec<_>>(), [
-        (1, 600),
-        (1, 1_200),
-        (2, 1_200),
-        (3, 1_200)
-    ]);
+    assert_eq!(
+        trained.iter().map(|one| (one.first, one.positions)).collect::<Vec<_>>(),
+        [(1, 600), (1, 1_200), (2, 1_200), (3, 1_200)]
+    );
     // The start has another shape, so that the first training begins with random weights; later ones do not.
     assert_eq!(executor.starts.len(), 1);
     assert!(executor.calls.contains_key("games of iteration-001 by start of piece"));
@@ -177,7 +175,9 @@ fn what_cannot_be_a_loop_is_refused() {
     let error = error.to_string();
     assert!(error.contains("the gate can accept no network") && error.contains("[match] has 20 pairs"), "{error}");
     let needed = error.split_once("at least ").and_then(|(_, rest)| rest.split_once(' ')).expect("a number").0;
-    folder.experiment(&text(&[("elo1       = 100", "elo1 = 1"), ("pairs = 20", &format!("pairs = {needed}"))])).expect("enough");
+    folder
+        .experiment(&text(&[("elo1       = 100", "elo1 = 1"), ("pairs = 20", &format!("pairs = {needed}"))]))
+        .expect("enough");
     std::fs::write(folder.folder.path().join("empty.epd"), "").expect("written");
     refused(&[("games      = 10", "openings = \"empty.epd\"\ngames = 10")], "no playable opening");
     refused(&[("nodes = 100", "openings = \"empty.epd\"\nnodes = 100")], "no playable opening");
