@@ -31,6 +31,4 @@ pub use limits::{Clock, Limits, NODES_PER_TIME_CHECK};
 pub use score::{MAX_PLY, Score};
 pub use see::see_at_least;
 pub use transposition::TranspositionTable;
-pub use uci::{
-    DrawOpenings, GenfensRequest, LoadNetwork, OpeningSource, PlayingNetwork, UciHost, uci, uci_commands,
-};
+pub use uci::{DrawOpenings, GenfensRequest, LoadNetwork, OpeningSource, PlayingNetwork, UciHost, uci, uci_commands};

@@ -36,7 +36,9 @@ pub(super) fn book_by(
     job: &GenerateJob,
 ) -> Result<Book, GenerateError> {
     let GenerateGoal::Games(games) = job.goal else {
-        return Err(GenerateError::Request("--genfens draws an opening for each game: give a number of --games".into()));
+        return Err(GenerateError::Request(
+            "--genfens draws an opening for each game: give a number of --games".into(),
+        ));
     };
     let encounters = opening::fixture_of(u64::from(games) - 1, job.players.len()).encounter + 1;
     let drawn = Engine::draw_openings(engine, encounters, settings.seed, job.workers.answer_timeout);

@@ -96,7 +96,7 @@ fn journal_note(finished: u32, journal: &Path) -> String {
 }
 
 /// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd`, `.binpack` or another format of samples).
-/// Takes 32 bytes of memory per game. When `interrupted` says so, the finished games are kept in the journal, the error
+/// Takes 24 bytes of memory per game. When `interrupted` says so, the finished games are kept in the journal, the error
 /// is [`PlayError::Stopped`], and the same call goes on. `progress` is called after each game.
 ///
 /// A game whose opening lies beyond the bound is dropped and counted. When a UCI engine fails, the game is played again

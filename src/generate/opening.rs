@@ -100,8 +100,7 @@ mod tests {
 
     #[test]
     fn moves_that_lose_material_are_drawn_again() {
-        let italian =
-            parse_fen("r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4").unwrap();
+        let italian = parse_fen("r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4").unwrap();
         let loses = |mv: &Move| !see_at_least(italian.board(), Color::White, *mv, 0);
         let mut rng = Seed(1).stream("test", 1);
         let losing = |draws: &mut dyn FnMut() -> Option<Move>| (0..1000).filter_map(|_| draws()).filter(loses).count();

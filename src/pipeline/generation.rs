@@ -165,13 +165,8 @@ impl BookSpec {
     /// All openings of a source, in random order.
     #[must_use]
     pub fn of(source: BookSource) -> BookSpec {
-        let none = BookSpec {
-            path: None,
-            chess960: false,
-            double_chess960: false,
-            order: BookOrder::default(),
-            plies: None,
-        };
+        let none =
+            BookSpec { path: None, chess960: false, double_chess960: false, order: BookOrder::default(), plies: None };
         match source {
             BookSource::File(path) => BookSpec { path: Some(path), ..none },
             BookSource::Chess960 => BookSpec { chess960: true, ..none },

@@ -71,13 +71,13 @@ impl GameJournal {
 
     /// Whether a game is not in the file, but one of the job.
     pub(super) fn lacks(&self, number: u64) -> bool {
-        number < self.games && !is_in(&self.offsets, number)
+        number < self.games && self.offsets.get(number as usize).is_none_or(Option::is_none)
     }
 
     /// The numbers of the games that are not in the file now, in order.
     pub fn missing(&self) -> impl Iterator<Item = u64> + Send + use<> {
-        let offsets = self.offsets.clone();
-        (0..self.games).filter(move |number| !is_in(&offsets, *number))
+        let present: Vec<bool> = self.offsets.iter().map(Option::is_some).collect();
+        (0..self.games).filter(move |number| !present.get(*number as usize).is_some_and(|present| *present))
     }
 
     /// Reads a game; `None` if it is not in the file.
@@ -114,8 +114,4 @@ fn place(offsets: &mut Vec<Option<u64>>, number: u64) -> &mut Option<u64> {
         offsets.resize(index + 1, None);
     }
     &mut offsets[index]
-}
-
-fn is_in(offsets: &[Option<u64>], number: u64) -> bool {
-    offsets.get(number as usize).is_some_and(Option::is_some)
 }

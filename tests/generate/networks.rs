@@ -101,8 +101,7 @@ fn unequal_openings_are_dropped() {
     let within = scores.iter().filter(|score| **score <= bound).count() as u64;
     let (games, dropped, kept) = of(bound);
     assert_eq!((games, dropped), (within, 12 - within));
-    let expected: BTreeMap<_, _> =
-        all.into_iter().filter(|((game, _), _)| first_scores[game] <= bound).collect();
+    let expected: BTreeMap<_, _> = all.into_iter().filter(|((game, _), _)| first_scores[game] <= bound).collect();
     assert_eq!(kept, expected);
     let manifest = Manifest::of(&Fsd::open(&path.join("b.fsd")).unwrap()).unwrap();
     assert_eq!((manifest.games, manifest.games_used()), (12, within));

@@ -244,9 +244,8 @@ fn openings_are_drawn_for_openbench() {
         let openings = text.lines().filter_map(|line| line.strip_prefix("info string genfens "));
         openings.map(|fen| fsbench::chess::parse_fen(fen).unwrap()).collect::<Vec<_>>()
     };
-    let plies = |position: &fsbench::chess::Chess| {
-        2 * (position.fullmoves().get() - 1) + u32::from(position.turn().is_black())
-    };
+    let plies =
+        |position: &fsbench::chess::Chess| 2 * (position.fullmoves().get() - 1) + u32::from(position.turn().is_black());
     let openings = draw("genfens 12 seed 42 book None ");
     assert_eq!(openings.len(), 12);
     assert!(openings.iter().all(|position| (8..=9).contains(&plies(position))));

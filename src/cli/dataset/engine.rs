@@ -103,7 +103,11 @@ const fn uci_spec(player: &mut Player) -> Option<&mut EngineSpec> {
 /// Whether a word names a network, or would name one if it existed: the folder of a run, or a file of a network.
 fn is_network(path: &Path, hints: &FormatHints) -> bool {
     let has_name = path.extension().is_some_and(|ending| ending == "safetensors" || ending == "nnue");
-    if path.is_dir() { run_dir::network(path, false).is_ok() } else { has_name || (hints.is_bullet() && path.is_file()) }
+    if path.is_dir() {
+        run_dir::network(path, false).is_ok()
+    } else {
+        has_name || (hints.is_bullet() && path.is_file())
+    }
 }
 
 /// Splits `2:Name=Value` into number and option.

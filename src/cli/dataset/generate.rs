@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::engine::EngineArguments;
 use super::{failure, warn_of_journal};
-use crate::cli::progress_bar::progress;
 use crate::cli::net::FormatHints;
+use crate::cli::progress_bar::progress;
 use crate::cli::{Failure, ResultFormat, engine_command, interrupt, print_json};
 use crate::data::DataError;
 use crate::generate::{
@@ -22,13 +22,13 @@ use crate::play::Player;
 
 /// Have a network or UCI engines play games
 ///
-/// A network plays both sides by fsbench's own search in this process, one thread a game. PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack
-/// output each searched position is a sample: the engine's best move, its score and the game's result. The same
-/// players, settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is
-/// given again. A game is dropped and counted where the first search after its opening scores it beyond
-/// --opening-bound. A game in which an engine fails (it ends, does not answer, or gives no legal move with a score) is
-/// played again by new engines, and dropped if one fails again; 8 such games before the first finished one, or 32 in a
-/// row, end the run.
+/// A network plays both sides by fsbench's own search in this process, one thread a game. PGN output has `[%eval]`
+/// comments: White's view, in pawns, of the position after the move. In .fsd and .binpack output each searched
+/// position is a sample: the engine's best move, its score and the game's result. The same players, settings and seed
+/// give the same file with any --concurrency. An interrupted run resumes when the command is given again. A game is
+/// dropped and counted where the first search after its opening scores it beyond --opening-bound. A game in which an
+/// engine fails (it ends, does not answer, or gives no legal move with a score) is played again by new engines, and
+/// dropped if one fails again; 8 such games before the first finished one, or 32 in a row, end the run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A network (a .safetensors or .nnue file, or a run's folder) or a UCI engine: PROGRAM, 'PROGRAM ARGUMENTS' or
@@ -169,11 +169,7 @@ fn settings(arguments: &Arguments) -> GenerateSettings {
         (None, Some(nodes)) => SearchLimit::SoftNodes(nodes),
         (None, None) => SearchLimit::Nodes(arguments.nodes.unwrap_or(0)),
     };
-    GenerateSettings {
-        limit,
-        random_plies: arguments.random_plies.unwrap_or(usual),
-        ..settings
-    }
+    GenerateSettings { limit, random_plies: arguments.random_plies.unwrap_or(usual), ..settings }
 }
 
 fn generate_failure(error: GenerateError) -> Failure {
