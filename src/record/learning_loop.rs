@@ -80,6 +80,7 @@ pub struct LoopTraining {
     pub positions: u64,
     /// Samples of the training split.
     pub samples: u64,
+    /// Loss on the training split, in the best epoch.
     pub train_loss: f64,
     /// On games of the same iterations that it did not learn from.
     pub validation_loss: f64,

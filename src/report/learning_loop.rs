@@ -113,8 +113,8 @@ fn row(one: &LoopIteration, chain: &[(u32, Estimate)]) -> Vec<String> {
     row
 }
 
-/// Elo of each network that has played, against the first accepted one, by the gates in between; the start is iteration 0.
-/// Empty before a network is accepted.
+/// Elo of each network that has played, against the first accepted one, by the gates in between; the start is
+/// iteration 0. Empty before a network is accepted.
 fn chained(record: &LoopRecord) -> Vec<(u32, Estimate)> {
     let gates: Vec<&LoopMatch> = record.iterations.iter().filter_map(|one| one.gate.as_ref()).collect();
     let Some(first) = gates.iter().find(|gate| gate.verdict == Some(GateVerdict::Accepted)) else {

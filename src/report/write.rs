@@ -23,8 +23,8 @@ pub enum WriteError {
     Frame { table: String, source: PolarsError },
 }
 
-/// Writes `report.txt`, `report.md`, `report.html`, `tables/*.csv|parquet` and `plots/*.svg|png` into `folder`, of a loop
-/// also `loop.md`, and returns their paths.
+/// Writes `report.txt`, `report.md`, `report.html`, `tables/*.csv|parquet` and `plots/*.svg|png` into `folder`, of a
+/// loop also `loop.md`, and returns their paths.
 ///
 /// # Errors
 /// When a file cannot be written or a plot cannot be drawn. Files written before the error stay.

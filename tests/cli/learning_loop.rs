@@ -54,7 +54,7 @@ fn made(results: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn without_times(pgn: &[u8]) -> Vec<u8> {
     let text = String::from_utf8(pgn.to_vec()).unwrap();
-    text.split(' ').filter(|word| !word.ends_with("s}")).collect::<Vec<_>>().join(" ").into_bytes()
+    text.split_whitespace().filter(|word| !word.ends_with("s}")).collect::<Vec<_>>().join(" ").into_bytes()
 }
 
 fn loop_of(results: &Path) -> Value {
@@ -82,7 +82,7 @@ fn a_killed_loop_makes_the_same_files() {
     assert!(workspace.stdout(&["report", "whole"]).contains("Losses by iteration") || whole.join("plots").is_dir());
 
     let killed = workspace.path("killed");
-    for file in ["iteration-001/games.binpack", "iteration-001/games.pgn", "iteration-002/games.binpack"] {
+    for file in ["iteration-001/games.binpack.journal", "iteration-001/games.binpack", "iteration-001/games.pgn", "iteration-002/games.binpack"] {
         let mut child =
             workspace.command(&["loop", "loop.toml", "--out", "killed"]).stderr(Stdio::null()).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(300);
@@ -112,7 +112,7 @@ fn a_killed_loop_makes_the_same_files() {
 #[test]
 fn a_gate_that_rejects_keeps_the_player() {
     let workspace = Workspace::new();
-    let hard = LOOP.replace("elo1       = 100", "elo0 = 190\nelo1 = 200").replace("pairs = 12", "pairs = 400");
+    let hard = LOOP.replace("elo1       = 100", "elo0 = 150\nelo1 = 200").replace("pairs = 12", "pairs = 60");
     workspace.write(
         "loop.toml",
         &hard.replace("l1            = 8", "l1 = 8\nlearning_rate = 0.0001").replace("learning_rate = 0.01\n", ""),
@@ -142,8 +142,8 @@ fn a_plan_says_what_an_iteration_costs() {
 #[test]
 fn a_full_disk_ends_a_loop_that_goes_on_later() {
     let workspace = Workspace::new();
-    workspace.write("loop.toml", LOOP);
-    let script = "trap '' XFSZ; ulimit -f 40; exec \"$0\" loop loop.toml --out results";
+    workspace.write("loop.toml", &LOOP.replace("l1            = 8", "l1 = 4"));
+    let script = "trap '' XFSZ; ulimit -f 30; exec \"$0\" loop loop.toml --out results";
     let full = workspace.command_of(Path::new("sh"), &["-c", script, env!("CARGO_BIN_EXE_fsbench")]).output().unwrap();
     let message = String::from_utf8_lossy(&full.stderr).into_owned();
     assert_eq!(full.status.code(), Some(1), "{message}");

@@ -202,8 +202,8 @@ impl LearningLoop {
         Ok(lock)
     }
 
-    /// Refuses, before anything is done, a start of another set or shape, books without openings, and a folder that holds
-    /// another loop. `is_fresh`: that loop is to be replaced.
+    /// Refuses, before anything is done, a start of another set or shape, books without openings, and a folder that
+    /// holds another loop. `is_fresh`: that loop is to be replaced.
     pub(super) fn check(
         &self,
         base: &Experiment,

@@ -416,6 +416,9 @@ impl Executor for FakeExecutor {
         if monitor.stop_requested() {
             return Ok(None);
         }
+        if request.folder.is_dir() {
+            std::fs::write(request.folder.join("games.pgn"), "")?;
+        }
         Ok(Some(MatchRecord { pairs: self.pairs(&request.names), ..matches::record(request) }))
     }
 }
