@@ -103,7 +103,7 @@ fn experiments(arguments: &Arguments) -> Result<Vec<(Experiment, RunnerOptions)>
         let options = RunnerOptions { out, work: work.clone(), only: None, fresh: false, share: Share::Free, timed_on };
         Ok((experiment, options))
     };
-    let mut experiments = paths.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let mut experiments = paths.iter().map(one).collect::<Result<Vec<_>, Failure>>()?;
     if is_folder {
         // One process does a loop, by `fsbench loop`.
         experiments.retain(|(experiment, _)| experiment.learning_loop.is_none());
