@@ -20,6 +20,7 @@ mod export;
 mod help;
 mod input;
 mod interrupt;
+mod learning_loop;
 mod man;
 mod match_document;
 mod match_play;
@@ -108,6 +109,7 @@ enum Command {
     Explain(explain::Arguments),
     Export(export::Arguments),
     Help(help::Arguments),
+    Loop(learning_loop::Arguments),
     Man(man::Arguments),
     Match(match_play::Arguments),
     Measure(measure::Arguments),
@@ -140,6 +142,7 @@ impl Command {
             Command::Explain(arguments) => explain::run(arguments),
             Command::Export(arguments) => export::run(arguments),
             Command::Help(arguments) => help::run(arguments),
+            Command::Loop(arguments) => learning_loop::run(arguments),
             Command::Man(arguments) => man::run(arguments),
             Command::Match(arguments) => match_play::run(arguments),
             Command::Measure(arguments) => measure::run(arguments),

@@ -43,6 +43,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return watch(&folders, &out);
     }
     let results = load(&folders).map_err(Failure::request)?;
+    if results.learning_loop.is_some() && folders.len() > 1 {
+        return Err(Failure::Request(anyhow::anyhow!("a loop has a report of its own: name one folder")));
+    }
     write_and_print(&results, &out, arguments.format, None)
 }
 

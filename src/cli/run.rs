@@ -11,11 +11,13 @@ use super::print::table;
 use super::score_unit::note_assumed_in_experiment;
 use super::{Failure, ResultFormat, interrupt, print_json, report, run_slurm};
 use crate::data::Method;
+use crate::experiment::learning_loop::LoopEstimate;
 use crate::experiment::search::SearchEstimate;
 use crate::experiment::{
     Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RowFigures, RunEstimate, Runner,
     RunnerOptions, Share, TrainedRun, key_help,
 };
+use crate::generate::GenerateProgress;
 use crate::pipeline::{self, build::input_unit};
 use crate::play::{Interval, MatchProgress, Pairs};
 use crate::record::MatchResult;
@@ -84,10 +86,18 @@ pub(super) fn run_experiment(arguments: &Arguments, mut experiment: Experiment) 
     if let Some(label) = &arguments.without {
         experiment.leave_out(label).map_err(failure)?;
     }
-    let data = pipeline::default_cache().map_err(Failure::request)?;
+    if experiment.learning_loop.is_some() {
+        refuse_parts(arguments)?;
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name));
+    let data = match experiment.learning_loop {
+        // All that a loop makes is in one folder.
+        Some(_) => out.join("work").join("data"),
+        None => pipeline::default_cache().map_err(Failure::request)?,
+    };
     let options = RunnerOptions {
-        out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
         work: work_folder(&data),
+        out,
         only: arguments.only.clone(),
         fresh: arguments.force,
         share: Share::All,
@@ -116,6 +126,18 @@ pub(super) fn run_experiment(arguments: &Arguments, mut experiment: Experiment) 
     report::write_and_print(&results, &options.out, arguments.format, Some(&monitor.trained))?;
     if arguments.format == ResultFormat::Text && monitor.trained.iter().any(|run| run.link.is_some()) {
         note!("networks: {}; `fsbench runs` lists their runs", options.out.join("networks").display());
+    }
+    Ok(())
+}
+
+/// Refuses options of an experiment that name some of its rows or steps, or other machines.
+fn refuse_parts(arguments: &Arguments) -> Result<(), Failure> {
+    let names_parts = arguments.only.is_some() || arguments.without.is_some() || !arguments.step.is_empty();
+    if names_parts || arguments.list_steps || arguments.slurm.is_requested() {
+        return Err(Failure::Request(anyhow::anyhow!(
+            "the steps of a loop follow each other in one process: leave --only, --without, --step, --list-steps and \
+             --on out"
+        )));
     }
     Ok(())
 }
@@ -186,6 +208,9 @@ fn plan_text(estimate: &RunEstimate) -> String {
             time(*budget_seconds)
         );
     }
+    if let Some(found) = &estimate.learning_loop {
+        out += &loop_text(found);
+    }
     for RowFigures { set, own, .. } in &estimate.own_figures {
         if let Some(ns) = own.features_ns {
             out += &format!("\nby your figures: {ns} ns a move to find the features of {set}");
@@ -198,6 +223,28 @@ fn plan_text(estimate: &RunEstimate) -> String {
         out += &format!("\nwarning: {warning}");
     }
     out
+}
+
+/// What an iteration of a loop takes.
+fn loop_text(found: &LoopEstimate) -> String {
+    let time = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds)).to_string();
+    let number = |number: u64| grouped(&number.to_string());
+    let LoopEstimate { positions, positions_per_second, gate_games, iterations, .. } = found;
+    let window = match found.window {
+        Some(window) => format!("a window of {} positions", number(window)),
+        None => format!("{} positions, and on more with every iteration", number(*positions)),
+    };
+    format!(
+        "\nan iteration: {} positions in {} ({} a second), a training on {window} in {}, a gate of at most {} games in \
+         {} (most are decided earlier), {} on the disk\niterations: {iterations} or more",
+        number(*positions),
+        time(found.games_seconds),
+        number(*positions_per_second as u64),
+        time(found.training_seconds),
+        number(*gate_games),
+        time(found.gate_seconds),
+        HumanBytes(found.disk_bytes),
+    )
 }
 
 /// The folder of runs, beside the cache of data sets.
@@ -260,12 +307,16 @@ impl ExperimentMonitor for StderrMonitor {
     }
 
     fn games(&self, progress: &MatchProgress) {
-        const EVERY: Duration = Duration::from_secs(20);
-        let mut last = self.last_games.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.get_or_insert_with(Instant::now).elapsed() >= EVERY {
-            *last = Some(Instant::now());
+        if self.is_due() {
             let MatchProgress { games, total, first } = progress;
             note!("    game {games}/{total}: {}", elo(*first));
+        }
+    }
+
+    fn generated(&self, progress: &GenerateProgress) {
+        if self.is_due() {
+            let GenerateProgress { games, positions, .. } = progress;
+            note!("    {games} games, {positions} positions");
         }
     }
 
@@ -282,6 +333,19 @@ impl ExperimentMonitor for StderrMonitor {
 
     fn stop_requested(&self) -> bool {
         interrupt::requested()
+    }
+}
+
+impl StderrMonitor {
+    /// Whether it is time to report the progress of the present games.
+    fn is_due(&self) -> bool {
+        const EVERY: Duration = Duration::from_secs(20);
+        let mut last = self.last_games.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.get_or_insert_with(Instant::now).elapsed() >= EVERY;
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
     }
 }
 

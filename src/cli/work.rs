@@ -103,7 +103,12 @@ fn experiments(arguments: &Arguments) -> Result<Vec<(Experiment, RunnerOptions)>
         let options = RunnerOptions { out, work: work.clone(), only: None, fresh: false, share: Share::Free, timed_on };
         Ok((experiment, options))
     };
-    paths.iter().map(one).collect()
+    let mut experiments = paths.iter().map(one).collect::<Result<Vec<_>, Failure>>()?;
+    if is_folder {
+        // One process does a loop, by `fsbench loop`.
+        experiments.retain(|(experiment, _)| experiment.learning_loop.is_none());
+    }
+    Ok(experiments)
 }
 
 /// The `.toml` files of a folder.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::ExperimentError;
 use super::executor::{Executor, MatchRequest, TrainRequest};
 use super::kept_runs::folder_bytes;
+use super::learning_loop::LoopEstimate;
 use super::match_settings::{MatchMeasure, MatchTerms};
 use super::network_links::TrainedRun;
 use super::plan::{PlannedEqualSpeed, PlannedMatch};
@@ -45,6 +46,9 @@ pub struct RunEstimate {
     /// The first round of a search; absent in other experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchEstimate>,
+    /// An iteration of a loop; absent in other experiments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning_loop: Option<LoopEstimate>,
     /// What is likely to make the experiment say little.
     pub warnings: Vec<String>,
 }
@@ -131,6 +135,9 @@ impl Runner<'_> {
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<RunEstimate, ExperimentError> {
+        if let Some(learning_loop) = &experiment.learning_loop {
+            return learning_loop.estimate(experiment, executor, options, monitor);
+        }
         let at_equal_speed = Runner::found_rows(experiment, executor, options)?;
         let experiment = at_equal_speed.as_ref().unwrap_or(experiment);
         let (mut runner, _lock) = Runner::prepared(experiment, PassPurpose::Trial, executor, options)?;
@@ -251,6 +258,7 @@ impl Runner<'_> {
             openings: self.openings.clone(),
             pairs: PAIRS,
             book_part: self.experiment.book_part,
+            sprt: None,
             seed: measure.options.seed,
             own: Default::default(),
             cost: None,
@@ -302,6 +310,7 @@ impl Runner<'_> {
             rows: rehearsals.iter().map(row).collect(),
             own_figures: self.own_figures(),
             search: None,
+            learning_loop: None,
             warnings: self.warnings(rehearsals),
         }
     }

@@ -12,13 +12,15 @@ use super::runner_options::ExperimentMonitor;
 use super::steps::NetworkMeasure;
 use crate::data::ScoreUnit;
 use crate::features::{EncoderKind, Identity};
+use crate::generate::GenerateGoal;
 use crate::measure::{ScreenOptions, SpeedOptions};
 use crate::net::{NetError, NetFile};
+use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::{BuildOptions, WeightedInput};
-use crate::play::BookPart;
+use crate::play::{BookPart, Sprt};
 use crate::record::{
-    CostRatio, EqualSpeedRecord, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, GeneratedGames, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord,
+    SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
@@ -114,6 +116,8 @@ pub struct MatchRequest<'a> {
     pub pairs: u64,
     /// The openings that are played; `None` = all.
     pub book_part: Option<BookPart>,
+    /// Ends the match once it has decided.
+    pub sprt: Option<Sprt>,
     /// Seed of the order of openings.
     pub seed: Seed,
     /// The user's figures of both, which equal cost goes by.
@@ -122,6 +126,20 @@ pub struct MatchRequest<'a> {
     pub cost: Option<CostRatio>,
     /// Gets the journal and the games.
     pub folder: PathBuf,
+}
+
+/// Games of a network against itself, to play or to go on with.
+#[derive(Clone, Debug)]
+pub struct GenerationRequest<'a> {
+    pub network: &'a Path,
+    pub settings: &'a GenerateSettings,
+    pub goal: GenerateGoal,
+    /// Size of the hash table in MiB.
+    pub hash: u32,
+    /// Games at once; `None` = one per core.
+    pub concurrency: Option<u16>,
+    /// The file of the games; a journal stands beside it until they are all played.
+    pub out: &'a Path,
 }
 
 /// The conditions of an experiment's matches, beside its settings and networks.
@@ -154,6 +172,23 @@ pub trait Executor {
     /// # Errors
     /// When the games cannot be read or the samples cannot be written.
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError>;
+
+    /// Writes the network that a loop of such trainings starts with; without a path, only checks that there is one.
+    /// Returns whether the trainings can begin with it.
+    ///
+    /// # Errors
+    /// When there is none, or it is of another set or shape.
+    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<bool, StepError>;
+
+    /// Plays games of a network against itself; `None` if the monitor stopped it.
+    ///
+    /// # Errors
+    /// When the games cannot be played or written.
+    fn generate(
+        &mut self,
+        request: &GenerationRequest<'_>,
+        monitor: &dyn ExperimentMonitor,
+    ) -> Result<Option<GeneratedGames>, StepError>;
 
     /// Trains to the end and leaves `outcome.json` in the folder; `None` if the monitor stopped the training.
     ///

@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
-    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
-    TrainRequest,
+    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet,
+    ScreenRequest, StepError, TrainRequest,
 };
+use super::local_generation::play_games;
 use super::local_match;
 use super::runner_options::ExperimentMonitor;
 use super::steps::NetworkMeasure;
@@ -22,11 +23,12 @@ use crate::net::NetFile;
 use crate::pipeline;
 use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord, UpdatesRecord,
-    ValidationRecord,
+    CostRatio, EqualSpeedRecord, GeneratedGames, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord,
+    UpdatesRecord, ValidationRecord,
 };
 use crate::train::{
-    EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun, tch_program,
+    EpochMetrics, RunObserver, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun,
+    tch_program,
 };
 
 /// Positions of the games on which the sets that a search considers are looked at.
@@ -85,6 +87,22 @@ impl Executor for LocalExecutor {
         let data = PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit };
         self.prepared.push((request.clone(), data.clone()));
         Ok(data)
+    }
+
+    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<bool, StepError> {
+        let (file, has_shape) = config.starting_network()?;
+        if let Some(path) = path {
+            file.save(path)?;
+        }
+        Ok(has_shape)
+    }
+
+    fn generate(
+        &mut self,
+        request: &GenerationRequest<'_>,
+        monitor: &dyn ExperimentMonitor,
+    ) -> Result<Option<GeneratedGames>, StepError> {
+        play_games(request, monitor)
     }
 
     fn train(

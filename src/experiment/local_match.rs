@@ -170,7 +170,8 @@ fn node_limits(measure: &MatchMeasure, cost: Option<&CostRatio>) -> [u64; 2] {
 fn settings(request: &MatchRequest<'_>, nodes: u64) -> Result<MatchSettings, StepError> {
     let openings = request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?;
     let settings = request.settings.options.settings(MoveLimit::Nodes(nodes), BookSource::File(openings));
-    Ok(MatchSettings { seed: request.seed, pairs: request.pairs, book_part: request.book_part, ..settings })
+    let MatchRequest { seed, pairs, book_part, sprt, .. } = *request;
+    Ok(MatchSettings { seed, pairs, book_part, sprt, ..settings })
 }
 
 fn record(

@@ -12,8 +12,10 @@ mod estimate;
 mod executor;
 mod kept_runs;
 pub mod key_help;
+pub mod learning_loop;
 mod listed_steps;
 mod local_executor;
+mod local_generation;
 mod local_match;
 mod lock;
 mod match_settings;
@@ -44,8 +46,8 @@ pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RowFigures, RunEstimate, StageEstimate};
 pub use executor::{
-    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
-    TrainRequest,
+    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet,
+    ScreenRequest, StepError, TrainRequest,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
 pub use listed_steps::ListedStep;

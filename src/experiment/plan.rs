@@ -10,7 +10,7 @@ use super::scaling::PlannedShare;
 use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
     EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, RowImportance, Screen,
-    Speed, Step, Train, Updates, Validation,
+    SelfPlaySteps, Speed, Step, Train, Updates, Validation,
 };
 use crate::data::content_hash;
 use crate::features::FeatureSet;
@@ -102,6 +102,8 @@ pub struct Plan {
     pub equal_speeds: Vec<PlannedEqualSpeed>,
     /// Definitions that a search considers.
     pub screens: Vec<PlannedScreen>,
+    /// What a loop does beside its trainings.
+    pub self_play: SelfPlaySteps,
     pub steps: Vec<PlanStep>,
 }
 
@@ -118,10 +120,12 @@ impl Plan {
         let matches = Vec::new();
         let equal_speeds = Vec::new();
         let screens = experiment.screens.clone();
+        let self_play = experiment.self_play.clone();
         let runs = Vec::new();
         let shards = Vec::new();
         let steps = Vec::new();
-        let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, screens, steps };
+        let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, screens, self_play, steps };
+        plan.steps.extend(plan.self_play.steps());
         plan.steps.extend((0..plan.screens.len()).map(|screen| Screen(screen).step()));
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {

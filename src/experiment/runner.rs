@@ -9,13 +9,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::ExperimentError;
-use super::earlier::Earlier;
+use super::earlier::{Earlier, absolute};
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData};
 use super::lock;
 use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
-use super::steps::{PlanStep, PlayedShards, Step, StepKind, Train, match_setup};
+use super::steps::{HashedFile, PlanStep, PlayedShards, SelfPlayResults, Step, StepKind, Train, match_setup};
 use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
@@ -51,6 +51,18 @@ pub(super) struct PassResults {
     pub(super) seconds: SortedMap<ResultKey, (Stage, f64)>,
     /// Time of each run's training.
     trainings: Vec<(RunKey, f64)>,
+    /// The networks of the runs that are done, in the plan's order.
+    pub(super) networks: Vec<TrainedNetwork>,
+    pub(super) self_play: SelfPlayResults,
+}
+
+/// The network of a finished run.
+#[derive(Clone)]
+pub(super) struct TrainedNetwork {
+    /// The quantised network.
+    pub(super) network: HashedFile,
+    /// The float network that it was quantised from.
+    pub(super) weights: PathBuf,
 }
 
 impl PassResults {
@@ -77,6 +89,7 @@ pub struct Runner<'a> {
     /// `None` without matches.
     pub(super) match_setup: Option<MatchSetup>,
     pub(super) played: PlayedShards,
+    pub(super) self_play: SelfPlayResults,
     pub(super) results: Results,
     /// Time of each result.
     pub(super) seconds: SortedMap<ResultKey, (Stage, f64)>,
@@ -159,6 +172,10 @@ impl<'a> Runner<'a> {
                 match_setup(&Experiment { book_part, ..experiment.clone() }, executor, openings.as_deref())?;
             }
         }
+        let _folder = match &experiment.learning_loop {
+            Some(learning_loop) => Some(learning_loop.begin(experiment, executor, options)?),
+            None => None,
+        };
         let results = Runner::passes(experiment, &mut |experiment, purpose| {
             Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut *earlier)
         })?;
@@ -171,9 +188,10 @@ impl<'a> Runner<'a> {
     /// Runs `pass` over an experiment's rows, then over the rows that the results before determine: those of a search,
     /// and those at equal speed. Stops after a pass that returns `None`: it is not complete. Returns the last results.
     pub(super) fn passes(experiment: &Experiment, pass: &mut PlanPass<'_>) -> Result<Option<Results>, ExperimentError> {
-        let done = match &experiment.search {
-            Some(search) => search.passes(experiment, pass)?,
-            None => Runner::passes_at_equal_speed(experiment, pass)?.map(|(_, done)| done),
+        let done = match (&experiment.search, &experiment.learning_loop) {
+            (Some(search), _) => search.passes(experiment, pass)?,
+            (_, Some(learning_loop)) => learning_loop.passes(experiment, pass)?,
+            (None, None) => Runner::passes_at_equal_speed(experiment, pass)?.map(|(_, done)| done),
         };
         Ok(done.map(|done| done.results))
     }
@@ -253,6 +271,7 @@ impl<'a> Runner<'a> {
             openings,
             match_setup,
             played: PlayedShards::default(),
+            self_play: SelfPlayResults::default(),
             results,
             seconds,
             made: SortedMap::new(),
@@ -265,11 +284,14 @@ impl<'a> Runner<'a> {
 
     pub(super) fn pass_results(self) -> PassResults {
         let mut trainings = Vec::new();
+        let mut networks = Vec::new();
         for (index, run) in self.plan.runs.iter().enumerate() {
             let known = self.seconds.get(&self.key(&Train(index).step()));
             trainings.extend(known.map(|(_, seconds)| (run.key.clone(), *seconds)));
+            networks.extend(self.trained_network(index));
         }
-        PassResults { results: self.results, seconds: self.seconds, trainings }
+        let Runner { results, seconds, self_play, .. } = self;
+        PassResults { results, seconds, trainings, networks, self_play }
     }
 
     /// Opens or builds the samples of all runs.
@@ -395,6 +417,15 @@ impl<'a> Runner<'a> {
         Ok(folder.join(outcome.network))
     }
 
+    /// The networks of a run, if it is done.
+    fn trained_network(&self, run: usize) -> Option<TrainedNetwork> {
+        let hash = self.made.get(&self.key(&Train(run).step()))?.clone()?;
+        let folder = absolute(&self.run_folder(run));
+        let outcome: TrainOutcome = read_checked_json(&folder.join(OUTCOME)).ok()?;
+        let network = HashedFile { path: folder.join(outcome.network), hash };
+        Some(TrainedNetwork { network, weights: folder.join(outcome.weights) })
+    }
+
     /// Notes in the work folder which runs this experiment uses. Runs of passes to come are not known yet: until the
     /// last pass is done, the note keeps the runs that it had.
     fn note_used_runs(&self, earlier: &mut Earlier) -> Result<(), ExperimentError> {
@@ -433,5 +464,6 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         timed_on: None,
         seconds: StageSeconds::default(),
     };
-    Results { search: experiment.tree.clone(), ..Results::empty(study(experiment, plan), environment) }
+    let learning_loop = experiment.loop_record.clone();
+    Results { search: experiment.tree.clone(), learning_loop, ..Results::empty(study(experiment, plan), environment) }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ExperimentError;
 use super::network_links::TrainedRun;
+use crate::generate::GenerateProgress;
 use crate::play::MatchProgress;
 use crate::record::MatchResult;
 use crate::train::EpochMetrics;
@@ -71,6 +72,9 @@ pub trait ExperimentMonitor: Sync {
 
     /// A game of the present match has ended.
     fn games(&self, _progress: &MatchProgress) {}
+
+    /// A game to learn from has ended.
+    fn generated(&self, _progress: &GenerateProgress) {}
 
     /// A match is finished.
     fn played(&mut self, _result: &MatchResult) {}

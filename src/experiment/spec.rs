@@ -13,10 +13,11 @@ use toml::Spanned;
 use super::ExperimentError;
 use super::checks::NetworkChoice;
 use super::equal_speed::EqualSpeedMeasure;
+use super::learning_loop::LearningLoop;
 use super::match_settings::MatchMeasure;
 use super::own_figures::OwnFeatures;
 use super::search::Search;
-use super::steps::PlannedScreen;
+use super::steps::{PlannedScreen, SelfPlaySteps};
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::json::{ReadError, from_value, to_value};
@@ -24,7 +25,7 @@ use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::play::BookPart;
-use crate::record::{OwnFigures, Published, Scaling, SearchRecord};
+use crate::record::{LoopRecord, OwnFigures, Published, Scaling, SearchRecord};
 use crate::settings::{SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::{Seed, SortedMap};
@@ -95,6 +96,12 @@ pub struct Experiment {
     pub screens: Vec<PlannedScreen>,
     /// What the search has found so far, for the results.
     pub tree: Option<SearchRecord>,
+    /// `[loop]`; `None` = the data are given.
+    pub learning_loop: Option<LearningLoop>,
+    /// The steps that a loop asks for.
+    pub self_play: SelfPlaySteps,
+    /// What the loop has done so far, for the results.
+    pub loop_record: Option<LoopRecord>,
 }
 
 /// A row of the comparison: one feature set trained by one method.
@@ -382,7 +389,7 @@ impl Experiment {
         self.data.iter().map(input).collect()
     }
 
-    fn existing(&self, file: &Spanned<String>) -> Result<PathBuf, ExperimentError> {
+    pub(super) fn existing(&self, file: &Spanned<String>) -> Result<PathBuf, ExperimentError> {
         let written = Path::new(file.get_ref());
         let in_data = || std::env::var_os("FSBENCH_DATA").map(|folder| Path::new(&folder).join(written));
         self.beside(written)

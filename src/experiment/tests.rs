@@ -4,6 +4,7 @@ mod equal_speed;
 mod estimate;
 mod fake_executor;
 mod key_help;
+mod learning_loop;
 mod match_shards;
 mod matches;
 mod networks;

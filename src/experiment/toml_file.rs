@@ -14,6 +14,7 @@ use super::checks::{
     Mistake, check_data, check_dataset, check_games, check_name, check_published, check_seeds, check_sets,
 };
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
+use super::learning_loop::{LearningLoop, LoopTerms, check_loop};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::own_figures::add_own_figures;
 use super::runs_table::{RunsTable, expand_rows};
@@ -21,7 +22,7 @@ use super::scale::apply_scale;
 use super::scaling::check_scaling;
 use super::search::{Search, check_search};
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
-use super::steps::NETWORK_MEASURES;
+use super::steps::{NETWORK_MEASURES, SelfPlaySteps};
 use super::sweep::{MOST_RUNS, Sweep};
 use crate::data::{EvalOptions, EvalUnit, EvalView, ScoreUnit};
 use crate::json::{ReadError, from_value};
@@ -42,8 +43,9 @@ pub(super) struct TomlFile {
     about: String,
     /// File of games or samples, relative to the experiment's folder, the current one or $FSBENCH_DATA; several in a
     /// list, each with a weight if it is not 1: ["a.binpack", "b.binpack@0.5"] takes half of b's games; measures read
-    /// the first
+    /// the first; required but for a loop, which makes its own
     // One file stands here as a list of one.
+    #[serde(default)]
     data: Vec<String>,
     /// Unit of the scores, for data that do not name it: "cp" or "internal:PAWN" [default: "internal:208" for binpacks,
     /// else "cp"]
@@ -89,6 +91,9 @@ pub(super) struct TomlFile {
     #[serde(default)]
     #[schemars(with = "Option<Search>")]
     pub(super) search: Option<Value>,
+    /// With it the experiment makes its own data: `fsbench loop`
+    #[serde(default, rename = "loop")]
+    learning_loop: Option<LoopTerms>,
     /// Results to compare with
     #[serde(default)]
     published: Option<Published>,
@@ -232,7 +237,9 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         })?),
     };
     check_name(&parsed.name).map_err(in_file)?;
-    check_data(&parsed.data).map_err(in_file)?;
+    if parsed.learning_loop.is_none() {
+        check_data(&parsed.data).map_err(in_file)?;
+    }
     check_seeds(&parsed.seeds).map_err(in_file)?;
     check_dataset(&parsed.dataset).map_err(in_file)?;
     let sweep = Sweep::read(parsed.sweep.as_ref()).map_err(|error| wrong(document, "sweep", error))?;
@@ -241,8 +248,11 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
     let measure = read_measures(document, &parsed.measure, &rows, &parsed.seeds)?;
     let mut matches = None;
     if let Some(table) = &parsed.matches {
-        let read = MatchMeasure::read(table).map_err(|error| unreadable(document, error))?;
-        check_matches(&read, &rows, &parsed.seeds, search.is_some())
+        let mut read = MatchMeasure::read(table).map_err(|error| unreadable(document, error))?;
+        if parsed.learning_loop.is_some() {
+            read.options.pairs.get_or_insert(LoopTerms::DEFAULT_PAIRS);
+        }
+        check_matches(&read, &rows, &parsed.seeds, search.is_some() || parsed.learning_loop.is_some())
             .map_err(|error| wrong(document, "match", error))?;
         matches = Some(read);
     }
@@ -267,6 +277,24 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         let seed = parsed.seeds.first().copied().unwrap_or_default();
         check_search(search, &parsed.train, &rows, matches.as_ref(), parsed.sweep.is_some(), seed)
             .map_err(|error| wrong(document, "search", error))?;
+    }
+    let mut learning_loop = None;
+    if let Some(terms) = parsed.learning_loop.take() {
+        let others = [
+            ("data", !parsed.data.is_empty()),
+            ("[sweep]", parsed.sweep.is_some()),
+            ("[measure]", !parsed.measure.0.is_empty()),
+            ("[equal_speed]", equal_speed.is_some()),
+            ("[scaling]", parsed.scaling.is_some()),
+            ("[search]", search.is_some()),
+            ("[published]", parsed.published.is_some()),
+        ];
+        check_loop(&terms, &rows, &parsed.seeds, matches.as_ref(), &others)
+            .map_err(|error| wrong(document, "loop", error))?;
+        let place = spanned(document, "loop", ());
+        let book = terms.openings.as_ref();
+        let openings = book.map(|book| spanned(document, "loop.openings", book.display().to_string()));
+        learning_loop = Some(LearningLoop::new(terms, place, openings));
     }
     if let Some(published) = &parsed.published {
         check_published(published, &rows).map_err(|error| wrong(document, "published", error))?;
@@ -299,6 +327,9 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         search,
         screens: Vec::new(),
         tree: None,
+        learning_loop,
+        self_play: SelfPlaySteps::default(),
+        loop_record: None,
         text: String::new(),
     })
 }

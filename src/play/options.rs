@@ -64,7 +64,8 @@ impl Default for MatchOptions {
 impl MatchOptions {
     /// Game pairs of a match that nothing ends earlier.
     pub const DEFAULT_PAIRS: u64 = 100;
-    const MOST_PAIRS: u64 = 10_000_000;
+    /// Largest number of pairs that can be asked for.
+    pub const MOST_PAIRS: u64 = 10_000_000;
     const MOST_GAMES_AT_ONCE: u16 = 1024;
 
     #[must_use]

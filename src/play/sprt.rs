@@ -125,6 +125,30 @@ impl Sprt {
             * observed.probabilities.iter().zip(ratios).map(|(probability, ratio)| probability * ratio).sum::<f64>()
     }
 
+    /// The fewest pairs, at most `most`, after which a test may accept elo1: with the outcome that is the strongest
+    /// evidence in every pair. `None` if it takes more.
+    #[must_use]
+    pub fn fewest_pairs(&self, most: u64) -> Option<u64> {
+        let accepts = |pairs: u64| {
+            let alike = |outcome: usize| {
+                let mut counts = [0; 5];
+                counts[outcome] = pairs;
+                Pairs::from_counts(counts)
+            };
+            (0..5).any(|outcome| self.outcome(alike(outcome)).state == SprtState::AcceptElo1)
+        };
+        if most == 0 || !accepts(most) {
+            return None;
+        }
+        // The ratio of pairs that are all alike grows with their number.
+        let (mut too_few, mut enough) = (0, most);
+        while enough - too_few > 1 {
+            let middle = u64::midpoint(too_few, enough);
+            if accepts(middle) { enough = middle } else { too_few = middle }
+        }
+        Some(enough)
+    }
+
     /// The state of the test after `pairs`.
     #[must_use]
     pub fn outcome(&self, pairs: Pairs) -> SprtOutcome {
@@ -226,6 +250,24 @@ mod tests {
     fn hypotheses_are_checked() {
         for (elo0, elo1) in [(2.0, 0.0), (1.0, 1.0), (0.0, f64::NAN), (-500.0, 0.0)] {
             assert!(Sprt::new(elo0, elo1, EloModel::Logistic).is_err(), "{elo0} {elo1}");
+        }
+    }
+
+    /// With one pair fewer no outcome accepts elo1, with as many a clean sweep does.
+    #[test]
+    fn the_fewest_pairs_are_those_of_the_strongest_evidence() {
+        for (elo0, elo1, model) in [(0.0, 10.0, EloModel::Normalised), (0.0, 5.0, EloModel::Logistic)] {
+            let test = Sprt::new(elo0, elo1, model).expect("in order");
+            let fewest = test.fewest_pairs(1_000_000).expect("it can be decided");
+            let accepts = |counts: [u64; 5]| test.outcome(Pairs::from_counts(counts)).state == SprtState::AcceptElo1;
+            let alike = |pairs: u64| {
+                [0, 1, 2, 3, 4].map(|outcome| std::array::from_fn(|at| if at == outcome { pairs } else { 0 }))
+            };
+            assert!(alike(fewest).into_iter().any(accepts) && !alike(fewest - 1).into_iter().any(accepts), "{fewest}");
+            assert_eq!([test.fewest_pairs(fewest), test.fewest_pairs(fewest - 1)], [Some(fewest), None]);
+            // Mixed results are no stronger evidence.
+            let half = fewest / 2;
+            assert!(!accepts([0, 0, 0, half, fewest - 1 - half]), "{fewest}");
         }
     }
 

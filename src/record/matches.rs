@@ -117,10 +117,13 @@ impl MatchPlayer {
 }
 
 /// Games by outcome.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GameCounts {
+    /// Games won.
     pub wins: u64,
+    /// Games without a winner.
     pub draws: u64,
+    /// Games lost.
     pub losses: u64,
 }
 

@@ -5,6 +5,7 @@ mod equal_speed;
 mod file;
 mod importance;
 mod joined;
+mod learning_loop;
 mod loss;
 pub mod machine;
 mod matches;
@@ -28,6 +29,7 @@ pub use file::{
     RecordFileError, keep_first_json, read_checked_json, read_json, write_atomically, write_checked_json, write_json,
 };
 pub use importance::{AxisImportance, BlockImportance, ImportanceRecord, Rise, RowCounts, RowGroup};
+pub use learning_loop::{GateVerdict, GeneratedGames, LoopIteration, LoopMatch, LoopRecord, LoopTraining};
 pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecord, NetworkLoss, SubsetLoss};
 pub use machine::Machine;
 pub use matches::{

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    Environment, EqualSpeedRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError, RunKey, RunRecord,
-    Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_atomically,
-    write_json,
+    Environment, EqualSpeedRecord, LoopRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError,
+    RunKey, RunRecord, Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json,
+    write_atomically, write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};
 
@@ -143,6 +143,8 @@ pub struct Results {
     pub row_importance: Vec<NetResult<Vec<f64>>>,
     /// `None` but for a search.
     pub search: Option<SearchRecord>,
+    /// `None` but for a learning loop.
+    pub learning_loop: Option<LoopRecord>,
 }
 
 /// Errors of finding and reading results.
@@ -177,6 +179,7 @@ const SPEED: &str = "speed.json";
 const EQUAL_SPEED: &str = "equal_speed.json";
 const MATCH: &str = "match.json";
 const SEARCH: &str = "search.json";
+const LEARNING_LOOP: &str = "loop.json";
 /// The definition of the best set of a search.
 const WINNER: &str = "winner.toml";
 
@@ -200,6 +203,7 @@ impl Results {
             screens: Vec::new(),
             row_importance: Vec::new(),
             search: None,
+            learning_loop: None,
         }
     }
 
@@ -226,7 +230,8 @@ impl Results {
             matches: read_or_empty(folder, MATCH)?,
             screens: Vec::new(),
             row_importance: Vec::new(),
-            search: if folder.join(SEARCH).exists() { Some(read_json(&folder.join(SEARCH))?) } else { None },
+            search: read_if_there(folder, SEARCH)?,
+            learning_loop: read_if_there(folder, LEARNING_LOOP)?,
         })
     }
 
@@ -253,6 +258,9 @@ impl Results {
                 // Another search may have left one; if it cannot be removed, nothing can be written here either.
                 None => drop(std::fs::remove_file(&path)),
             }
+        }
+        if let Some(learning_loop) = &self.learning_loop {
+            write_json(&folder.join(LEARNING_LOOP), learning_loop)?;
         }
         write_json(&folder.join(STUDY), &self.study)
     }
@@ -312,6 +320,11 @@ fn load_validation(folder: &Path) -> Result<Vec<NetResult<ValidationRecord>>, Re
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let listed = |source| ResultsError::List { path: folder.to_path_buf(), source };
     std::fs::read_dir(folder).map_err(listed)?.map(|entry| Ok(entry.map_err(listed)?.path())).collect()
+}
+
+fn read_if_there<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, RecordFileError> {
+    let path = folder.join(name);
+    if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
 }
 
 pub(super) fn read_or_empty<T: serde::de::DeserializeOwned>(

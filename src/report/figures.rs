@@ -1,5 +1,6 @@
 //! The figures of a report and the data of each; [`super::plot`] draws them.
 
+use super::learning_loop;
 use super::pareto;
 use super::scaling::SetScaling;
 use super::search;
@@ -146,6 +147,7 @@ impl Figure {
         figures.extend(rows_per_move(summary));
         figures.extend(refreshes(summary));
         figures.extend(summary.search.as_ref().and_then(search::figure));
+        figures.extend(summary.learning_loop.iter().flat_map(learning_loop::figures));
         let colors = SetColors::of(summary);
         figures.iter_mut().for_each(|figure| figure.colors = colors.clone());
         figures

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::Figure;
+use super::learning_loop;
 use super::plain_table::PlainTable;
 use super::plot::PlotError;
 use super::search;
@@ -50,7 +51,17 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         body.push_str(&plots(&figures, Figure::is_of_search)?);
         body.push_str("</section>\n");
     }
-    let shared = plots(&figures, |figure| figure.comparison.is_none() && !figure.is_of_search())?;
+    if let Some(found) = &summary.learning_loop {
+        body.push_str("<section>\n<h2>Loop</h2>\n");
+        for sentence in learning_loop::sentences(found) {
+            let _ = writeln!(body, "<p>{}</p>", escape(&sentence));
+        }
+        body.push_str(&plots(&figures, Figure::is_of_loop)?);
+        body.push_str(&learning_loop::table(found).html(escape));
+        body.push_str("</section>\n");
+    }
+    let is_shared = |figure: &Figure| figure.comparison.is_none() && !figure.is_of_search() && !figure.is_of_loop();
+    let shared = plots(&figures, is_shared)?;
     if !shared.is_empty() {
         let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }

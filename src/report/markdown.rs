@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::Figure;
+use super::learning_loop;
 use super::plain_table::PlainTable;
 use super::search;
 use super::summary::Summary;
@@ -44,6 +45,7 @@ pub fn markdown(summary: &Summary) -> String {
         search::sentences(found).iter().for_each(|sentence| out += &format!("{}\n\n", escape(sentence)));
         search::tables(found, usize::MAX).iter().for_each(|table| out += &table.markdown(escape));
     }
+    out += &loop_markdown(summary);
     figures.iter().filter(|figure| figure.comparison.is_none()).for_each(|figure| out += &link(figure));
     out.push_str("## Columns\n\n");
     for (heading, meaning) in meanings(&tables) {
@@ -57,6 +59,21 @@ pub fn markdown(summary: &Summary) -> String {
     }
     let _ = writeln!(out, "{}", escape(&provenance(summary)));
     out
+}
+
+/// A page of a loop's course alone.
+pub(super) fn loop_page(summary: &Summary) -> String {
+    let figures = Figure::all(summary);
+    let links: String = figures.iter().filter(|figure| figure.is_of_loop()).map(link).collect();
+    format!("# {}\n\n{}{links}{}\n", escape(&summary.study.name), loop_markdown(summary), escape(&provenance(summary)))
+}
+
+/// The course of a loop; empty for other experiments.
+fn loop_markdown(summary: &Summary) -> String {
+    let Some(found) = &summary.learning_loop else { return String::new() };
+    let sentences: String =
+        learning_loop::sentences(found).iter().map(|sentence| format!("{}\n\n", escape(sentence))).collect();
+    format!("## Loop\n\n{sentences}{}", learning_loop::table(found).markdown(escape))
 }
 
 fn link(figure: &Figure) -> String {

@@ -11,6 +11,7 @@ mod equal_speed;
 mod figures;
 mod gallery;
 mod html;
+mod learning_loop;
 mod markdown;
 mod measured;
 mod numbers;

@@ -15,8 +15,8 @@ use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
 use crate::record::{
-    Environment, ErrorRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord, SearchRecord,
-    SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
+    Environment, ErrorRecord, LoopRecord, MatchResult, Method, NetResult, OwnFigures, PlannedRow, Results, RunRecord,
+    SearchRecord, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, Study, TimeBreakdown,
 };
 use crate::statistics::{Estimate, differences_to_first};
 use crate::units::{Seed, SortedMap};
@@ -32,6 +32,9 @@ pub struct Summary {
     /// The tree of a search; absent in other experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRecord>,
+    /// The course of a learning loop; absent in other experiments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning_loop: Option<LoopRecord>,
 }
 
 /// The comparison of feature sets by one method, in a sweep with one value of each swept setting.
@@ -238,7 +241,9 @@ impl Summary {
         let study = results.study.clone();
         let environment = results.environment.clone();
         let search = results.search.clone();
-        Summary { study, environment, methods, match_conditions: match_conditions(results), search }
+        let learning_loop = results.learning_loop.clone();
+        let match_conditions = match_conditions(results);
+        Summary { study, environment, methods, match_conditions, search, learning_loop }
     }
 
     /// Why methods have no pairs to compare; each reason once.
@@ -254,7 +259,8 @@ impl Summary {
     /// Whether a planned run is missing.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        self.methods.iter().flat_map(|method| &method.rows).any(|row| row.seeds_done < row.seeds_planned)
+        let goes_on = self.learning_loop.as_ref().is_some_and(|found| found.stopped.is_none());
+        goes_on || self.methods.iter().flat_map(|method| &method.rows).any(|row| row.seeds_done < row.seeds_planned)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
+use super::learning_loop;
 use super::numbers;
 use super::plain_table::PlainTable;
 use super::search;
@@ -57,6 +58,13 @@ pub fn text(summary: &Summary, width: usize) -> String {
         for table in search::tables(found, LONGEST_CHANGE) {
             plain_lines(&table, width).iter().for_each(|row| line(row));
         }
+    }
+    if let Some(found) = &summary.learning_loop {
+        line("\nLoop");
+        for sentence in learning_loop::sentences(found) {
+            wrapped(&sentence, INDENT, INDENT, width).iter().for_each(|text| line(text));
+        }
+        plain_lines(&learning_loop::table(found), width).iter().for_each(|row| line(row));
     }
     line("");
     for (heading, meaning) in meanings(&tables) {

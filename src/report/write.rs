@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::data_frames::{self, DataFrames};
 use super::figures::Figure;
+use super::markdown::loop_page;
 use super::plot::PlotError;
 use super::{Summary, WIDTH, html, markdown, text};
 use crate::record::{RecordFileError, Results, write_atomically};
@@ -22,8 +23,8 @@ pub enum WriteError {
     Frame { table: String, source: PolarsError },
 }
 
-/// Writes `report.txt`, `report.md`, `report.html`, `tables/*.csv|parquet` and `plots/*.svg|png` into `folder` and
-/// returns their paths.
+/// Writes `report.txt`, `report.md`, `report.html`, `tables/*.csv|parquet` and `plots/*.svg|png` into `folder`, of a
+/// loop also `loop.md`, and returns their paths.
 ///
 /// # Errors
 /// When a file cannot be written or a plot cannot be drawn. Files written before the error stay.
@@ -38,6 +39,9 @@ pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<Vec<
     put("report.txt".into(), text(summary, WIDTH).as_bytes())?;
     put("report.md".into(), markdown(summary).as_bytes())?;
     put("report.html".into(), html(summary)?.as_bytes())?;
+    if summary.learning_loop.is_some() {
+        put("loop.md".into(), loop_page(summary).as_bytes())?;
+    }
     let failed = |table: &str| {
         let table = table.to_owned();
         move |source| WriteError::Frame { table, source }

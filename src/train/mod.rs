@@ -40,6 +40,7 @@ mod shape_options;
 mod sparse;
 mod stack;
 mod start;
+mod starting_network;
 mod stream;
 pub mod tch_program;
 pub mod trainer;

@@ -118,7 +118,7 @@ impl TrainedSet {
         }
     }
 
-    fn shape(&self, config: &TrainConfig, scheme: &Scheme) -> Result<Shape, TrainError> {
+    pub(super) fn shape(&self, config: &TrainConfig, scheme: &Scheme) -> Result<Shape, TrainError> {
         let TrainSettings { l1, hidden, shape_options, .. } = &config.settings;
         let options = shape_options.for_set(&self.set);
         let shape = options.and_then(|options| options.shape(self.set.num_features(), *l1, hidden));

@@ -12,6 +12,7 @@ mod documents;
 mod experiment;
 mod help;
 mod installed_copy;
+mod learning_loop;
 mod man;
 mod output;
 mod overwrite;

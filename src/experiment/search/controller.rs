@@ -17,7 +17,7 @@ use crate::record::{LastComparison, SearchRecord, SearchWinner};
 use crate::units::SortedMap;
 
 /// Why a search goes no further.
-pub(super) enum Halt {
+pub enum Halt {
     /// Steps remain to be done by other processes.
     Incomplete,
     Failed(ExperimentError),

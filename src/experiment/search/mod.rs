@@ -14,6 +14,7 @@ mod rounds;
 mod table;
 
 pub use candidates::{Candidate, CandidateKeys, ChangeKind};
+pub(super) use controller::Halt;
 pub use estimate::SearchEstimate;
 pub(super) use table::check_search;
 pub use table::{Search, SearchTerms};

@@ -214,6 +214,7 @@ impl Match {
             openings: runner.openings.clone(),
             pairs: self.pairs(runner),
             book_part: experiment.book_part,
+            sprt: None,
             seed: self.seed(runner),
             own,
             cost: runner.played.costs.get(&self.0).cloned(),

@@ -6,18 +6,19 @@ use serde_json::Value;
 
 use super::steps::NetworkMeasure;
 use super::*;
-use crate::data::ScoreUnit;
+use crate::data::{ScoreUnit, content_hash};
 use crate::features::{EncoderKind, FeatureSet};
+use crate::generate::GenerateGoal;
 use crate::json::to_value;
 use crate::measure::SpeedOptions;
 use crate::pipeline::WeightedInput;
 use crate::play::{BookPart, Pairs};
 use crate::record::{
-    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine,
-    MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup,
-    Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
+    ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, GeneratedGames, LayerActivity, LossFunction, LossSums,
+    Machine, MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord,
+    SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
 };
-use crate::train::{TrainOutcome, TrainSettings};
+use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 
 /// Returns made-up records, and counts how often each is requested.
 pub struct FakeExecutor {
@@ -134,6 +135,33 @@ impl Executor for FakeExecutor {
         let path = first.with_extension("fsd");
         let hash = format!("{games}{:?}", request.options);
         Ok(PreparedData { path, hash, score_unit: request.inputs[0].unit.unwrap_or(ScoreUnit::Centipawns) })
+    }
+
+    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<bool, StepError> {
+        if let Some(path) = path {
+            self.call(format!("start {}", config.set))?;
+            std::fs::write(path, format!("start of {}", config.set))?;
+        }
+        Ok(config.settings.shape_options.psqt)
+    }
+
+    fn generate(
+        &mut self,
+        request: &GenerationRequest<'_>,
+        _monitor: &dyn ExperimentMonitor,
+    ) -> Result<Option<GeneratedGames>, StepError> {
+        let folder = run_name(request.out);
+        self.call(format!("games of {folder} by {}", std::fs::read_to_string(request.network)?))?;
+        let GenerateGoal::Games(games) = request.goal else { return Err("games are asked for".into()) };
+        std::fs::write(request.out, format!("{games} games with seed {}", request.settings.seed.0))?;
+        Ok(Some(GeneratedGames {
+            games: games.into(),
+            positions: 60 * u64::from(games),
+            plies: 70 * u64::from(games),
+            results: SortedMap::new(),
+            hash: content_hash(request.out)?,
+            seconds: 0.0,
+        }))
     }
 
     fn train(
@@ -387,6 +415,9 @@ impl Executor for FakeExecutor {
         monitor.games(&MatchProgress { games: 1, total: 2, first: Pairs::default() });
         if monitor.stop_requested() {
             return Ok(None);
+        }
+        if request.folder.is_dir() {
+            std::fs::write(request.folder.join("games.pgn"), "")?;
         }
         Ok(Some(MatchRecord { pairs: self.pairs(&request.names), ..matches::record(request) }))
     }
