@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, WindowSpan, lock};
+use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, WindowSpan};
 use super::eligible::EligibleRecords;
 use super::shuffle::{bucket_shuffle, fisher_yates};
 
