@@ -6,9 +6,9 @@ mod tasks;
 
 #[cfg(target_arch = "x86_64")]
 pub use back_end::{Avx2, Avx512};
+pub use back_end::{BackEnd, Scalar};
 #[cfg(target_arch = "aarch64")]
 pub use back_end::{Neon, NeonDot};
-pub use back_end::{BackEnd, Scalar};
 pub use tasks::{map_tasks, run_beside};
 
 /// Bytes that a CPU moves between memory and its cache at once.

@@ -260,7 +260,8 @@ mod tests {
             let check = |index, of, start, end, expected: &[u64]| {
                 let control = StreamControl::default();
                 control.open(9, start, end, Shard { index, of });
-                let batches: Vec<u64> = std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
+                let batches: Vec<u64> =
+                    std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
                 assert_eq!(batches, expected, "{index}/{of} from {start}");
             };
             check(0, 3, 0, Some(7), &[0, 3, 6]);

@@ -29,12 +29,7 @@ impl TaskProgress {
 
 impl SharedTasks {
     pub(super) fn new(count: usize) -> SharedTasks {
-        SharedTasks {
-            count,
-            next: AtomicUsize::new(0),
-            progress: Mutex::default(),
-            progressed: Condvar::new(),
-        }
+        SharedTasks { count, next: AtomicUsize::new(0), progress: Mutex::default(), progressed: Condvar::new() }
     }
 
     /// Whether all tasks have succeeded.

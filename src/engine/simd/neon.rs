@@ -257,9 +257,7 @@ unsafe impl<P: ByteProducts> Vector for NeonPair<P> {
     fn pack(self, high: NeonPair<P>) -> NeonPair<P> {
         let ([a, b], [c, d]) = (self.words(), high.words());
         // SAFETY: as above.
-        unsafe {
-            NeonPair::of_bytes(vqmovun_high_s16(vqmovun_s16(a), b), vqmovun_high_s16(vqmovun_s16(c), d))
-        }
+        unsafe { NeonPair::of_bytes(vqmovun_high_s16(vqmovun_s16(a), b), vqmovun_high_s16(vqmovun_s16(c), d)) }
     }
 
     #[inline(always)]

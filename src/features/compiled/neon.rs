@@ -120,12 +120,8 @@ impl NeonEncoder {
         unsafe {
             // Words apart by bytes, so that bytes look them up.
             let squares = table.squares.as_ptr().cast::<u8>();
-            let parts = [
-                vld2q_u8(squares),
-                vld2q_u8(squares.add(32)),
-                vld2q_u8(squares.add(64)),
-                vld2q_u8(squares.add(96)),
-            ];
+            let parts =
+                [vld2q_u8(squares), vld2q_u8(squares.add(32)), vld2q_u8(squares.add(64)), vld2q_u8(squares.add(96))];
             let low = uint8x16x4_t(parts[0].0, parts[1].0, parts[2].0, parts[3].0);
             let high = uint8x16x4_t(parts[0].1, parts[1].1, parts[2].1, parts[3].1);
             let uint8x16x4_t(code0, code1, code2, code3) = vld4q_u8(table.codes.as_ptr().cast());
