@@ -7,9 +7,9 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
-use loom::sync::Arc;
 use loom::thread;
 
 use super::{END, MAX_SLOTS, ServiceError, Shard, SlotHeader};

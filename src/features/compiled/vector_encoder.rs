@@ -21,12 +21,13 @@ pub enum VectorEncoder {
 
 impl VectorEncoder {
     pub fn detect() -> Option<VectorEncoder> {
-        #[cfg(target_arch = "x86_64")]
-        return Avx512Encoder::detect().map(VectorEncoder::Avx512);
-        #[cfg(target_arch = "aarch64")]
-        return NeonEncoder::detect().map(VectorEncoder::Neon);
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        None
+        let all: [Option<VectorEncoder>; _] = [
+            #[cfg(target_arch = "x86_64")]
+            Avx512Encoder::detect().map(VectorEncoder::Avx512),
+            #[cfg(target_arch = "aarch64")]
+            NeonEncoder::detect().map(VectorEncoder::Neon),
+        ];
+        all.into_iter().flatten().next()
     }
 
     pub const fn name(self) -> &'static str {
