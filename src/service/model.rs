@@ -18,7 +18,7 @@ use control::{NextSlot, StreamControl, StreamEnd};
 use exchange::{announce, listen};
 use sample_cell::SampleCell;
 use shared_tasks::SharedTasks;
-use sync::{Condvar, Mutex, explore, lock};
+use sync::{Condvar, Mutex, explore, explore_interrupted, lock};
 
 #[path = "control.rs"]
 #[allow(dead_code, reason = "other modules use the rest")]
@@ -42,10 +42,14 @@ mod sync {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All orders in which threads are interrupted at most three times where they need not wait.
     pub fn explore(test: impl Fn() + Send + Sync + 'static) {
+        explore_interrupted(3, test);
+    }
+
+    /// All orders in which threads are interrupted at most so many times where they need not wait.
+    pub fn explore_interrupted(times: usize, test: impl Fn() + Send + Sync + 'static) {
         let mut builder = Builder::new();
-        builder.preemption_bound = Some(3);
+        builder.preemption_bound = Some(times);
         builder.check(test);
     }
 }
@@ -117,7 +121,9 @@ fn two_workers_fill_what_a_consumer_reads() {
         let ring = Ring::open(2, 3);
         let workers = [ring.start_worker(), ring.start_worker()];
         ring.consume(false);
-        workers.map(|worker| worker.join().expect("no panic"));
+        for worker in workers {
+            worker.join().expect("no panic");
+        }
     });
 }
 
@@ -228,7 +234,8 @@ fn consume_by_pipe(ring: &Ring, mut from_service: ModelPipe, mut to_service: Mod
 
 #[test]
 fn slots_pass_between_processes() {
-    explore(|| {
+    // Of three interruptions there are ten times as many orders.
+    explore_interrupted(2, || {
         let ring = Ring::open(1, 2);
         let [output, input] = [ModelPipe::new(), ModelPipe::new()];
         let worker = ring.start_worker();
