@@ -234,7 +234,7 @@ fn consume_by_pipe(ring: &Ring, mut from_service: ModelPipe, mut to_service: Mod
 
 #[test]
 fn slots_pass_between_processes() {
-    // Of three interruptions there are ten times as many orders.
+    // With three interruptions this alone takes a minute.
     explore_interrupted(2, || {
         let ring = Ring::open(1, 2);
         let [output, input] = [ModelPipe::new(), ModelPipe::new()];
