@@ -64,7 +64,6 @@ impl GamePool<'_> {
     /// # Errors
     /// When an engine cannot be started or spoils too many games in a row, or `keep` fails.
     pub fn play(&self, numbers: &[u64], keep: KeepGame<'_>) -> Result<(), PlayError> {
-        // Relaxed: one gives each number to one worker, the other ends them; games come by the channel.
         let next = AtomicUsize::new(0);
         let stop = Arc::new(AtomicBool::new(false));
         let worker = |games: &Sender<WorkerResult>| {
