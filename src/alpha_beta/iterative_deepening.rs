@@ -60,6 +60,7 @@ pub struct Searcher<'a> {
     scale: EvalScale,
     table: TranspositionTable,
     histories: Histories,
+    /// Nothing is passed on by it: its accesses are relaxed.
     stop: Arc<AtomicBool>,
 }
 

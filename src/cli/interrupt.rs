@@ -14,6 +14,10 @@ use signal_hook::iterator::Signals;
 use crate::output::remove_unfinished;
 
 /// The first signal received; 0 before that.
+///
+/// SeqCst, as [`GRACEFUL`]: the thread of the signals sets this and then reads that, a command that ends resets that and
+/// then reads this. In one order of all four, at least one of the two sees the other; in any weaker order both may miss
+/// it, and the signal is lost.
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
 
 /// Whether the command ends by itself after the first signal.
@@ -71,12 +75,12 @@ impl Drop for Graceful {
 
 /// Whether a signal has asked the process to end.
 pub(super) fn requested() -> bool {
-    RECEIVED.load(Ordering::Relaxed) != 0
+    RECEIVED.load(Ordering::SeqCst) != 0
 }
 
 /// The exit status after a signal: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP. `None` without a signal.
 pub(super) fn exit_status() -> Option<u8> {
-    requested().then(|| exit_status_of(RECEIVED.load(Ordering::Relaxed)))
+    requested().then(|| exit_status_of(RECEIVED.load(Ordering::SeqCst)))
 }
 
 /// The shells' convention.

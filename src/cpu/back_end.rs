@@ -9,19 +9,30 @@ pub enum BackEnd {
     Avx2(Avx2),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+    #[cfg(target_arch = "aarch64")]
+    NeonDot(NeonDot),
 }
 
 impl BackEnd {
     /// The back ends that this CPU supports, slowest first.
     #[must_use]
     pub fn available() -> Vec<BackEnd> {
-        let vector: &[Option<BackEnd>] = &[
+        [
+            Some(BackEnd::Scalar(Scalar)),
             #[cfg(target_arch = "x86_64")]
             Avx2::detect().map(BackEnd::Avx2),
             #[cfg(target_arch = "x86_64")]
             Avx512::detect().map(BackEnd::Avx512),
-        ];
-        std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.iter().copied().flatten()).collect()
+            #[cfg(target_arch = "aarch64")]
+            Neon::detect().map(BackEnd::Neon),
+            #[cfg(target_arch = "aarch64")]
+            NeonDot::detect().map(BackEnd::NeonDot),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// The fastest back end of this CPU.
@@ -30,7 +41,7 @@ impl BackEnd {
         BackEnd::available().pop().unwrap_or(BackEnd::Scalar(Scalar))
     }
 
-    /// Number of vector registers.
+    /// Number of vectors that the registers hold.
     #[must_use]
     pub const fn registers(self) -> usize {
         match self {
@@ -48,6 +59,10 @@ impl BackEnd {
             BackEnd::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             BackEnd::Avx512(_) => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            BackEnd::Neon(_) => "neon",
+            #[cfg(target_arch = "aarch64")]
+            BackEnd::NeonDot(_) => "neon-dot",
         }
     }
 }
@@ -98,6 +113,40 @@ impl Avx512 {
     #[must_use]
     pub const fn has_vbmi2(self) -> bool {
         self.vbmi2
+    }
+}
+
+/// Proof that the CPU has NEON (all of 64 bits).
+#[cfg(target_arch = "aarch64")]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Neon(());
+
+#[cfg(target_arch = "aarch64")]
+impl Neon {
+    #[must_use]
+    pub fn detect() -> Option<Neon> {
+        std::arch::is_aarch64_feature_detected!("neon").then_some(Neon(()))
+    }
+}
+
+/// Proof that the CPU has instructions for dot products of bytes (ARM since 2017, Apple since 2019), and all that
+/// [`Neon`] proves.
+#[cfg(target_arch = "aarch64")]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct NeonDot(Neon);
+
+#[cfg(target_arch = "aarch64")]
+impl NeonDot {
+    #[must_use]
+    pub fn detect() -> Option<NeonDot> {
+        Neon::detect().filter(|_| std::arch::is_aarch64_feature_detected!("dotprod")).map(NeonDot)
+    }
+
+    /// What this proves besides.
+    #[inline(always)]
+    #[must_use]
+    pub const fn neon(self) -> Neon {
+        self.0
     }
 }
 

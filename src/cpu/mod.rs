@@ -7,6 +7,8 @@ mod tasks;
 #[cfg(target_arch = "x86_64")]
 pub use back_end::{Avx2, Avx512};
 pub use back_end::{BackEnd, Scalar};
+#[cfg(target_arch = "aarch64")]
+pub use back_end::{Neon, NeonDot};
 pub use tasks::{map_tasks, run_beside};
 
 /// Bytes that a CPU moves between memory and its cache at once.
@@ -26,38 +28,54 @@ fn parse_model_name(info: &str) -> Option<String> {
     if name.is_empty() { None } else { Some(name) }
 }
 
-/// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on other CPUs than x86-64.
+/// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on CPUs other than x86-64 and ARM's.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 2 * CACHE_LINE) }
+    let start = std::ptr::from_ref(value).cast::<u8>();
+    // SAFETY: `start` and `start + size_of::<T>() - 1` are the first and last byte of `value`, so the offset stays in its
+    // allocation.
+    let last = unsafe { start.add(size_of::<T>() - 1) };
+    prefetch_line(start);
+    if size_of::<T>() > 1 && align_of::<T>() < size_of::<T>() {
+        prefetch_line(last);
+    }
+}
+
+#[inline(always)]
+fn prefetch_line(byte: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = std::ptr::from_ref(value).cast::<i8>();
-        // SAFETY: x86-64 always has SSE. `start` and `start + size_of::<T>() - 1` are the first and last byte of
-        // `value`, so the offset stays in its allocation. A prefetch is a hint: it reads no value and never faults.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(start);
-            if size_of::<T>() > 1 && align_of::<T>() < size_of::<T>() {
-                _mm_prefetch::<_MM_HINT_T0>(start.add(size_of::<T>() - 1));
-            }
-        }
+        // SAFETY: x86-64 always has SSE. A prefetch is a hint: it reads no value and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(byte.cast()) }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a prefetch is a hint: it reads no value and never faults.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) byte, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = byte;
 }
 
 /// Prefetches the cache line of a byte into the CPU's second-level cache, past the first-level cache, whose misses in
-/// flight are few; does nothing on other CPUs than x86-64.
+/// flight are few; does nothing on CPUs other than x86-64 and ARM's.
 #[inline(always)]
 pub fn prefetch_far(byte: &u8) {
+    let byte = std::ptr::from_ref(byte);
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: x86-64 always has SSE. A prefetch is a hint: it reads no value and never faults.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(byte).cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(byte.cast()) }
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a prefetch is a hint: it reads no value and never faults.
+    unsafe {
+        std::arch::asm!("prfm pldl2keep, [{}]", in(reg) byte, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = byte;
 }
 

@@ -10,9 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
 
 use super::code::{Executable, Inputs, Obstacle, Outputs, RowList};
-#[cfg(target_arch = "x86_64")]
-use super::compiled::Avx512Encoder;
-use super::compiled::{PieceList, RowBuffer};
+use super::compiled::{PieceList, RowBuffer, VectorEncoder};
 use super::lower;
 use super::row_programs::{ActiveRows, ChangedRows, DeltaState};
 use super::set::Block;
@@ -42,8 +40,7 @@ pub struct Encoder {
     /// Those of `own` that have several contexts.
     dependent: OnceLock<Vec<usize>>,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
-    #[cfg(target_arch = "x86_64")]
-    avx512: Option<Avx512Encoder>,
+    vectors: Option<VectorEncoder>,
     active: OnceLock<ActiveRows>,
     /// Of `others`.
     others_active: OnceLock<ActiveRows>,
@@ -165,8 +162,7 @@ impl Encoder {
         Encoder {
             piece_tables,
             others,
-            #[cfg(target_arch = "x86_64")]
-            avx512: Avx512Encoder::detect()
+            vectors: VectorEncoder::detect()
                 .filter(|_| all(&|block| is_piece_table(block) && block.compiled.has_sum_tables())),
             blocks,
             own,
@@ -255,14 +251,14 @@ impl Encoder {
         OTHER_ROWS.set(other);
     }
 
-    /// The vector instructions with which [`Encoder::append_batch`] encodes this set on this CPU: `avx512` or `none`.
+    /// The vector instructions with which [`Encoder::append_batch`] encodes this set on this CPU: `avx512`,
+    /// `neon` or `none`.
     #[must_use]
     pub const fn vectors(&self) -> &'static str {
-        #[cfg(target_arch = "x86_64")]
-        if self.avx512.is_some() {
-            return "avx512";
+        match self.vectors {
+            Some(vectors) => vectors.name(),
+            None => "none",
         }
-        "none"
     }
 
     /// [`Encoder::encode`] for both perspectives of a packed board.
@@ -280,10 +276,9 @@ impl Encoder {
         sides: &mut [RowBuffer; 2],
         scratch: &mut EncodeScratch,
     ) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(avx512) = self.avx512 {
+        if let Some(vectors) = self.vectors {
             let blocks = self.own.iter().map(|block| (&self.blocks[*block].compiled, self.blocks[*block].offset));
-            return avx512.append(&blocks, boards, sides);
+            return vectors.append(&blocks, boards, sides);
         }
         let others = (!self.others.is_empty()).then(|| self.others_active());
         for (board, stm) in boards {

@@ -26,7 +26,7 @@ pub fn frequencies(
     data: &Path,
     limit: Option<u64>,
 ) -> Result<(Frequencies, ReadSummary), MeasureError> {
-    // One table for all threads: sets have up to millions of features.
+    // One table for all threads: sets have up to millions of features. Relaxed: it is read when all threads have ended.
     let counts: Vec<AtomicU64> = (0..set.num_features()).map(|_| AtomicU64::new(0)).collect();
     let add = |positions: &mut u64, line: &Line| {
         let mut active = Vec::new();

@@ -20,7 +20,7 @@ use crate::units::Centipawn;
 pub(super) struct Seats<'a> {
     players: &'a [Player],
     setup: PlayerSetup,
-    /// Ends searches and games.
+    /// Ends searches and games. Nothing is passed on by it: its accesses are relaxed.
     stop: Arc<AtomicBool>,
     /// `None` for a player that is not running.
     seats: Vec<Option<Seat<'a>>>,

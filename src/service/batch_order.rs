@@ -2,8 +2,9 @@
 //! (blocks of a mapped file, segments of a binpack) and cuts that sequence into windows.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use super::sync::lock;
 use crate::units::Seed;
 
 /// The batches of a stream, and the samples of an epoch that each of them holds.
@@ -118,11 +119,6 @@ impl EpochCache {
         }
         made
     }
-}
-
-/// Locks a mutex whose data stays valid when a thread panics while holding it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

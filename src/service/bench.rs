@@ -28,7 +28,7 @@ pub struct BenchReport {
     pub batches: u64,
     /// The CPU's model name.
     pub cpu: String,
-    /// The vector instructions that encode the set: `avx512` or `none`.
+    /// The vector instructions that encode the set: `avx512`, `neon` or `none`.
     pub vectors: &'static str,
 }
 

@@ -6,15 +6,16 @@
 //! so memory does not grow with the file.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::all_segments::{AllSegments, DecodeBuffers};
-use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, lock};
+use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits};
 use super::eligible::StreamSamples;
+use super::sample_cell::SampleCell;
+use super::shared_tasks::SharedTasks;
 use super::shuffle::{bucket_shuffle, fisher_yates};
-use super::window_memory::{CellSink, SampleCell, WindowMemory};
+use super::sync::lock;
+use super::window_memory::{CellSink, WindowMemory};
 use super::{Request, ServiceError};
 use crate::cpu::prefetch;
 use crate::data::formats::binpack::{RecordSink, Segments};
@@ -292,15 +293,7 @@ struct BinpackWindow {
     memory: WindowMemory,
     method: Method,
     order: OnceLock<Vec<WindowSample>>,
-    next_task: AtomicUsize,
-    progress: Mutex<DecodeProgress>,
-    progressed: Condvar,
-}
-
-#[derive(Default)]
-struct DecodeProgress {
-    finished_tasks: usize,
-    failed: bool,
+    tasks: SharedTasks,
 }
 
 impl BinpackWindow {
@@ -308,12 +301,10 @@ impl BinpackWindow {
         BinpackWindow {
             key,
             method,
+            tasks: SharedTasks::new(segments.len() + 1),
             segments,
             memory,
             order: OnceLock::new(),
-            next_task: AtomicUsize::new(0),
-            progress: Mutex::default(),
-            progressed: Condvar::new(),
         }
     }
 
@@ -325,31 +316,13 @@ impl BinpackWindow {
         segments: &[u32],
         should_stop: &dyn Fn() -> bool,
     ) -> Result<bool, ServiceError> {
-        let tasks = segments.len() + 1;
-        if lock(&self.progress).finished_tasks == tasks {
+        if self.tasks.are_complete() {
             return Ok(true);
         }
         let mut buffers = lock(&batches.buffers).pop().unwrap_or_default();
-        loop {
-            let task = self.next_task.fetch_add(1, Ordering::Relaxed);
-            if task >= tasks || should_stop() {
-                break;
-            }
-            let result = self.run_task(task, batches, segments, &mut buffers);
-            let mut progress = lock(&self.progress);
-            progress.finished_tasks += 1;
-            progress.failed |= result.is_err();
-            drop(progress);
-            self.progressed.notify_all();
-            result?;
-        }
+        self.tasks.run(should_stop, &mut |task| self.run_task(task, batches, segments, &mut buffers))?;
         lock(&batches.buffers).push(buffers);
-        let mut progress = lock(&self.progress);
-        while progress.finished_tasks < tasks && !progress.failed && !should_stop() {
-            let waited = self.progressed.wait_timeout(progress, Duration::from_millis(100));
-            progress = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok(progress.finished_tasks == tasks && !progress.failed)
+        Ok(self.tasks.wait(should_stop))
     }
 
     fn run_task(

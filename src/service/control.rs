@@ -1,11 +1,14 @@
 //! Tracks who owns each slot: a worker claims it, the announcer hands it to the consumer, the consumer gives it back.
 //! Batches are claimed and announced in ascending order. A batch is claimed together with a slot, so the oldest one
 //! always has a slot and the stream cannot deadlock.
+//!
+//! The mutex orders the accesses to a slot's memory, too: who gets a slot takes the lock after the one who hands it on
+//! has released it, and thus sees the slot as that one left it (`model`).
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::batch_order::lock;
+use super::sync::{Condvar, Mutex, MutexGuard, lock};
 use super::{MAX_SLOTS, ServiceError, Shard, SlotHeader};
 use crate::units::SortedMap;
 
@@ -194,8 +197,15 @@ impl StreamControl {
 
     /// Waits until the stream has ended, at most `timeout`.
     pub(super) fn wait_until_ended(&self, timeout: Duration) {
-        let state = lock(&self.state);
-        drop(self.changed.wait_timeout_while(state, timeout, |state| state.end.is_none()));
+        let deadline = Instant::now() + timeout;
+        let mut state = lock(&self.state);
+        while state.end.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Ends the stream. Only the first call counts.
@@ -224,50 +234,58 @@ impl StreamControl {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sync::explore;
     use super::*;
 
     #[test]
     fn batches_are_announced_in_ascending_order() {
-        let control = StreamControl::default();
-        control.open(3, 7, Some(10), Shard::WHOLE);
-        let claims: Vec<SlotClaim> = std::iter::from_fn(|| control.claim()).take(3).collect();
-        assert_eq!(claims.iter().map(SlotClaim::batch).collect::<Vec<_>>(), [7, 8, 9]);
-        let slots: Vec<u8> = claims.iter().map(|claim| claim.slot).collect();
-        claims.into_iter().rev().for_each(|claim| control.fill(claim, SlotHeader::default()));
-        for slot in slots {
-            assert!(matches!(control.next_announcement(), NextSlot::Batch(announced, _) if announced == slot));
-        }
-        assert!(matches!(control.next_announcement(), NextSlot::Complete));
-        assert!(control.claim().is_none());
+        explore(|| {
+            let control = StreamControl::default();
+            control.open(3, 7, Some(10), Shard::WHOLE);
+            let claims: Vec<SlotClaim> = std::iter::from_fn(|| control.claim()).take(3).collect();
+            assert_eq!(claims.iter().map(SlotClaim::batch).collect::<Vec<_>>(), [7, 8, 9]);
+            let slots: Vec<u8> = claims.iter().map(|claim| claim.slot).collect();
+            claims.into_iter().rev().for_each(|claim| control.fill(claim, SlotHeader::default()));
+            for slot in slots {
+                assert!(matches!(control.next_announcement(), NextSlot::Batch(announced, _) if announced == slot));
+            }
+            assert!(matches!(control.next_announcement(), NextSlot::Complete));
+            assert!(control.claim().is_none());
+        });
     }
 
     #[test]
     fn a_shard_has_every_nth_batch() {
-        let check = |index, of, start, end, expected: &[u64]| {
-            let control = StreamControl::default();
-            control.open(9, start, end, Shard { index, of });
-            let batches: Vec<u64> = std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
-            assert_eq!(batches, expected, "{index}/{of} from {start}");
-        };
-        check(0, 3, 0, Some(7), &[0, 3, 6]);
-        check(2, 3, 0, Some(7), &[2, 5]);
-        check(2, 3, 3, Some(9), &[5, 8]);
-        check(2, 3, 5, Some(9), &[5, 8]);
-        check(4, 5, 0, Some(4), &[]);
-        check(0, 1, 5, Some(8), &[5, 6, 7]);
+        explore(|| {
+            let check = |index, of, start, end, expected: &[u64]| {
+                let control = StreamControl::default();
+                control.open(9, start, end, Shard { index, of });
+                let batches: Vec<u64> =
+                    std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
+                assert_eq!(batches, expected, "{index}/{of} from {start}");
+            };
+            check(0, 3, 0, Some(7), &[0, 3, 6]);
+            check(2, 3, 0, Some(7), &[2, 5]);
+            check(2, 3, 3, Some(9), &[5, 8]);
+            check(2, 3, 5, Some(9), &[5, 8]);
+            check(4, 5, 0, Some(4), &[]);
+            check(0, 1, 5, Some(8), &[5, 6, 7]);
+        });
     }
 
     #[test]
     fn only_held_slots_can_be_given_back() {
-        let control = StreamControl::default();
-        control.open(2, 0, None, Shard::WHOLE);
-        let claim = control.claim().expect("a slot is free");
-        let message = control.give_back(0).expect_err("not announced").to_string();
-        assert_eq!(message, "the consumer wrote 0, which is not the number of a slot it holds (it holds none)");
-        control.fill(claim, SlotHeader::default());
-        assert!(matches!(control.next_announcement(), NextSlot::Batch(0, _)));
-        assert!(control.give_back(77).is_err());
-        assert!(control.give_back(0).is_ok());
-        assert!(control.give_back(0).is_err());
+        explore(|| {
+            let control = StreamControl::default();
+            control.open(2, 0, None, Shard::WHOLE);
+            let claim = control.claim().expect("a slot is free");
+            let message = control.give_back(0).expect_err("not announced").to_string();
+            assert_eq!(message, "the consumer wrote 0, which is not the number of a slot it holds (it holds none)");
+            control.fill(claim, SlotHeader::default());
+            assert!(matches!(control.next_announcement(), NextSlot::Batch(0, _)));
+            assert!(control.give_back(77).is_err());
+            assert!(control.give_back(0).is_ok());
+            assert!(control.give_back(0).is_err());
+        });
     }
 }

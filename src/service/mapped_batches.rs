@@ -8,9 +8,10 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, WindowSpan, lock};
+use super::batch_order::{BatchOrder, EpochCache, EpochWindows, WindowLimits, WindowSpan};
 use super::eligible::EligibleRecords;
 use super::shuffle::{bucket_shuffle, fisher_yates};
+use super::sync::lock;
 
 /// Records per block.
 const BLOCK: usize = 4_096;

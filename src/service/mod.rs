@@ -24,19 +24,25 @@ mod binpack_batches;
 mod client;
 mod control;
 mod eligible;
+mod exchange;
 mod local_stream;
 mod mapped_batches;
 mod mapped_files;
+#[cfg(test)]
+mod model;
 mod prepare;
 mod prepared_stream;
 mod process_bound;
 mod protocol;
 mod request;
+mod sample_cell;
 mod serve;
 mod service_process;
 mod shared_memory;
+mod shared_tasks;
 mod shm_name;
 mod shuffle;
+mod sync;
 mod window_memory;
 
 pub use batch_reader::{Announcement, BatchMemory, BatchReader, ClientBatch, Csr};

@@ -2,7 +2,7 @@
 //! back from the consumer.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
@@ -11,14 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::batch_encoder::BatchEncoder;
-use super::control::{NextSlot, StreamControl, StreamEnd};
+use super::control::{StreamControl, StreamEnd};
+use super::exchange::{announce, listen};
 use super::shared_memory::{SharedMemory, Slots, reader_is_gone};
-use super::shm_name::ShmName;
-use super::{END, FAILED, PreparedStream, ServiceError};
+use super::{FAILED, PreparedStream, ServiceError};
 use crate::json;
-
-/// How long a stream without batches keeps its memory so that the consumer can map it.
-const MAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until all batches
 /// are delivered or the consumer closes `input`.
@@ -81,23 +78,6 @@ fn prepare_while_wanted<T: Send + 'static>(
     }
 }
 
-/// Takes slots back until the consumer closes its end.
-fn listen(input: impl Read, control: &StreamControl) {
-    for byte in BufReader::new(input).bytes() {
-        match byte {
-            Ok(byte) => {
-                if let Err(error) = control.give_back(byte) {
-                    control.end(StreamEnd::Failed(error));
-                    return;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
-    }
-    control.end(StreamEnd::Stopped);
-}
-
 fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &stream.request;
     let (memory, mut name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
@@ -105,8 +85,14 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
     let path = name.as_ref().map_or_else(|| memory.path(), |name| name.path().display().to_string());
     let mut line = json::to_text(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
+    // Once the consumer has mapped the memory, its name is removed, so that a kill leaves no file behind.
+    let mut mapped = || {
+        if let Some(name) = name.take() {
+            name.unlink();
+        }
+    };
     with_workers(stream, memory.slots(), control, || {
-        if let Err(error) = announce(&line, control, output, &mut name) {
+        if let Err(error) = announce(&line, control, output, &mut mapped) {
             // A consumer may stop reading at any time; that is no failure.
             let stopped = error.kind() == io::ErrorKind::BrokenPipe;
             control.end(if stopped { StreamEnd::Stopped } else { StreamEnd::Failed(ServiceError::Consumer(error)) });
@@ -119,47 +105,6 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
             Err(error)
         }
         Some(StreamEnd::Finished | StreamEnd::Stopped) | None => Ok(()),
-    }
-}
-
-/// Writes the description and then every slot number, until the stream ends.
-fn announce(
-    line: &str,
-    control: &StreamControl,
-    output: &mut impl Write,
-    name: &mut Option<ShmName>,
-) -> io::Result<()> {
-    output.write_all(line.as_bytes())?;
-    output.flush()?;
-    let mut announced = false;
-    loop {
-        match control.next_announcement() {
-            NextSlot::Batch(slot, _) => {
-                // Once the consumer has mapped the memory, the name is removed, so that a kill leaves no file behind.
-                if control.is_mapped()
-                    && let Some(name) = name.take()
-                {
-                    name.unlink();
-                }
-                output.write_all(&[slot])?;
-                announced = true;
-            }
-            NextSlot::Complete => {
-                output.write_all(&[END])?;
-                output.flush()?;
-                // The memory must stay reachable until the consumer has copied the last batch, or, if there was none,
-                // has had time to map it.
-                if announced {
-                    control.wait_until_given_back();
-                } else {
-                    control.wait_until_ended(MAP_TIMEOUT);
-                }
-                control.end(StreamEnd::Finished);
-                return Ok(());
-            }
-            NextSlot::Ended => return Ok(()),
-        }
-        output.flush()?;
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::ServiceError;
-use super::batch_order::lock;
+use super::sync::lock;
 
 /// The exit status of a command whose request was wrong.
 const REQUEST_REFUSED: i32 = 2;

@@ -3,31 +3,15 @@
 #![allow(unsafe_code, reason = "maps memory")]
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
+use super::sample_cell::SampleCell;
 use crate::data::formats::binpack::RecordSink;
 use crate::data::{CompactRecord, Method, Record};
 
 /// A large page of x86-64 and most others.
 const LARGE_PAGE: usize = 2 << 20;
-
-/// The place of a sample. Its words are written by one thread and read by others after that has finished its segment.
-#[repr(C, align(32))]
-pub(super) struct SampleCell([AtomicU64; 4]);
-
-impl SampleCell {
-    #[inline(always)]
-    pub(super) fn store(&self, sample: CompactRecord) {
-        self.0.iter().zip(sample.words()).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
-    }
-
-    #[inline(always)]
-    pub(super) fn load(&self) -> CompactRecord {
-        CompactRecord::from_words(self.0.each_ref().map(|word| word.load(Ordering::Relaxed)))
-    }
-}
 
 /// Stores samples in cells as they are decoded; those beyond the last cell are only counted.
 pub(super) struct CellSink<'a> {

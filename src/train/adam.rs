@@ -27,8 +27,9 @@ impl Adam {
     #[must_use]
     pub fn new(optimiser: Optimiser, weight_decay: f64, learning_rate: f64, step: u64) -> Adam {
         let step = step as f64;
-        let beta2_power = f64::from(BETA2).powf(step);
-        let rate = learning_rate / (1.0 - f64::from(BETA1).powf(step));
+        // By a library of our own: each system's rounds differently.
+        let beta2_power = libm::pow(BETA2.into(), step);
+        let rate = learning_rate / (1.0 - libm::pow(BETA1.into(), step));
         let correction = Some((1.0 / (1.0 - beta2_power).sqrt()) as f32);
         let decay_factor = (1.0 - learning_rate * weight_decay) as f32;
         let (rate, correction, decay_factor) = match optimiser {
@@ -159,7 +160,7 @@ mod tests {
         let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         Adam::new(Optimiser::Ranger, 0.0, 0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.48).abs() < 1e-6, "{parameters:?}");
-        let at = |step: u64| rectification(step as f64, f64::from(BETA2).powf(step as f64));
+        let at = |step: u64| rectification(step as f64, libm::pow(BETA2.into(), step as f64));
         assert_eq!(at(5), None);
         // ρ₁₀₀ = 1999 − 200·0.999¹⁰⁰/(1 − 0.999¹⁰⁰) = 98.33; √(94.33·96.33·1999 / (1995·1997·98.33)) = 0.2153
         assert!((at(100).expect("old enough") - 0.2153).abs() < 1e-3, "{:?}", at(100));

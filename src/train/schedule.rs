@@ -57,7 +57,8 @@ impl TrainSettings {
 
 /// The value between `from` and `to` along half a cosine; `progress` lies in 0 to 1.
 fn half_cosine(from: f64, to: f64, progress: f64) -> f64 {
-    to + (from - to) * (1.0 + (std::f64::consts::PI * progress).cos()) / 2.0
+    // By a library of our own: each system's rounds differently.
+    to + (from - to) * (1.0 + libm::cos(std::f64::consts::PI * progress)) / 2.0
 }
 
 #[cfg(test)]

@@ -99,7 +99,8 @@ pub(super) fn parse_position(text: &str) -> Result<Game, String> {
 pub(super) struct GoCommand {
     /// When the command was read.
     pub(super) start: Instant,
-    /// Stops this search only: a `stop` does not end searches requested after it.
+    /// Stops this search only: a `stop` does not end searches requested after it. Nothing is passed on by this flag or
+    /// the next: their accesses are relaxed.
     pub(super) stop: Arc<AtomicBool>,
     /// Set when the opponent has played the expected move of a ponder search.
     pub(super) ponder_hit: Arc<AtomicBool>,

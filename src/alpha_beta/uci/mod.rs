@@ -106,7 +106,8 @@ fn run(
 /// State that both threads use.
 struct UciSession<W> {
     output: Mutex<W>,
-    /// Number of searches requested and not yet answered.
+    /// Number of searches requested and not yet answered. Relaxed, as the flags: nothing is passed on by it, and `readyok`
+    /// may come just before or just after a `bestmove`.
     searching: AtomicU64,
     /// Whether writing to the output has failed.
     output_closed: Arc<AtomicBool>,
@@ -166,7 +167,7 @@ impl<W: Write + Send> CommandReader<'_, W> {
 
     fn queue(&mut self, command: UciCommand) {
         match &command {
-            UciCommand::IsReady if self.shared.searching.load(Ordering::Acquire) > 0 => {
+            UciCommand::IsReady if self.shared.searching.load(Ordering::Relaxed) > 0 => {
                 return self.shared.write_line("readyok");
             }
             UciCommand::Go(go) => {
@@ -174,7 +175,7 @@ impl<W: Write + Send> CommandReader<'_, W> {
                 // Finished searches have dropped their flags.
                 self.stop_flags.retain(|flag| Arc::strong_count(flag) > 1);
                 self.stop_flags.push(Arc::clone(&go.stop));
-                self.shared.searching.fetch_add(1, Ordering::AcqRel);
+                self.shared.searching.fetch_add(1, Ordering::Relaxed);
             }
             UciCommand::SetOption { name, value } => {
                 let mut options = UciOptions { move_overhead: self.move_overhead, ..UciOptions::default() };
@@ -345,7 +346,7 @@ impl<W: Write> SearchThread<'_, W> {
         while is_awaited() && !go.stop.load(Ordering::Relaxed) && !self.shared.is_output_closed() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.shared.searching.fetch_sub(1, Ordering::AcqRel);
+        self.shared.searching.fetch_sub(1, Ordering::Relaxed);
         self.shared.write_line(&format!("bestmove {best}"));
     }
 

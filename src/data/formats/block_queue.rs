@@ -21,6 +21,7 @@ pub const BLOCK_SAMPLES: usize = 1 << 16;
 /// The state of a file that is being read, for its [`SampleReader`](super::SampleReader).
 #[derive(Debug, Default)]
 pub struct ReaderState {
+    /// For progress; relaxed, since blocks come by the queue.
     pub bytes_read: AtomicU64,
     pub skipped: Mutex<SkippedSamples>,
     /// Unusual games, set at the end of PGN.

@@ -259,7 +259,7 @@ impl<R: AccumulatorRows> AccumulatorUpdate<'_, R> {
     #[inline(always)]
     fn tiled<V: Vector>(mut self, proof: V::Proof) {
         let mut at = 0;
-        if const { V::REGISTERS >= 32 || R::ADDS_FROM_MEMORY } {
+        if const { V::REGISTERS >= 32 || (R::ADDS_FROM_MEMORY && V::MEMORY_OPERANDS) } {
             while at + 16 * V::WORDS <= self.words {
                 self.tile::<V, 16>(proof, at);
                 at += 16 * V::WORDS;

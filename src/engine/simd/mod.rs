@@ -9,6 +9,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod nnz;
 mod portable;
 #[cfg(test)]
@@ -37,8 +39,10 @@ pub unsafe trait Vector: Copy {
     const WORDS: usize = Self::BYTES / 2;
     /// Number of i32 elements.
     const DOUBLES: usize = Self::BYTES / 4;
-    /// Number of registers of the CPU.
+    /// How many such vectors the CPU's registers hold.
     const REGISTERS: usize;
+    /// Whether instructions take an operand from memory, without a register for it.
+    const MEMORY_OPERANDS: bool = true;
     /// Whether [`Vector::dot4_all`] takes less time than [`Vector::dot4`] of each.
     const JOINS_PRODUCTS: bool = false;
 
@@ -108,6 +112,10 @@ pub trait VectorKernel: Sized {
             BackEnd::Avx2(proof) => avx2::run(proof, self),
             #[cfg(target_arch = "x86_64")]
             BackEnd::Avx512(proof) => avx512::run(proof, self),
+            #[cfg(target_arch = "aarch64")]
+            BackEnd::Neon(proof) => neon::run(proof, self),
+            #[cfg(target_arch = "aarch64")]
+            BackEnd::NeonDot(proof) => neon::run_dot(proof, self),
         }
     }
 }

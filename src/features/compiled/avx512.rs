@@ -1,6 +1,4 @@
-//! Piece tables in AVX-512 registers, all pieces of a board at once. This needs a table whose entries are sums of a
-//! part for the code and a part for the square, as in most sets. The rows equal the rows of
-//! [`CompiledBlock::append_both`] (property-tested below).
+//! Piece tables in AVX-512 registers, all pieces of a board at once. See [`super::vector_encoder`].
 #![allow(unsafe_code, reason = "vector instructions behind a check of the CPU, and stores through pointers")]
 
 use std::arch::x86_64::*;
@@ -8,74 +6,9 @@ use std::arch::x86_64::*;
 use crate::chess::{PackedBoard, Perspective};
 
 use super::CompiledBlock;
-use super::piece_table::{OwnKings, RowBuffer, orientation_xor};
+use super::piece_table::{OwnKings, RowBuffer};
+use super::sum_tables::SumTable;
 use super::tables::NONE;
-
-/// A piece table as a sum of parts, for each perspective and mirrored half (see [`orientation_xor`]).
-#[derive(Debug)]
-pub struct SumTables {
-    oriented: Box<[SumTable; 4]>,
-    /// Whether all pieces have an entry.
-    complete: bool,
-}
-
-/// The entry of a piece is `squares[square] + codes[code]`.
-#[derive(Clone, Debug)]
-#[repr(C, align(64))]
-struct SumTable {
-    squares: [u16; 64],
-    codes: [u32; 16],
-    /// The lower halves of `codes`, then zeros.
-    code_words: [u16; 32],
-    /// One bit per code that has entries.
-    present: u32,
-}
-
-impl SumTables {
-    /// From entries by relative code and oriented square; `None` where they are no such sums.
-    pub fn of(entries: &[u32; 1024]) -> Option<SumTables> {
-        let by_code = entries.as_chunks::<64>().0;
-        let present = |code: usize| by_code[code].iter().any(|entry| *entry != NONE);
-        let first = (0..16).find(|code| present(*code))?;
-        // The first square's entry may be the larger one.
-        let difference =
-            |code: usize, square: usize| by_code[code][square].wrapping_sub(by_code[code][0]).cast_signed();
-        let least = (0..64).map(|square| difference(first, square)).min()?;
-        let mut table = SumTable { squares: [0; 64], codes: [0; 16], code_words: [0; 32], present: 0 };
-        for (square, part) in table.squares.iter_mut().enumerate() {
-            *part = u16::try_from(difference(first, square).wrapping_sub(least)).ok()?;
-        }
-        for code in (0..16).filter(|code| present(*code)) {
-            let same = |square| by_code[code][square] != NONE && difference(code, square) == difference(first, square);
-            if !(0..64).all(same) {
-                return None;
-            }
-            table.codes[code] = by_code[code][0].wrapping_add_signed(least);
-            table.present |= 1 << code;
-        }
-        let orient = |number: usize| {
-            let square_xor = usize::from(orientation_xor(number) & 63);
-            let code_xor = usize::from(orientation_xor(number) >> 6);
-            SumTable {
-                squares: std::array::from_fn(|square| table.squares[square ^ square_xor]),
-                codes: std::array::from_fn(|code| table.codes[code ^ code_xor]),
-                code_words: std::array::from_fn(|code| match code {
-                    0..16 => table.codes[code ^ code_xor] as u16,
-                    _ => 0,
-                }),
-                present: (0..16).map(|code| (table.present >> (code ^ code_xor) & 1) << code).sum(),
-            }
-        };
-        Some(SumTables { oriented: Box::new([0, 1, 2, 3].map(orient)), complete: table.present == 0x3f3f })
-    }
-}
-
-impl CompiledBlock {
-    /// Whether the block is a piece table of sums.
-    pub fn has_sum_tables(&self) -> bool {
-        self.piece_table.as_ref().is_some_and(|table| table.sums.is_some())
-    }
-}
 
 /// Holding it proves that the CPU has the instructions.
 #[derive(Copy, Clone, Debug)]
@@ -310,69 +243,3 @@ static SQUARES: [u8; 64] = {
     }
     squares
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chess::Board;
-    use crate::features::FeatureSet;
-    use crate::features::compiled::PieceList;
-    use crate::units::Seed;
-    use rand::RngExt;
-
-    /// Boards with one king per side and up to 30 other pieces anywhere.
-    fn boards() -> Vec<PackedBoard> {
-        let mut rng = Seed(6).stream("lanes", 0);
-        let board = |_| {
-            let mut squares: Vec<u32> = (0..64).collect();
-            let mut board = Board::empty();
-            for piece in 0..rng.random_range(2..=32) {
-                let square = squares.swap_remove(rng.random_range(0..squares.len()));
-                let code =
-                    [5, 13].get(piece).copied().unwrap_or_else(|| rng.random_range(0..5) + 8 * rng.random_range(0..2));
-                let color = shakmaty::Color::from_black(code > 7);
-                let role = shakmaty::Role::ALL[code & 7];
-                board.set_piece_at(shakmaty::Square::new(square), shakmaty::Piece { color, role });
-            }
-            PackedBoard::pack(&board).expect("32 pieces at most")
-        };
-        (0..300).map(board).collect()
-    }
-
-    /// Whether the blocks of a set have sum tables; if so, their rows equal the piece table's, in the same order.
-    fn check(definition: &str, expected: bool) {
-        let set = FeatureSet::resolve(definition).or_else(|_| FeatureSet::from_definition(definition)).expect("a set");
-        for block in set.blocks() {
-            assert_eq!(block.compiled.has_sum_tables(), expected, "{definition}");
-        }
-        let Some(avx512) = Avx512Encoder::detect().filter(|_| expected) else { return };
-        let boards = boards();
-        for stm in Perspective::ALL {
-            let mut expected = <[RowBuffer; 2]>::default();
-            let mut found = <[RowBuffer; 2]>::default();
-            let blocks = || set.blocks().iter().map(|block| (&block.compiled, block.offset));
-            for board in &boards {
-                let mut list = PieceList::default();
-                list.fill(board);
-                blocks().for_each(|(block, offset)| block.append_both(&list, stm, offset, &mut expected));
-                expected.iter_mut().for_each(RowBuffer::end);
-            }
-            avx512.append(&blocks(), boards.iter().map(|board| (board, stm)), &mut found);
-            for (expected, found) in expected.iter().zip(&found) {
-                assert!(expected.rows() == found.rows() && expected.ends() == found.ends(), "{definition}");
-            }
-        }
-    }
-
-    #[test]
-    fn rows_equal_those_of_the_piece_table() {
-        for set in ["piece", "king-piece", "half-kp", "half-ka", "half-ka-v2", "half-ka-v2-hm", "relative-king-hv"] {
-            check(set, true);
-        }
-        check("compact", false);
-        check("king-piece + relative-king-h", true);
-        let mirrored = "square(K) * square(P) * role(P) for P in pieces";
-        check(&format!("features = \"{mirrored}\"\nblack = \"rotate\"\nmirror = \"king-left\""), true);
-        check("rank(P) * role(P) * color(P) * square(P) for P in pieces if rank(P) < 3", false);
-    }
-}

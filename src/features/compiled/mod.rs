@@ -3,7 +3,8 @@
 //!
 //! [`lowering`] replaces axes of two variables, [`tables`] multiplies products out, [`binding_plan`] turns conditions
 //! into bitboards, [`kings`] has what the kings decide, [`context`] the need for a refresh. [`super::lower`] writes
-//! encoders from all this; [`piece_table`] and [`avx512`] encode batches of boards for simple blocks.
+//! encoders from all this; [`piece_table`] and [`vector_encoder`] encode batches of boards for simple
+//! blocks.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -16,9 +17,13 @@ mod context;
 pub mod generator;
 mod kings;
 mod lowering;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod pair_tables;
 mod piece_table;
+mod sum_tables;
 mod tables;
+mod vector_encoder;
 
 use std::sync::OnceLock;
 
@@ -27,14 +32,13 @@ use crate::chess::{Mirror, Orientation, Perspective, Square};
 use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec};
 use super::syntax::SyntaxError;
 
-#[cfg(target_arch = "x86_64")]
-pub use avx512::Avx512Encoder;
 pub use binding::ray;
 pub use context::ContextTable;
 pub use lowering::{lowered, merges};
 pub use pair_tables::PairBlock;
 pub use piece_table::{PieceList, RowBuffer};
 pub use tables::{NONE, TableTerm};
+pub use vector_encoder::VectorEncoder;
 
 use binding_plan::{BinderPlan, SortedConditions};
 use piece_table::PieceTable;

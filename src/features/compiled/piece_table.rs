@@ -6,8 +6,7 @@ use crate::chess::{PackedBoard, Perspective};
 use crate::features::spec::{BinderSpec, ENEMY_KING, SourceSpec};
 
 use super::CompiledBlock;
-#[cfg(target_arch = "x86_64")]
-use super::avx512::SumTables;
+use super::sum_tables::SumTables;
 use super::tables::NONE;
 
 /// Most pieces on a board.
@@ -21,7 +20,6 @@ pub struct PieceTable {
     oriented: OrientedTables,
     /// The kings' part where only the own king matters.
     pub own_kings: Option<Box<OwnKings>>,
-    #[cfg(target_arch = "x86_64")]
     pub sums: Option<SumTables>,
 }
 
@@ -189,7 +187,6 @@ impl CompiledBlock {
             complete: term.complete[binder.slot],
             oriented: OrientedTables::of(&entries),
             own_kings: self.own_kings(),
-            #[cfg(target_arch = "x86_64")]
             sums: SumTables::of(&entries),
         })
     }

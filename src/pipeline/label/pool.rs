@@ -48,6 +48,7 @@ pub fn search_all<Q: SearchQueue>(
     first: Engine,
     queue: &mut Q,
 ) -> Result<(), Q::Error> {
+    // Relaxed: records and answers come by the channels.
     let stop = AtomicBool::new(false);
     let (jobs, waiting) = channel();
     let waiting = Mutex::new(waiting);

@@ -9,7 +9,11 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
+#[cfg(test)]
+mod tests;
 
 use crate::cpu::BackEnd;
 
@@ -58,6 +62,10 @@ pub trait LanesKernel: Sized {
             BackEnd::Avx2(proof) => avx2::run(proof, self),
             #[cfg(target_arch = "x86_64")]
             BackEnd::Avx512(proof) => avx512::run(proof, self),
+            #[cfg(target_arch = "aarch64")]
+            BackEnd::Neon(proof) => neon::run(proof, self),
+            #[cfg(target_arch = "aarch64")]
+            BackEnd::NeonDot(proof) => neon::run(proof.neon(), self),
         }
     }
 }

@@ -24,7 +24,7 @@ pub type ChooseTrainer<'a> =
     dyn FnMut(&TrainConfig, DeviceChoice) -> Result<Box<MakeTrainer<'static>>, TrainError> + 'a;
 
 /// Does the run that `input` asks for, writes its events to `output` and returns its outcome. `stop` stops the run; it
-/// is set at the end of the input and when nobody reads the output.
+/// is set at the end of the input and when nobody reads the output. Nothing is passed on by it: its accesses are relaxed.
 ///
 /// # Errors
 /// As the run; the error is written to the output, too.
@@ -78,7 +78,7 @@ fn stop_at_end(mut input: impl BufRead + Send + 'static, stop: Arc<AtomicBool>) 
     thread::spawn(move || {
         // Anything more on the input means nothing. An error is its end.
         let _ = io::copy(&mut input, &mut io::sink());
-        stop.store(true, Ordering::SeqCst);
+        stop.store(true, Ordering::Relaxed);
     });
 }
 
@@ -109,7 +109,7 @@ impl EventWriter<'_> {
             self.output.flush()
         });
         if written.is_err() {
-            self.stop.store(true, Ordering::SeqCst);
+            self.stop.store(true, Ordering::Relaxed);
         }
     }
 
@@ -152,6 +152,6 @@ impl RunObserver for EventWriter<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        self.stop.load(Ordering::SeqCst)
+        self.stop.load(Ordering::Relaxed)
     }
 }

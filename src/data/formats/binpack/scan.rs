@@ -69,6 +69,7 @@ fn scan_chunks(
     threads: usize,
     progress: ScanProgress<'_>,
 ) -> Vec<ScanResult> {
+    // Relaxed: one gives each chunk to one thread, the other is for progress; the threads' ends publish the results.
     let next = AtomicUsize::new(0);
     let done = AtomicU64::new(0);
     let bytes = |span: &ChunkSpan| span.next - span.offset;
