@@ -25,6 +25,7 @@ mod match_document;
 mod match_play;
 mod match_shard;
 mod measure;
+mod named_player;
 mod net;
 mod openings;
 mod progress_bar;

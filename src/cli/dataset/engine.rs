@@ -48,6 +48,16 @@ impl EngineArguments {
         Ok(specs)
     }
 
+    /// The hash table of a network's search, which has no options.
+    pub fn network_hash(&self) -> Result<u32, Failure> {
+        match self.options.first() {
+            None => Ok(self.hash),
+            Some(option) => Err(Failure::request(anyhow!(
+                "--engine-option {option:?}: options are set for UCI engines, and --engine names a network"
+            ))),
+        }
+    }
+
     pub fn workers(&self) -> Workers {
         Workers { concurrency: self.concurrency.into(), answer_timeout: Duration::from_secs(self.patience) }
     }
