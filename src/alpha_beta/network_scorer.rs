@@ -5,7 +5,7 @@ use std::fmt::{self, Debug, Formatter};
 use shakmaty::{Chess, Color};
 
 use super::{EvalScale, Game, Limits, PlayingNetwork, Score, Searcher, search_digest};
-use crate::data::{Eval, Record};
+use crate::data::Eval;
 use crate::engine::{BackEnd, EngineError, Evaluator, LineEvaluator, PositionList, Strategy};
 use crate::pipeline::label::{Evaluate, NetworkScorer, ScoringNetwork, ScoringSearch, Search};
 use crate::pipeline::uci::{Answer, SearchLimit};

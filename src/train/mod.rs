@@ -37,6 +37,7 @@ mod run;
 pub mod run_dir;
 mod schedule;
 mod shape_options;
+mod skipping;
 mod sparse;
 mod stack;
 mod start;
@@ -45,16 +46,19 @@ pub mod tch_program;
 pub mod trainer;
 mod validation_cache;
 mod validation_pass;
+mod weight_average;
 
 pub use config::{DeviceChoice, LayerWidths, SecondMethod, TrainConfig, TrainSettings, TrainerChoice};
 pub use cpu_trainer::CpuTrainer;
 pub use error::TrainError;
-pub use loss_options::{EvalLoss, LossForm, PqrLoss};
+pub use loss_options::{EvalLoss, LambdaSchedule, LossForm, PqrLoss};
 pub use metrics::{EpochMetrics, NeuronActivity, SecondMetrics, TrainOutcome, WeightHistogram};
 pub use observer::{RunObserver, RunOverview, Silent, StepMetrics};
 pub use optimiser::{Optimisation, Optimiser};
 pub use schedule::LearningRateSchedule;
 pub use shape_options::ShapeOptions;
+pub use skipping::{PieceCurve, SkipRules};
+pub use weight_average::AveragedNetwork;
 
 use std::path::Path;
 use std::time::Duration;

@@ -314,7 +314,7 @@ pub fn label(
     let mut run = LabelRun::open(records, settings.limit, identity, journal, fingerprint, progress)?;
     run.report_progress();
     let mut first = Some(engine);
-    let searchers = (0..workers.concurrency.clamp(1, Workers::MOST));
+    let searchers = 0..workers.concurrency.clamp(1, Workers::MOST);
     let searchers = searchers.map(|_| PositionSearcher::Engine(UciSearcher::new(settings, workers, first.take())));
     pool::search_all(records, searchers.collect(), &mut run)?;
     run.finish()
