@@ -21,6 +21,9 @@ pub enum Optimiser {
     Ranger,
 }
 
+/// A heading of `fsbench train --help`.
+const AVERAGE: &str = "Averaged weights";
+
 /// How steps are taken: everything except the learning rate itself and its decay
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -54,16 +57,16 @@ pub struct Optimisation {
     pub sparsity: f64,
     /// Share of the run after which weights are averaged, as 0.75; the average is the run's network if no epoch's has a
     /// lower validation loss (stochastic weight averaging, Izmailov et al. 2018, arXiv:1803.05407) [default: no average]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", help_heading = AVERAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average_from: Option<f64>,
     /// Steps between two networks that are averaged
-    #[arg(long, value_name = "N", default_value_t = default_average_every())]
+    #[arg(long, value_name = "N", help_heading = AVERAGE, default_value_t = default_average_every())]
     #[serde(skip_serializing_if = "is_default_average_every")]
     pub average_every: u64,
     /// An exponential moving average: the share that the average keeps when a network is added, as 0.9 [default: equal
     /// shares]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", help_heading = AVERAGE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average_decay: Option<f64>,
 }
