@@ -19,7 +19,7 @@ use super::trainer::{
 use super::weight_average::WeightAverage;
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
-    TrainSettings, TrainerChoice, TrainingRun, events, histogram, tch_program,
+    TrainerChoice, TrainingRun, events, histogram, tch_program,
 };
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
