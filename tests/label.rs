@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use engines::{Script, stockfish};
 use fsbench::chess::uci_move;
 use fsbench::data::{Eval, Record, Sample};
-use fsbench::pipeline::label::{
-    FailReason, LabelError, LabelSettings, Labelling, RunCounts, ScorerIdentity, label,
-};
+use fsbench::pipeline::label::{FailReason, LabelError, LabelSettings, Labelling, RunCounts, ScorerIdentity, label};
 use fsbench::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use fsbench::units::{Centipawn, Ply};
 use shakmaty::fen::Fen;

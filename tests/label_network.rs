@@ -74,7 +74,12 @@ impl Run {
         self.folder.path().join("x.journal")
     }
 
-    fn label(&self, records: &[Record], scorer: &dyn NetworkScorer, threads: usize) -> Result<EngineLabels, LabelError> {
+    fn label(
+        &self,
+        records: &[Record],
+        scorer: &dyn NetworkScorer,
+        threads: usize,
+    ) -> Result<EngineLabels, LabelError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| label_by_network(records, scorer, &self.journal(), "abc", &mut |_| {}))
     }

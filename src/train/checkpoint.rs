@@ -178,11 +178,7 @@ const AVERAGE: &str = "average";
 ///
 /// # Errors
 /// When the file cannot be read or is damaged.
-pub fn load_average(
-    path: &Path,
-    net: &FloatNet,
-    progress: &RunProgress,
-) -> Result<Option<WeightAverage>, TrainError> {
+pub fn load_average(path: &Path, net: &FloatNet, progress: &RunProgress) -> Result<Option<WeightAverage>, TrainError> {
     let Some(networks) = progress.averaging else { return Ok(None) };
     let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
     let bytes = std::fs::read(path).map_err(TrainError::io("cannot read", path))?;

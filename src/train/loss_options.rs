@@ -196,11 +196,8 @@ impl EvalLoss {
         match self.form {
             LossForm::Power => {
                 let sigmoid = |out: f64| 1.0 / (1.0 + ((self.output_offset - out) / self.output_scale).exp());
-                let expected = if self.output_offset == 0.0 {
-                    sigmoid(out)
-                } else {
-                    0.5 * (1.0 + sigmoid(out) - sigmoid(-out))
-                };
+                let expected =
+                    if self.output_offset == 0.0 { sigmoid(out) } else { 0.5 * (1.0 + sigmoid(out) - sigmoid(-out)) };
                 self.side_factor(expected, target) * (expected - target).abs().powf(self.power)
             }
             LossForm::Epsilon => ((out - target).abs() - self.epsilon).max(0.0),

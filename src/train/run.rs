@@ -447,13 +447,7 @@ impl<'a> Session<'a> {
         self.finish_steps(observer)?;
         self.run_dir.check_held()?;
         let state = self.trainer.state()?;
-        checkpoint::save(
-            &self.run_dir.path(CHECKPOINT),
-            &self.origin,
-            state,
-            self.average.as_ref(),
-            &self.progress,
-        )?;
+        checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, state, self.average.as_ref(), &self.progress)?;
         self.saved = Instant::now();
         self.saved_step = Some(self.progress.step);
         Ok(())

@@ -269,7 +269,8 @@ mod tests {
         let scores = vec![score; samples];
         let results = vec![result; samples];
         let plies = vec![ply; samples];
-        let fields = SampleFields { numbers: &numbers, scores: &scores, results: &results, plies: &plies, piece_counts };
+        let fields =
+            SampleFields { numbers: &numbers, scores: &scores, results: &results, plies: &plies, piece_counts };
         let draws = Seed(1).draws("test");
         let first = rules.kept(&fields, draws, 0);
         assert_eq!(first, rules.kept(&fields, draws, 0));
@@ -304,8 +305,12 @@ mod tests {
         let pieces: Vec<u8> = (0..31 * 30).map(|sample| if sample % 31 == 0 { 12 } else { 30 }).collect();
         let kept = share(SkipRules { by_pieces: Some(STOCKFISH), ..SkipRules::default() }, 0.0, 0.5, 9, &pieces);
         let mean = |rest: bool| {
-            let chosen: Vec<f64> =
-                kept.iter().enumerate().filter(|(sample, _)| (sample % 31 == 0) != rest).map(|(_, kept)| *kept).collect();
+            let chosen: Vec<f64> = kept
+                .iter()
+                .enumerate()
+                .filter(|(sample, _)| (sample % 31 == 0) != rest)
+                .map(|(_, kept)| *kept)
+                .collect();
             chosen.iter().sum::<f64>() / chosen.len() as f64
         };
         assert!((mean(true) - 0.025).abs() < 0.003, "{}", mean(true));

@@ -196,7 +196,19 @@ impl BatchStream {
         process: impl FnOnce(&Batch<'_>, &[u32]) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
         let method = self.description().method;
-        let BatchStream { client, loss, skipping, thinned, jitter, by_expression, epochs, next, current, following, read_ahead } = self;
+        let BatchStream {
+            client,
+            loss,
+            skipping,
+            thinned,
+            jitter,
+            by_expression,
+            epochs,
+            next,
+            current,
+            following,
+            read_ahead,
+        } = self;
         let found = match read_ahead.take() {
             Some(found) => {
                 std::mem::swap(current, following);

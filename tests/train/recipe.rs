@@ -8,8 +8,12 @@ use super::fixture::{StopAt, Workspace, same_results, with};
 
 fn averaging(config: &TrainConfig, average_from: f64, average_decay: Option<f64>) -> TrainConfig {
     with(config, |settings| {
-        settings.optimisation =
-            Optimisation { average_from: Some(average_from), average_every: 2, average_decay, ..Optimisation::default() };
+        settings.optimisation = Optimisation {
+            average_from: Some(average_from),
+            average_every: 2,
+            average_decay,
+            ..Optimisation::default()
+        };
     })
 }
 

@@ -53,8 +53,7 @@ fn power(out: &Tensor, targets: &Tensor, loss: &EvalLoss) -> Result<Tensor, TchE
     let expected = if offset == 0.0 {
         out.f_div_scalar(loss.output_scale)?.f_sigmoid()?
     } else {
-        let share =
-            |out: &Tensor| out.f_sub_scalar(offset)?.f_div_scalar(loss.output_scale)?.f_sigmoid();
+        let share = |out: &Tensor| out.f_sub_scalar(offset)?.f_div_scalar(loss.output_scale)?.f_sigmoid();
         share(out)?.f_sub(&share(&out.f_neg()?)?)?.f_add_scalar(1.0)?.f_mul_scalar(0.5)?
     };
     let losses = expected.f_sub(targets)?.f_abs()?.f_pow_tensor_scalar(loss.power)?;

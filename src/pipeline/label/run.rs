@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::pool::{SearchOutcome, SearchQueue, SearchedRecord};
 use super::{
-    EXAMPLES, EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, MISSING, RunCounts,
-    ScorerIdentity, journal_entry, repeats,
+    EXAMPLES, EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, MISSING,
+    RunCounts, ScorerIdentity, journal_entry, repeats,
 };
 use crate::chess::fen_of;
 use crate::data::Record;

@@ -21,8 +21,7 @@ impl Session<'_> {
         let number = best_epoch.epoch;
         let averaged = self.progress.averaged;
         let kept_average = averaged.filter(|averaged| averaged.kept);
-        let validation_loss =
-            kept_average.map_or(best_epoch.validation_loss, |averaged| averaged.validation_loss);
+        let validation_loss = kept_average.map_or(best_epoch.validation_loss, |averaged| averaged.validation_loss);
         let state = self.trainer.state()?;
         let last = &state.net;
         let trained_parameters = state.trained_parameters();
