@@ -7,7 +7,7 @@ use shakmaty::{Chess, Color};
 use super::{EvalScale, Game, Limits, PlayingNetwork, Score, Searcher, search_digest};
 use crate::data::Eval;
 use crate::engine::{BackEnd, EngineError, Evaluator, LineEvaluator, PositionList, Strategy};
-use crate::pipeline::label::{Evaluate, NetworkScorer, ScoringNetwork, ScoringSearch, Search};
+use crate::pipeline::label::{EvaluateRecords, NetworkScorer, ScoringNetwork, ScoringSearch, SearchPosition};
 use crate::pipeline::uci::{Answer, SearchLimit};
 use crate::units::Centipawn;
 
@@ -68,7 +68,7 @@ impl NetworkScorer for RecordScorer {
         self.limit
     }
 
-    fn evaluate(&self) -> Result<Evaluate<'_>, String> {
+    fn evaluate(&self) -> Result<EvaluateRecords<'_>, String> {
         let PlayingNetwork { set, model } = &self.network;
         let mut evaluator = LineEvaluator::new(set, model, BackEnd::best()).map_err(|error| error.to_string())?;
         let scheme = model.scheme();
@@ -94,7 +94,7 @@ impl NetworkScorer for RecordScorer {
         }))
     }
 
-    fn search(&self) -> Result<Search<'_>, String> {
+    fn search(&self) -> Result<SearchPosition<'_>, String> {
         let PlayingNetwork { set, model } = &self.network;
         let searcher = Searcher::new(set, model, BackEnd::best(), self.megabytes);
         let mut searcher = searcher.map_err(|error| error.to_string())?;

@@ -30,7 +30,9 @@ use pool::{PositionSearcher, UciSearcher};
 use run::LabelRun;
 
 pub use journal_entry::read as read_entry;
-pub use scorer::{Evaluate, LabelScorer, NetworkScorer, ScorerIdentity, ScoringNetwork, ScoringSearch, Search};
+pub use scorer::{
+    EvaluateRecords, LabelScorer, NetworkScorer, ScorerIdentity, ScoringNetwork, ScoringSearch, SearchPosition,
+};
 
 /// The settings that the scores depend on.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use shakmaty::{Chess, Position};
 
-use super::scorer::Search;
+use super::scorer::SearchPosition;
 use super::{FailReason, LabelSettings};
 use crate::chess::fen_of;
 use crate::data::Record;
@@ -94,7 +94,7 @@ pub fn search_all<Q: SearchQueue>(
 /// What searches the positions of one thread.
 pub enum PositionSearcher<'a> {
     Engine(UciSearcher<'a>),
-    Network(Search<'a>),
+    Network(SearchPosition<'a>),
 }
 
 /// Searches the records that are waiting, until no more can come.

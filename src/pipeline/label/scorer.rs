@@ -22,10 +22,10 @@ pub enum LabelScorer {
 
 /// Evaluates records statically: appends the score of each, in centipawns of the side to move, or `None` where the record
 /// holds no position with one king on each side.
-pub type Evaluate<'a> = Box<dyn FnMut(&[Record], &mut Vec<Option<i16>>) + Send + 'a>;
+pub type EvaluateRecords<'a> = Box<dyn FnMut(&[Record], &mut Vec<Option<i16>>) + Send + 'a>;
 
 /// Searches a position, with nothing left of earlier searches; `None` where the game is over.
-pub type Search<'a> = Box<dyn FnMut(&Chess) -> Option<Answer> + Send + 'a>;
+pub type SearchPosition<'a> = Box<dyn FnMut(&Chess) -> Option<Answer> + Send + 'a>;
 
 /// A network that scores positions in this process. Its scores depend on its identity, the limit and the position only.
 pub trait NetworkScorer: Debug + Send + Sync {
@@ -36,12 +36,12 @@ pub trait NetworkScorer: Debug + Send + Sync {
     ///
     /// # Errors
     /// When the network does not fit its feature set, as a sentence.
-    fn evaluate(&self) -> Result<Evaluate<'_>, String>;
+    fn evaluate(&self) -> Result<EvaluateRecords<'_>, String>;
     /// Searches for one thread.
     ///
     /// # Errors
     /// As [`NetworkScorer::evaluate`], or when the limit cannot be repeated.
-    fn search(&self) -> Result<Search<'_>, String>;
+    fn search(&self) -> Result<SearchPosition<'_>, String>;
 }
 
 /// The facts that a network's scores depend on, beside the limit.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::scorer::{Evaluate, NetworkScorer, ScorerIdentity};
+use super::scorer::{EvaluateRecords, NetworkScorer, ScorerIdentity};
 use super::{
     EXAMPLES, EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, RunCounts,
 };
@@ -62,7 +62,7 @@ pub fn evaluate_all(
     };
     report(&counts);
     // An evaluator holds a cache of accumulators, so threads use those that are there again.
-    let idle: Mutex<Vec<Evaluate<'_>>> = Mutex::default();
+    let idle: Mutex<Vec<EvaluateRecords<'_>>> = Mutex::default();
     for (block, place) in scores.chunks_mut(BLOCK).enumerate().filter(|(block, _)| !is_done[*block]) {
         let records = &records[block * BLOCK..][..place.len()];
         let tasks: Vec<&[Record]> = records.chunks(TASK).collect();
