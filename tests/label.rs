@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use engines::{Script, stockfish};
 use fsbench::chess::uci_move;
 use fsbench::data::{Eval, Record, Sample};
-use fsbench::pipeline::label::{FailReason, LabelError, LabelSettings, Labelling, RunCounts, label};
+use fsbench::pipeline::label::{FailReason, LabelError, LabelSettings, Labelling, RunCounts, ScorerIdentity, label};
 use fsbench::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use fsbench::units::{Centipawn, Ply};
 use shakmaty::fen::Fen;
@@ -151,8 +151,9 @@ fn mates_and_options_are_recorded() {
     fixture.settings.engine.options = vec![("style".into(), "wild".into())];
     let (found, labelling, _) = fixture.label(&records()).unwrap();
     assert_eq!(found[3], Some((Eval::Mate(3), "e2e3".into())));
-    assert_eq!(labelling.engine.options, [("Style".to_owned(), "wild".to_owned())].into());
-    assert_eq!((labelling.engine.name.as_str(), labelling.engine.hash), ("Fake 1", Some(8)));
+    let ScorerIdentity::Uci(engine) = &labelling.engine else { panic!("an engine") };
+    assert_eq!(engine.options, [("Style".to_owned(), "wild".to_owned())].into());
+    assert_eq!((engine.name.as_str(), engine.hash), ("Fake 1", Some(8)));
 
     fixture.settings.engine.options = vec![("Stile".into(), "wild".into())];
     check_error(fixture.label(&records()), "has no option \"Stile\"; it has: Style, Hash");
@@ -363,7 +364,8 @@ fn stockfish_scores_do_not_depend_on_concurrency() {
         fixture.label(&records).unwrap()
     };
     let (one, labelling, _) = run(1, SearchLimit::Depth(7));
-    assert!(labelling.engine.name.contains("Stockfish") && labelling.engine.hash == Some(8));
+    let ScorerIdentity::Uci(engine) = &labelling.engine else { panic!("an engine") };
+    assert!(engine.name.contains("Stockfish") && engine.hash == Some(8));
     assert_eq!(labelling.failed.keys().filter(|reason| **reason != FailReason::NoLegalMove).count(), 0);
     assert!(one.iter().flatten().count() > 90);
     assert_eq!(one, run(3, SearchLimit::Depth(7)).0);

@@ -1,7 +1,7 @@
 //! A board in 24 bytes: an occupancy bitboard and one nibble per piece.
 
 use bytemuck::{Pod, Zeroable};
-use shakmaty::{Board, Color, Piece, Role, Square};
+use shakmaty::{Bitboard, Board, ByColor, ByRole, Color, Piece, Role, Square};
 use thiserror::Error;
 
 /// Colour and role in four bits: bit 3 the colour (1 = Black), bits 0–2 the role (pawn 0 … king 5).
@@ -134,6 +134,22 @@ impl PackedBoard {
         if self.count() > 32 {
             return Err(PackedBoardError::TooManyPieces(self.count()));
         }
+        let mut by_code = [Bitboard::EMPTY; 16];
+        self.pieces().for_each(|(square, code)| by_code[code.index()].add(square));
+        let role = |role: Role| {
+            let code = PieceCode::of(Piece { color: Color::White, role }).index();
+            by_code[code] | by_code[code + 8]
+        };
+        let all = |codes: &[Bitboard]| codes.iter().fold(Bitboard::EMPTY, |all, squares| all | *squares);
+        let by_color = ByColor { white: all(&by_code[..6]), black: all(&by_code[8..14]) };
+        match Board::try_from_bitboards(ByRole::new_with(role), by_color) {
+            Ok(board) if board.occupied().count() == self.count() as usize => Ok(board),
+            _ => self.unpack_by_square(),
+        }
+    }
+
+    /// [`PackedBoard::unpack`], square by square: it finds the first nibble that stands for no piece.
+    fn unpack_by_square(&self) -> Result<Board, PackedBoardError> {
         let mut board = Board::empty();
         for (square, code) in self.pieces() {
             let piece = code.piece().ok_or(PackedBoardError::NoSuchPiece { code: code.0, square })?;

@@ -8,8 +8,9 @@ use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use super::engine_command::{self, program_name};
+use super::engine_command::program_name;
 use super::match_document::{MatchDocument, text};
+use super::named_player::NamedPlayer;
 use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text};
 use super::sprt::SprtArguments;
@@ -186,12 +187,14 @@ fn failure(error: PlayError, out: Option<&Path>) -> Failure {
 }
 
 fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
-    if let Some(command) = text.strip_prefix("uci:") {
-        let refused = |why: String| Failure::Request(anyhow!("the player {text:?}: {why}"));
-        let engine = EngineSpec { hash: arguments.options.hash, ..engine_command::parse(command).map_err(refused)? };
-        return Ok(Player { name: program_name(&engine), kind: PlayerKind::Engine(engine), nodes: None });
+    let refused = |why: String| Failure::Request(anyhow!("the player {text:?}: {why}"));
+    match NamedPlayer::of_match(text).map_err(refused)? {
+        NamedPlayer::Network(path) => load_player(&path, &arguments.hints),
+        NamedPlayer::Engine(engine) => {
+            let engine = EngineSpec { hash: arguments.options.hash, ..engine };
+            Ok(Player { name: program_name(&engine), kind: PlayerKind::Engine(engine), nodes: None })
+        }
     }
-    load_player(Path::new(text), &arguments.hints)
 }
 
 /// Gives each player its own nodes per move, if there are several numbers.

@@ -26,6 +26,7 @@ mod match_document;
 mod match_play;
 mod match_shard;
 mod measure;
+mod named_player;
 mod net;
 mod openings;
 mod progress_bar;
@@ -184,7 +185,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let matches = with_negative_numbers(Arguments::command()).try_get_matches();
-    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+    let arguments = match matches.and_then(|matches| parsed(&matches)) {
         Ok(arguments) => arguments,
         Err(answer) => return print_clap_answer(&answer),
     };
@@ -195,6 +196,14 @@ pub fn main() -> ExitCode {
     // Threads of a command that failed early may still be writing files.
     remove_unfinished();
     exit_code(outcome)
+}
+
+fn parsed(matches: &clap::ArgMatches) -> Result<Arguments, clap::Error> {
+    let mut arguments = Arguments::from_arg_matches(matches)?;
+    if let (Command::Train(train), Some((_, own))) = (&mut arguments.command, matches.subcommand()) {
+        train.note_given(own);
+    }
+    Ok(arguments)
 }
 
 /// Takes `-1` behind an option for its value, so that it is refused as a number out of range.

@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
 use super::print::StdoutError;
 use super::sample::{FileArgument, SeveralData, all_files};
 use super::score_unit::note_assumed;
@@ -15,7 +18,8 @@ use crate::net::Scheme;
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
 use crate::train::{
-    EvalLoss, SecondMethod, ShapeOptions, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainingRun, run_dir,
+    EvalLoss, Preset, SecondMethod, ShapeOptions, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainingRun,
+    run_dir,
 };
 use crate::units::Seed;
 
@@ -31,8 +35,18 @@ pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
     set: Option<String>,
     /// The run's directory
-    #[arg(long)]
-    out: PathBuf,
+    #[arg(long, required = true)]
+    out: Option<PathBuf>,
+    /// Train with the settings of nnue-pytorch (stockfish), of bullet's simple example (bullet) or of Lombardo's thesis
+    /// (thesis); options that are given as well prevail. --print-preset shows them with their sources
+    #[arg(long, value_enum, value_name = "NAME")]
+    preset: Option<Preset>,
+    /// Print the settings of a preset as TOML, and train nothing
+    #[arg(long, value_enum, value_name = "NAME", exclusive = true)]
+    print_preset: Option<Preset>,
+    /// The options that stand on the command line.
+    #[arg(skip)]
+    given: Vec<String>,
     /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also
     /// .nnue), trained by any method on this set or on one with a block in common
     #[arg(long, value_name = "FILE")]
@@ -104,6 +118,24 @@ fn in_short_help_if_common(argument: clap::Arg) -> clap::Arg {
 }
 
 impl Arguments {
+    /// Notes which options stand on the command line.
+    pub(super) fn note_given(&mut self, matches: &ArgMatches) {
+        let is_given = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        self.given = matches.ids().filter(is_given).map(ToString::to_string).collect();
+    }
+
+    /// Whether the command line decides a key of the configuration (`recipe.optimiser`).
+    fn is_given(&self, key: &str) -> bool {
+        let is_of_shape = key.starts_with("design.") || key == "l1" || key == "hidden" || key == "scheme";
+        let id = match key.rsplit_once('.') {
+            Some(("skip", name)) => format!("skip_{name}"),
+            Some((_, name)) => name.to_owned(),
+            None if key == "read" => "mode".to_owned(),
+            None => key.to_owned(),
+        };
+        (is_of_shape && self.arch.is_some()) || self.given.contains(&id)
+    }
+
     /// The file to begin with; of a run's directory, its float weights.
     fn start(&self) -> Result<Option<PathBuf>, Failure> {
         match &self.start {
@@ -132,6 +164,9 @@ impl Arguments {
         });
         let seed = Seed(self.seed.first().copied().unwrap_or_default());
         let mut config = TrainConfig { set: set.into(), data, seed, second, start, ..self.config.clone() };
+        if let Some(preset) = self.preset {
+            config = preset.apply(&config, &|key| self.is_given(key)).map_err(failure)?;
+        }
         let methods = config.methods();
         let TrainSettings { l1, hidden, shape_options, scheme, eval_loss, pqr_loss, .. } = &mut config.settings;
         if let Some(arch) = self.arch {
@@ -157,6 +192,11 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let out = match (arguments.print_preset, &arguments.out) {
+        (Some(preset), _) => return Ok(outln!("{}", preset.text().trim_end())?),
+        (None, Some(out)) => out,
+        (None, None) => return Err(failure(TrainError::Config("give --out, the run's directory".into()))),
+    };
     let _graceful = interrupt::gracefully();
     let seeds = &arguments.seed;
     if let Some((_, seed)) = seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
@@ -167,12 +207,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut outcomes = Vec::with_capacity(seeds.len());
     for seed in seeds {
         let folder = match seeds.len() {
-            1 => arguments.out.clone(),
-            _ => arguments.out.join(format!("seed-{seed}")),
+            1 => out.clone(),
+            _ => out.join(format!("seed-{seed}")),
         };
         let outcome = train(arguments, &TrainConfig { seed: Seed(*seed), ..config.clone() }, &folder)?;
         if arguments.format == ResultFormat::Text {
-            print_text(&outcome, &folder)?;
+            print_outcome(&outcome, &folder)?;
         }
         outcomes.push(outcome);
     }
@@ -225,7 +265,7 @@ fn failure(error: TrainError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
-fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> {
+fn print_outcome(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> {
     outln!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters)?;
     outln!(
         "validation loss {:.6} over {} samples, {} the best constant's {:.6}",
@@ -248,6 +288,11 @@ fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> 
     let path = |name: &Path| folder.join(name).display().to_string();
     let number = best.map_or(0, |epoch| epoch.epoch);
     outln!("{:.1} s; network of epoch {number} of {epochs}, the best, in {}", outcome.seconds, path(&outcome.network))?;
+    if let Some(averaged) = outcome.averaged {
+        let kept = if averaged.kept { "it is the run's network" } else { "the best epoch's is lower" };
+        let loss = averaged.validation_loss;
+        outln!("the average of {} networks, validation loss {loss:.6}: {kept}", averaged.networks)?;
+    }
     if let Some(epoch) = outcome.epochs.last().filter(|epoch| epoch.epoch != number) {
         outln!("the last epoch's, validation loss {:.6}, in {}", epoch.validation_loss, path(&outcome.last))?;
     }

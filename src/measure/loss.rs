@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::MeasureError;
 use super::tally::{LossTally, Mean};
-use crate::chess::{Board, BoardChange, Color, Perspective};
+use crate::chess::{Board, Color, Perspective};
 use crate::cpu::map_tasks;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
-use crate::engine::{BackEnd, LineEvaluator, LinePosition, LineStep, Model};
+use crate::engine::{BackEnd, LineEvaluator, Model, PositionList};
 use crate::features::FeatureSet;
 use crate::net::{BucketChooser, FloatNet, NetFile, Origin, Scheme, forward};
 use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, NetworkLoss};
@@ -209,7 +209,7 @@ impl LossMeter<'_> {
         records: &[Record],
     ) -> Result<Vec<Option<SampleLoss>>, MeasureError> {
         let mut targets = Vec::with_capacity(records.len());
-        let mut positions = Positions::default();
+        let mut positions = PositionList::default();
         for (number, record) in (first..).zip(records) {
             let score = record.score().map(|score| f32::from(convert_score(score, self.units).0));
             let result = record.result().map(GameResult::points);
@@ -228,7 +228,7 @@ impl LossMeter<'_> {
         let mut sample = |number: u64, record: &Record, (score, target): (Option<f32>, Option<f32>)| {
             let target = f64::from(target?);
             let losses = outputs.iter().map(|outputs| self.loss.of(outputs[at], target)).collect();
-            let board = &positions.boards[at];
+            let board = &positions.boards()[at];
             at += 1;
             let context =
                 SampleContext { board, turn: record.turn(), ply: self.has_games.then(|| record.ply().0), score };
@@ -240,30 +240,6 @@ impl LossMeter<'_> {
             .zip(targets)
             .map(|((number, record), target)| sample(number, record, target))
             .collect())
-    }
-}
-
-/// Positions to score. Consecutive ones are often a move apart.
-#[derive(Default)]
-pub(super) struct Positions {
-    boards: Vec<Board>,
-    turns: Vec<Color>,
-    /// The change from the board before, if few pieces differ.
-    changes: Vec<Option<BoardChange>>,
-}
-
-impl Positions {
-    pub(super) fn push(&mut self, board: Board, turn: Color) {
-        self.changes.push(self.boards.last().and_then(|before| BoardChange::between(before, &board)));
-        self.boards.push(board);
-        self.turns.push(turn);
-    }
-
-    pub(super) fn line(&self) -> impl Iterator<Item = LinePosition<'_>> {
-        (0..self.boards.len()).map(|at| {
-            let step = self.changes[at].as_ref().map_or(LineStep::Start(&self.boards[at]), LineStep::Move);
-            LinePosition { turn: self.turns[at], step }
-        })
     }
 }
 
@@ -306,10 +282,10 @@ enum Scorer<'a> {
 
 impl Scorer<'_> {
     /// The scores in centipawns, from the side to move's view.
-    fn centipawns(&mut self, positions: &Positions) -> Vec<f64> {
+    fn centipawns(&mut self, positions: &PositionList) -> Vec<f64> {
         match self {
             Scorer::Integer { evaluator, scheme } => {
-                let mut scores = Vec::with_capacity(positions.boards.len());
+                let mut scores = Vec::with_capacity(positions.boards().len());
                 evaluator.evaluate(positions.line(), |raw| {
                     scores.push(f64::from(scheme.score(raw)) * 100.0 / f64::from(scheme.pawn_value));
                 });
@@ -324,7 +300,7 @@ impl Scorer<'_> {
                     let output = f64::from(forward(net, scheme, bucket, stm, nstm));
                     output * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value)
                 };
-                positions.boards.iter().zip(&positions.turns).map(score).collect()
+                positions.boards().iter().zip(positions.turns()).map(score).collect()
             }
         }
     }

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use super::MeasureError;
-use super::loss::Positions;
 use crate::cpu::map_tasks;
 use crate::data::{Fsd, Record, Split, SplitRule};
-use crate::engine::{BackEnd, LineEvaluator, Model};
+use crate::engine::{BackEnd, LineEvaluator, Model, PositionList};
 use crate::net::NetFile;
 use crate::record::WrongSignRecord;
 use crate::train::{TrainConfig, TrainError};
@@ -48,7 +47,7 @@ pub fn wrong_sign(file: &NetFile, run: &TrainConfig, limit: Option<u64>) -> Resu
     let evaluator = LineEvaluator::new(&set, &model, BackEnd::best())?;
     let chunks: Vec<&[usize]> = scored.chunks(CHUNK).collect();
     let counts = map_tasks(chunks.len(), &|chunk| {
-        let mut positions = Positions::default();
+        let mut positions = PositionList::default();
         let mut scores = Vec::new();
         for &number in chunks[chunk] {
             let record: &Record = &data.records()[number];

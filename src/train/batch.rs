@@ -12,6 +12,12 @@ pub struct ActiveFeatures<'a> {
 }
 
 impl<'a> ActiveFeatures<'a> {
+    /// Of one position less than there are offsets.
+    #[must_use]
+    pub const fn new(offsets: &'a [i32], indices: &'a [i32]) -> ActiveFeatures<'a> {
+        ActiveFeatures { offsets, indices }
+    }
+
     #[must_use]
     pub fn positions(&self) -> usize {
         self.offsets.len() - 1

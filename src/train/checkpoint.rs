@@ -9,6 +9,7 @@ use super::config_checks::{as_json, differences};
 use super::factor::FactoredRows;
 use super::lookahead::Lookahead;
 use super::trainer::{Sums, TrainingState};
+use super::weight_average::{AveragedNetwork, WeightAverage};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::{DataFiles, Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
@@ -39,6 +40,12 @@ pub struct RunProgress {
     pub factors: Option<String>,
     /// Units of the data's scores, of the first method and the second.
     pub score_units: Vec<ScoreUnit>,
+    /// Networks in the average of the weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averaging: Option<u64>,
+    /// Set at the end of a run that averages weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averaged: Option<AveragedNetwork>,
 }
 
 /// Progress of the second method, which takes as many steps as the first.
@@ -68,6 +75,8 @@ impl RunProgress {
             samples_per_epoch,
             steps_per_epoch: samples_per_epoch.div_ceil(config.settings.batch_size.max(1) as u64),
             validation: None,
+            averaging: None,
+            averaged: None,
             factors,
             score_units: std::iter::once(data).chain(second).map(|data| data.score_unit).collect(),
             second: second
@@ -115,7 +124,13 @@ pub struct ValidationState {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunProgress) -> Result<(), TrainError> {
+pub fn save(
+    path: &Path,
+    origin: &Origin,
+    state: &TrainingState,
+    average: Option<&WeightAverage>,
+    progress: &RunProgress,
+) -> Result<(), TrainError> {
     let mut extra = Vec::new();
     extra.extend(tensors("adam.m", &state.first_moments));
     extra.extend(tensors("adam.v", &state.second_moments));
@@ -129,6 +144,7 @@ pub fn save(path: &Path, origin: &Origin, state: &TrainingState, progress: &RunP
         let rows = &lookahead.virtual_rows;
         extra.push((SLOW_FACTOR.into(), vec![rows.len() / row, row], rows));
     }
+    extra.extend(average.into_iter().flat_map(|average| tensors(AVERAGE, &average.net)));
     let training =
         json::to_value(progress).map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &state.net, &extra)?)
@@ -153,6 +169,22 @@ fn factor_tensors(factored: &FactoredRows) -> [(&'static str, &Vec<f32>); 4] {
         ("adam.m.factor.weight", first_moments),
         ("adam.v.factor.weight", second_moments),
     ]
+}
+
+/// Prefix of the tensors of the weights' average.
+const AVERAGE: &str = "average";
+
+/// Reads the average in the checkpoint of a run with this progress, of networks like `net`.
+///
+/// # Errors
+/// When the file cannot be read or is damaged.
+pub fn load_average(path: &Path, net: &FloatNet, progress: &RunProgress) -> Result<Option<WeightAverage>, TrainError> {
+    let Some(networks) = progress.averaging else { return Ok(None) };
+    let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
+    let bytes = std::fs::read(path).map_err(TrainError::io("cannot read", path))?;
+    let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let net = read_moments(&file, AVERAGE, net).map_err(damaged)?;
+    Ok(Some(WeightAverage { net, networks }))
 }
 
 /// Lookahead's slow weights of virtual inputs.
@@ -251,7 +283,9 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
     let neutral = |config: &TrainConfig| {
         // Where steps depend on the number of epochs, it must stay.
         let TrainSettings { epochs, optimisation, eval_loss, .. } = &config.settings;
-        let fixed_end = optimisation.schedule.depends_on_length() || eval_loss.lambda_end.is_some();
+        let fixed_end = optimisation.schedule.depends_on_length()
+            || optimisation.average_from.is_some()
+            || eval_loss.lambda_end.is_some();
         let epochs = if fixed_end { *epochs } else { 0 };
         let mut config = TrainConfig { set: String::new(), ..config.effective() };
         config.settings = TrainSettings { epochs, threads: None, device: DeviceChoice::default(), ..config.settings };

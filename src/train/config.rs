@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
+use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, SkipRules, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit, Split};
 use crate::net::Scheme;
@@ -21,6 +21,7 @@ const DATA: &str = "Data";
 const NETWORK: &str = "Network";
 const TRAINING: &str = "Training";
 const LOSS: &str = "Loss";
+const SKIPPED: &str = "Skipped samples";
 
 /// One training run: the same configuration, data and CPU give the same network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
@@ -136,6 +137,9 @@ pub struct TrainSettings {
     #[arg(help_heading = TRAINING, long, value_enum, default_value_t)]
     #[serde(default)]
     pub device: DeviceChoice,
+    #[command(flatten, next_help_heading = SKIPPED)]
+    #[serde(default, skip_serializing_if = "SkipRules::is_empty")]
+    pub skip: SkipRules,
     #[command(flatten, next_help_heading = LOSS)]
     #[serde(default)]
     pub eval_loss: EvalLoss,
@@ -249,6 +253,7 @@ impl Default for TrainSettings {
             threads: None,
             trainer: None,
             device: DeviceChoice::default(),
+            skip: SkipRules::default(),
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
         }

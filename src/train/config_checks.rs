@@ -95,6 +95,7 @@ impl TrainSettings {
         }
         let in_tables = [
             ("recipe", self.optimisation.problem()),
+            ("skip", self.skip.problem()),
             ("eval_loss", self.eval_loss.problem()),
             ("pqr_loss", self.pqr_loss.problem()),
         ];
@@ -142,7 +143,8 @@ impl TrainSettings {
     #[must_use]
     pub fn effective(&self, methods: &[Method]) -> TrainSettings {
         let mut settings = self.clone();
-        let TrainSettings { shape_options, optimisation, eval_loss, pqr_loss, .. } = &mut settings;
+        let TrainSettings { shape_options, optimisation, skip, eval_loss, pqr_loss, .. } = &mut settings;
+        skip.unlikely &= methods.contains(&Method::Eval);
         *eval_loss = if methods.contains(&Method::Eval) { eval_loss.effective() } else { EvalLoss::default() };
         if !methods.contains(&Method::Pqr) {
             *pqr_loss = PqrLoss::default();
@@ -156,6 +158,10 @@ impl TrainSettings {
         }
         if !matches!(optimisation.schedule, LearningRateSchedule::Cosine | LearningRateSchedule::OneCycle) {
             optimisation.final_share = default.final_share;
+        }
+        if optimisation.average_from.is_none() {
+            optimisation.average_every = default.average_every;
+            optimisation.average_decay = None;
         }
         let default = ShapeOptions::default();
         if self.hidden.is_empty() {
@@ -173,11 +179,14 @@ fn why_no_effect(methods: &[Method], key: &str, value: &Value) -> String {
     let reason = match (table, name) {
         ("eval_loss", _) if !methods.contains(&Method::Eval) => "this run does not learn by eval",
         ("eval_loss", "epsilon") => "the loss is power",
+        ("eval_loss", "lambda_schedule") => "λ does not move without lambda_end",
         ("eval_loss", _) => "the loss is epsilon",
         ("pqr_loss", _) => "this run does not learn by pqr",
+        ("skip", "unlikely") => "pqr reads no scores",
         (_, "weight_decay") => "the optimiser adam has none",
         (_, "step_epochs") => "the schedule is not step",
         (_, "final_share") => "the schedule is neither cosine nor one-cycle",
+        (_, "average_every" | "average_decay") => "weights are averaged only with average_from",
         (_, "hidden_activation") => "there is no hidden layer",
         _ => "there is one bucket",
     };

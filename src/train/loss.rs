@@ -53,13 +53,15 @@ fn log_sigmoid(x: f64) -> f64 {
 fn eval(loss: &EvalLoss, out: f64, target: f64) -> (f64, f64) {
     match loss.form {
         LossForm::Power => {
-            let expected = sigmoid(out / loss.output_scale);
+            let (expected, [a, b]) = expected_by_output(loss, out);
             let error = expected - target;
             // |error|^(power − 1)
             let rest = libm::pow(error.abs(), loss.power - 1.0);
             let sign = if error == 0.0 { 0.0 } else { error.signum() };
-            let slope = loss.power * rest * sign * expected * (1.0 - expected) / loss.output_scale;
-            (rest * error.abs(), slope)
+            // Without an asymmetry both are multiplied by 1, which changes no bit.
+            let factor = loss.side_factor(expected, target);
+            let slope = factor * loss.power * rest * sign * a * b / loss.output_scale;
+            (factor * (rest * error.abs()), slope)
         }
         LossForm::Epsilon => {
             let beyond = (out - target).abs() - loss.epsilon;
@@ -67,6 +69,17 @@ fn eval(loss: &EvalLoss, out: f64, target: f64) -> (f64, f64) {
             if beyond <= 0.0 { (0.0, 0.0) } else { (beyond, (out - target).signum()) }
         }
     }
+}
+
+/// The expected result by an output in centipawns, and two factors of output_scale times its derivative.
+fn expected_by_output(loss: &EvalLoss, out: f64) -> (f64, [f64; 2]) {
+    if loss.output_offset == 0.0 {
+        let expected = sigmoid(out / loss.output_scale);
+        return (expected, [expected, 1.0 - expected]);
+    }
+    let win = sigmoid((out - loss.output_offset) / loss.output_scale);
+    let defeat = sigmoid((-out - loss.output_offset) / loss.output_scale);
+    (0.5 * (1.0 + win - defeat), [win * (1.0 - win) + defeat * (1.0 - defeat), 0.5])
 }
 
 fn pqr(loss: &PqrLoss, outputs: [f64; 3]) -> (f64, [f64; 3]) {
@@ -84,6 +97,24 @@ fn pqr(loss: &PqrLoss, outputs: [f64; 3]) -> (f64, [f64; 3]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Losses are those of [`EvalLoss::of`], and slopes their differences.
+    #[test]
+    fn slopes_are_those_of_the_losses() {
+        for (output_offset, qp_asymmetry) in [(0.0, 0.0), (250.0, 0.0), (0.0, 0.4), (250.0, -0.4)] {
+            let eval = EvalLoss { output_offset, qp_asymmetry, ..EvalLoss::default() };
+            let loss = Loss { eval, pqr: PqrLoss::default() };
+            for (out, target) in [(0.0f32, 0.3f32), (310.0, 0.9), (-40.0, 0.2), (900.0, 0.1)] {
+                let of = |out: f64| eval.of(out, f64::from(target));
+                let mut slope = [out];
+                let found = loss.differentiate(&mut slope, Labels::Eval(&[target]), 1.0).losses[0];
+                assert!((f64::from(found) - of(out.into())).abs() < 1e-6);
+                let expected = (of(f64::from(out) + 0.01) - of(f64::from(out) - 0.01)) / 0.02;
+                let error = f64::from(slope[0]) - expected;
+                assert!(error.abs() < 1e-6 + 1e-4 * expected.abs(), "{eval:?} {out}: {} {expected}", slope[0]);
+            }
+        }
+    }
 
     #[test]
     fn what_is_not_a_number_stays_so() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::config_checks::positive;
 use crate::data::Needs;
 use crate::settings::SettingError;
-use crate::units::Wdl;
+use crate::units::{Draws, Wdl};
 
 /// How the distance between output and target is measured.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
@@ -17,6 +17,26 @@ pub enum LossForm {
     Power,
     /// max(0, |score − out| − ε), in centipawns.
     Epsilon,
+}
+
+/// The course of λ from its first to its last value.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LambdaSchedule {
+    /// In even steps.
+    #[default]
+    Linear,
+    /// Along half a cosine: slow at both ends.
+    Cosine,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The loss of the method eval
@@ -40,6 +60,28 @@ pub struct EvalLoss {
     #[arg(long, value_name = "LAMBDA")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda_end: Option<f64>,
+    /// eval: how λ goes from its first to its last value
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(skip_serializing_if = "is_default")]
+    pub lambda_schedule: LambdaSchedule,
+    /// eval: standard deviation of a normal deviate that is added to each training sample's λ, the same whenever the
+    /// sample comes; the sum is cut to 0 to 1
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lambda_jitter: f64,
+    /// eval: offset in centipawns of a win-rate model that maps scores to expected results:
+    /// (1 + σ((score − offset)/scale) − σ((−score − offset)/scale))/2
+    #[arg(long, value_name = "CP", default_value_t = 0.0)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub score_offset: f64,
+    /// eval: as --score-offset, for the network's output
+    #[arg(long, value_name = "CP", default_value_t = 0.0)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output_offset: f64,
+    /// eval: the loss of outputs above their target is multiplied by 1 + this
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub qp_asymmetry: f64,
     /// eval: power: of the difference of expected results; epsilon: centipawns beyond a tolerance
     #[arg(long = "loss", value_enum, default_value_t)]
     pub form: LossForm,
@@ -66,7 +108,11 @@ impl EvalLoss {
     pub fn effective(self) -> EvalLoss {
         let default = EvalLoss::default();
         match self.form {
-            LossForm::Power => EvalLoss { epsilon: default.epsilon, ..self },
+            LossForm::Power => {
+                let moves = self.lambda_end.is_some();
+                let lambda_schedule = if moves { self.lambda_schedule } else { default.lambda_schedule };
+                EvalLoss { epsilon: default.epsilon, lambda_schedule, ..self }
+            }
             LossForm::Epsilon => EvalLoss { form: self.form, epsilon: self.epsilon, ..default },
         }
     }
@@ -75,7 +121,7 @@ impl EvalLoss {
     #[must_use]
     pub fn problem(&self) -> Option<SettingError> {
         let problem = |key, message| Some(SettingError::new(key, message));
-        let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = *self;
+        let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, .. } = *self;
         if !(power.is_finite() && power >= 1.0) {
             return problem("power", format!("the loss's power must be at least 1, not {power}"));
         }
@@ -92,6 +138,18 @@ impl EvalLoss {
                 return problem(key, "the loss's scales must be above 0".into());
             }
         }
+        if !(self.lambda_jitter.is_finite() && self.lambda_jitter >= 0.0) {
+            return problem("lambda_jitter", format!("λ's jitter must be at least 0, not {}", self.lambda_jitter));
+        }
+        for (key, offset) in [("score_offset", self.score_offset), ("output_offset", self.output_offset)] {
+            if !(offset.is_finite() && offset >= 0.0) {
+                return problem(key, format!("the offset of a win-rate model must be at least 0, not {offset}"));
+            }
+        }
+        if !(self.qp_asymmetry.is_finite() && self.qp_asymmetry > -1.0) {
+            let message = format!("the asymmetry of the loss must be above -1, not {}", self.qp_asymmetry);
+            return problem("qp_asymmetry", message);
+        }
         None
     }
 
@@ -103,7 +161,7 @@ impl EvalLoss {
         if self.form == LossForm::Epsilon {
             return score;
         }
-        let wdl = score.map(|score| Wdl::from_score(score, self.score_scale as f32).0);
+        let wdl = score.map(|score| self.expected_by_score(score));
         let lambda = self.lambda as f32;
         match (wdl, result) {
             (Some(wdl), Some(result)) => Some(lambda * wdl + (1.0 - lambda) * result),
@@ -113,13 +171,43 @@ impl EvalLoss {
         }
     }
 
+    /// The expected result by a score in centipawns.
+    fn expected_by_score(&self, score: f32) -> f32 {
+        if self.score_offset == 0.0 {
+            return Wdl::from_score(score, self.score_scale as f32).0;
+        }
+        let sigmoid = |score: f64| 1.0 / (1.0 + libm::exp((self.score_offset - score) / self.score_scale));
+        let score = f64::from(score);
+        (0.5 * (1.0 + sigmoid(score) - sigmoid(-score))) as f32
+    }
+
+    /// The loss with a sample's λ, whose jitter is drawn by the sample's number in the data.
+    #[must_use]
+    pub fn with_jitter(self, draws: Draws, sample: u32) -> EvalLoss {
+        // Box and Muller 1958, from uniform numbers in (0, 1].
+        let uniform = |half: u64| ((draws.at(2 * u64::from(sample) + half) >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let normal = libm::sqrt(-2.0 * libm::log(uniform(0))) * libm::cos(std::f64::consts::TAU * uniform(1));
+        EvalLoss { lambda: (self.lambda + self.lambda_jitter * normal).clamp(0.0, 1.0), ..self }
+    }
+
     /// The loss of an output, in centipawns, against a target.
     #[must_use]
     pub fn of(&self, out: f64, target: f64) -> f64 {
         match self.form {
-            LossForm::Power => (1.0 / (1.0 + (-out / self.output_scale).exp()) - target).abs().powf(self.power),
+            LossForm::Power => {
+                let sigmoid = |out: f64| 1.0 / (1.0 + ((self.output_offset - out) / self.output_scale).exp());
+                let expected =
+                    if self.output_offset == 0.0 { sigmoid(out) } else { 0.5 * (1.0 + sigmoid(out) - sigmoid(-out)) };
+                self.side_factor(expected, target) * (expected - target).abs().powf(self.power)
+            }
             LossForm::Epsilon => ((out - target).abs() - self.epsilon).max(0.0),
         }
+    }
+
+    /// The factor on the loss of an expected result above or below its target.
+    #[must_use]
+    pub fn side_factor(&self, expected: f64, target: f64) -> f64 {
+        if expected > target { 1.0 + self.qp_asymmetry } else { 1.0 }
     }
 
     /// The loss of an epoch, counted from 0: λ is interpolated between `lambda` and `lambda_end`.
@@ -127,6 +215,10 @@ impl EvalLoss {
     pub fn at(self, epoch: u32, epochs: u32) -> EvalLoss {
         let last = epochs.saturating_sub(1);
         let progress = if last == 0 { 1.0 } else { f64::from(epoch.min(last)) / f64::from(last) };
+        let progress = match self.lambda_schedule {
+            LambdaSchedule::Linear => progress,
+            LambdaSchedule::Cosine => (1.0 - libm::cos(std::f64::consts::PI * progress)) / 2.0,
+        };
         let end = self.lambda_end.unwrap_or(self.lambda);
         EvalLoss { lambda: self.lambda + (end - self.lambda) * progress, lambda_end: None, ..self }
     }
@@ -140,6 +232,11 @@ impl Default for EvalLoss {
             output_scale: 361.0,
             lambda: 1.0,
             lambda_end: None,
+            lambda_schedule: LambdaSchedule::Linear,
+            lambda_jitter: 0.0,
+            score_offset: 0.0,
+            output_offset: 0.0,
+            qp_asymmetry: 0.0,
             form: LossForm::Power,
             epsilon: 10.0,
         }
@@ -178,5 +275,69 @@ impl PqrLoss {
 impl Default for PqrLoss {
     fn default() -> Self {
         PqrLoss { kappa: 1.0, output_scale: 361.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+
+    #[test]
+    fn lambda_goes_along_half_a_cosine() {
+        let loss = EvalLoss {
+            lambda: 1.0,
+            lambda_end: Some(0.2),
+            lambda_schedule: LambdaSchedule::Cosine,
+            ..EvalLoss::default()
+        };
+        for (epoch, expected) in [(0, 1.0), (1, 0.882_842_7), (2, 0.6), (3, 0.317_157_3), (4, 0.2), (9, 0.2)] {
+            let lambda = loss.at(epoch, 5).lambda;
+            assert!((lambda - expected).abs() < 1e-6, "{epoch}: {lambda}");
+        }
+        assert_eq!(EvalLoss { lambda_schedule: LambdaSchedule::Linear, ..loss }.at(1, 5).lambda, 0.8);
+    }
+
+    #[test]
+    fn jitter_is_normal_and_belongs_to_the_sample() {
+        let loss = EvalLoss { lambda: 0.5, lambda_jitter: 0.1, ..EvalLoss::default() };
+        let draws = Seed(3).draws("test");
+        let lambdas: Vec<f64> = (0..20_000).map(|sample| loss.with_jitter(draws, sample).lambda).collect();
+        let mean = lambdas.iter().sum::<f64>() / 20_000.0;
+        let deviation = (lambdas.iter().map(|lambda| (lambda - mean).powi(2)).sum::<f64>() / 20_000.0).sqrt();
+        assert!((mean - 0.5).abs() < 0.004 && (deviation - 0.1).abs() < 0.003, "{mean} {deviation}");
+        assert_eq!(loss.with_jitter(draws, 7).lambda, lambdas[7]);
+        let wide = EvalLoss { lambda: 0.9, lambda_jitter: 1.0, ..EvalLoss::default() };
+        let cut = (0..100).map(|sample| wide.with_jitter(draws, sample).lambda);
+        assert!(cut.clone().all(|lambda| (0.0..=1.0).contains(&lambda)) && cut.filter(|&l| l == 1.0).count() > 20);
+    }
+
+    /// Targets and losses by the formulas of nnue-pytorch, written out.
+    #[test]
+    fn win_rate_models_by_hand() {
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let loss = EvalLoss {
+            score_scale: 380.0,
+            score_offset: 270.0,
+            output_scale: 340.0,
+            output_offset: 250.0,
+            power: 2.5,
+            lambda: 0.7,
+            qp_asymmetry: 0.3,
+            ..EvalLoss::default()
+        };
+        for (score, result, out) in [(0.0, 0.5, 12.0), (310.0, 1.0, 900.0), (-120.0, 0.0, 40.0f64)] {
+            let p = 0.5 * (1.0 + sigmoid((score - 270.0) / 380.0) - sigmoid((-score - 270.0) / 380.0));
+            let p = 0.7 * p + 0.3 * result;
+            let target = f64::from(loss.target(Some(score as f32), Some(result as f32)).expect("both are known"));
+            assert!((target - p).abs() < 1e-6, "{score}: {target} {p}");
+            let q = 0.5 * (1.0 + sigmoid((out - 250.0) / 340.0) - sigmoid((-out - 250.0) / 340.0));
+            let expected = (if q > p { 1.3 } else { 1.0 }) * (p - q).abs().powf(2.5);
+            assert!((loss.of(out, p) - expected).abs() < 1e-12, "{out}: {expected}");
+        }
+        let flat = EvalLoss { score_offset: 0.0, ..loss };
+        let near = EvalLoss { score_offset: 1e-9, ..loss };
+        let [flat, near] = [flat, near].map(|loss| loss.target(Some(200.0), None).expect("a score"));
+        assert!((flat - near).abs() < 1e-6);
     }
 }

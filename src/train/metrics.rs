@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TrainConfig;
+use super::{AveragedNetwork, TrainConfig};
 use crate::data::Method;
 use crate::features::Identity;
 
@@ -107,10 +107,14 @@ pub struct TrainOutcome {
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// The epoch, from 1, of the network and its validation loss: the epoch with the lowest loss.
+    /// The epoch, from 1, of the network and its validation loss: the epoch with the lowest loss, or the last one if the
+    /// network is the weights' average.
     pub best_epoch: u32,
     /// Validation loss of the network.
     pub validation_loss: f64,
+    /// The average of the weights over the last part of the run, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averaged: Option<AveragedNetwork>,
     /// Validation loss of the best constant output, which a network without inputs reaches.
     pub baseline_loss: f64,
     /// Duration of the epochs, validation included.

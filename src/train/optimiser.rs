@@ -21,6 +21,9 @@ pub enum Optimiser {
     Ranger,
 }
 
+/// A heading of `fsbench train --help`.
+const AVERAGE: &str = "Averaged weights";
+
 /// How steps are taken: everything except the learning rate itself and its decay
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -52,6 +55,29 @@ pub struct Optimisation {
     #[arg(long, value_name = "X", default_value_t = Optimisation::default().sparsity)]
     #[serde(skip_serializing_if = "is_zero")]
     pub sparsity: f64,
+    /// Share of the run after which weights are averaged, as 0.75; the average is the run's network if no epoch's has a
+    /// lower validation loss (stochastic weight averaging, Izmailov et al. 2018, arXiv:1803.05407) [default: no average]
+    #[arg(long, value_name = "SHARE", help_heading = AVERAGE)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average_from: Option<f64>,
+    /// Steps between two networks that are averaged
+    #[arg(long, value_name = "N", help_heading = AVERAGE, default_value_t = default_average_every())]
+    #[serde(skip_serializing_if = "is_default_average_every")]
+    pub average_every: u64,
+    /// An exponential moving average: the share that the average keeps when a network is added, as 0.9 [default: equal
+    /// shares]
+    #[arg(long, value_name = "SHARE", help_heading = AVERAGE)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average_decay: Option<f64>,
+}
+
+const fn default_average_every() -> u64 {
+    100
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_default_average_every(steps: &u64) -> bool {
+    *steps == default_average_every()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -70,6 +96,9 @@ impl Default for Optimisation {
             warm_up: 0,
             gradient_clip: None,
             sparsity: 0.0,
+            average_from: None,
+            average_every: default_average_every(),
+            average_decay: None,
         }
     }
 }
@@ -93,6 +122,17 @@ impl Optimisation {
         if !(sparsity.is_finite() && sparsity >= 0.0) {
             let message = format!("the weight of the mean activation (sparsity) must be at least 0, not {sparsity}");
             return problem("sparsity", message);
+        }
+        if let Some(from) = self.average_from.filter(|from| !(0.0..1.0).contains(from)) {
+            let message = format!("the share after which weights are averaged must be from 0 to below 1, not {from}");
+            return problem("average_from", message);
+        }
+        if self.average_every == 0 {
+            return problem("average_every", "the steps between two averaged networks must be at least 1".into());
+        }
+        if let Some(decay) = self.average_decay.filter(|decay| !(*decay > 0.0 && *decay < 1.0)) {
+            let message = format!("the average's decay must lie between 0 and 1, not at {decay}");
+            return problem("average_decay", message);
         }
         match gradient_clip {
             Some(clip) if !(clip.is_finite() && clip > 0.0) => {
@@ -121,5 +161,8 @@ mod tests {
         check(Optimisation { gradient_clip: Some(0.0), ..plain }, "longest gradient");
         check(Optimisation { gradient_clip: Some(f64::NAN), ..plain }, "longest gradient");
         check(Optimisation { sparsity: -0.1, ..plain }, "sparsity");
+        check(Optimisation { average_from: Some(1.0), ..plain }, "averaged");
+        check(Optimisation { average_every: 0, ..plain }, "averaged networks");
+        check(Optimisation { average_decay: Some(1.0), ..plain }, "average's decay");
     }
 }

@@ -1,26 +1,29 @@
 //! A training run, from its start or last checkpoint to its outcome.
 
+mod average;
+mod export;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::checkpoint::{self, DataMatch, RunProgress, ValidationState};
 use super::cpu_trainer::CpuTrainer;
-use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::objective::{Objective, ValidationResult};
-use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, LOSSES, NETWORK, OUTCOME, RunDir};
+use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LOSSES, NETWORK, OUTCOME, RunDir};
 use super::start::{PreparedRun, TrainedSet};
 use super::stream::{ServedSet, StopCheck};
 use super::trainer::{
     MakeTrainer, StepLosses, Sums, Trainer, TrainerSetup, TrainingRules, TrainingState, WeightedBatch,
 };
+use super::weight_average::WeightAverage;
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
-    TrainSettings, TrainerChoice, TrainingRun, events, histogram, tch_program,
+    TrainerChoice, TrainingRun, events, histogram, tch_program,
 };
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
-use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
+use crate::net::{FloatNet, NetFile, Origin, Scheme};
 use crate::service::{ServiceError, check_validation};
 
 impl TrainingRun<'_> {
@@ -138,6 +141,8 @@ struct Session<'a> {
     /// The first method and, if there is one, the second.
     objectives: Vec<Objective<'a>>,
     progress: RunProgress,
+    /// Of the weights over the last part of the run so far.
+    average: Option<WeightAverage>,
     metrics: Vec<EpochMetrics>,
     checkpoint_every: Duration,
     saved: Instant,
@@ -189,10 +194,13 @@ impl<'a> Session<'a> {
             Some((state, progress)) => (state, Some(progress)),
             None => (first_state(config, &trained_set, &scheme, network, factors)?, None),
         };
+        let average = match &progress {
+            Some(progress) => checkpoint::load_average(&path, &state.net, progress)?,
+            None => None,
+        };
         let start = state.step;
         let saved_step = progress.as_ref().map(|progress| progress.step);
-        let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
-        let rules = TrainingRules { optimisation, loss: Loss { eval, pqr }, scheme: scheme.clone() };
+        let rules = TrainingRules::of(&config.settings, scheme.clone());
         let set = &trained_set.set;
         let trainer = make_trainer(TrainerSetup { state, rules, set, threads: config.settings.threads() })?;
         // The outcome marks a finished run, and this one goes on.
@@ -226,6 +234,7 @@ impl<'a> Session<'a> {
             trainer,
             objectives,
             progress,
+            average,
             metrics,
             checkpoint_every: run.checkpoint_every,
             saved: Instant::now(),
@@ -281,6 +290,7 @@ impl<'a> Session<'a> {
                 return Err(TrainError::Stopped);
             }
             self.step(epoch, rate(self.trainer.step()), observer)?;
+            self.average(observer)?;
             if self.saved.elapsed() >= self.checkpoint_every {
                 self.save(observer)?;
             }
@@ -289,7 +299,7 @@ impl<'a> Session<'a> {
         let trained = start.elapsed().as_secs_f64();
         let samples = self.progress.epoch.samples - samples_before;
         observer.validating(epoch);
-        let mut validated = self.validate(observer)?.into_iter();
+        let mut validated = self.validate(None, observer)?.into_iter();
         let (Some(first), second) = (validated.next(), validated.next()) else {
             return Err(TrainError::Config("the run has no method".into()));
         };
@@ -324,6 +334,9 @@ impl<'a> Session<'a> {
         self.run_dir.check_held()?;
         // Networks are compared by the loss that the run minimises.
         self.finish_epoch(&first, validation_loss + second_loss)?;
+        if self.progress.epochs == self.config.settings.epochs {
+            self.finish_average(observer)?;
+        }
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
         self.save(observer)?;
@@ -344,14 +357,19 @@ impl<'a> Session<'a> {
         let baseline = known.or(validated.baseline).unwrap_or(f64::NAN);
         progress.validation = Some(ValidationState { samples, baseline, best: best.min(total_loss) });
         if total_loss < best {
+            self.write_losses(validated)?;
             let net = &self.trainer.state()?.net;
-            match &validated.each {
-                Some(each) => each.write(&self.run_dir, self.progress.epochs)?,
-                None => self.run_dir.remove(LOSSES)?,
-            }
             checkpoint::save_weights(&self.run_dir.path(BEST), &self.origin, net, &self.progress)?;
         }
         Ok(())
+    }
+
+    /// Writes the losses of the network that is the best so far.
+    fn write_losses(&self, validated: &ValidationResult) -> Result<(), TrainError> {
+        match &validated.each {
+            Some(each) => each.write(&self.run_dir, self.progress.epochs),
+            None => self.run_dir.remove(LOSSES),
+        }
     }
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn RunObserver) -> Result<(), TrainError> {
@@ -407,14 +425,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Computes every method's loss over its validation split.
-    fn validate(&mut self, observer: &dyn RunObserver) -> Result<Vec<ValidationResult>, TrainError> {
+    /// Computes every method's loss over its validation split, of the network in training or of another trainer's.
+    fn validate(
+        &mut self,
+        other: Option<&dyn Trainer>,
+        observer: &dyn RunObserver,
+    ) -> Result<Vec<ValidationResult>, TrainError> {
         let mut objectives = std::mem::take(&mut self.objectives);
         let stop = || observer.interrupted();
         let served = (&*self.program, &self.served);
         let validated = objectives.iter_mut().map(|objective| {
             let baseline = objective.task.first && self.progress.validation.is_none();
-            objective.validate(&*self.trainer, served, baseline, &stop)
+            objective.validate(other.unwrap_or(&*self.trainer), served, baseline, &stop)
         });
         let validated = validated.collect();
         self.objectives = objectives;
@@ -425,7 +447,7 @@ impl<'a> Session<'a> {
         self.finish_steps(observer)?;
         self.run_dir.check_held()?;
         let state = self.trainer.state()?;
-        checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, state, &self.progress)?;
+        checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, state, self.average.as_ref(), &self.progress)?;
         self.saved = Instant::now();
         self.saved_step = Some(self.progress.step);
         Ok(())
@@ -440,54 +462,5 @@ impl<'a> Session<'a> {
     fn device_lost(&self, library: &'static str, why: String) -> TrainError {
         let folder = self.run_dir.root().into();
         TrainError::DeviceLost { library, why, step: self.progress.step, saved: self.saved_step, folder }
-    }
-
-    /// Quantises the networks of the best epoch and of the last, and writes the outcome.
-    fn export(mut self) -> Result<TrainOutcome, TrainError> {
-        let path = self.run_dir.path(BEST);
-        let (best, stored) = net::load_float(&path)?;
-        let epoch = stored.training["epochs"].as_u64();
-        let best_epoch = self.metrics.iter().find(|metrics| Some(u64::from(metrics.epoch)) == epoch);
-        let (Some(best_epoch), Some(validation)) = (best_epoch, self.progress.validation) else {
-            let why = "it belongs to no epoch of this run".into();
-            return Err(TrainError::Damaged { path, why });
-        };
-        let number = best_epoch.epoch;
-        let validation_loss = best_epoch.validation_loss;
-        let state = self.trainer.state()?;
-        let last = &state.net;
-        let trained_parameters = state.trained_parameters();
-        let parameters = last.parameters();
-        // In this order: if the last epoch's file exists, the network is the best epoch's.
-        for (net, name) in [(&best, NETWORK), (last, LAST)] {
-            let net = net::quantise(net, &self.scheme)?;
-            NetFile { origin: self.origin.clone(), net }.save(&self.run_dir.path(name))?;
-        }
-        let training_samples = self.progress.samples_per_epoch;
-        let available = self.objectives.first().map(|first| first.training.description().samples);
-        let distinct_samples = available.map(|available| available.min(self.progress.samples));
-        let outcome = TrainOutcome {
-            config: self.config.clone(),
-            name: self.set.name().into(),
-            identity: self.set.identity().clone(),
-            gpu: self.trainer.gpu().map(str::to_owned),
-            num_features: self.set.num_features(),
-            parameters,
-            trained_parameters,
-            training_samples,
-            distinct_samples: distinct_samples.filter(|distinct| *distinct != training_samples),
-            validation_samples: validation.samples,
-            best_epoch: number,
-            validation_loss,
-            baseline_loss: validation.baseline,
-            seconds: self.metrics.iter().map(|epoch| epoch.seconds).sum(),
-            epochs: self.metrics,
-            network: PathBuf::from(NETWORK),
-            weights: PathBuf::from(BEST),
-            last: PathBuf::from(LAST),
-            checkpoint: PathBuf::from(CHECKPOINT),
-        };
-        self.run_dir.write_json(OUTCOME, &outcome)?;
-        Ok(outcome)
     }
 }

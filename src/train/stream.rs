@@ -4,13 +4,14 @@ use std::path::Path;
 
 use super::batch::{ActiveFeatures, Batch, Labels, eval_target};
 use super::config::MethodTask;
-use super::{EvalLoss, LossForm, TrainConfig, TrainError};
+use super::skipping::{SampleFields, ThinnedBatch};
+use super::{EvalLoss, LossForm, SkipRules, TrainConfig, TrainError};
 use crate::chess::Board;
 use crate::cpu::run_beside;
 use crate::data::{Method, Split};
 use crate::features::Identity;
 use crate::service::{self, BatchMemory, Client, Description, ReadOptions, Request, ServiceError};
-use crate::units::Seed;
+use crate::units::{Draws, Seed};
 
 /// All runs over the same data validate with the same random moves, whatever their seed and feature set, so that their
 /// validation losses can be compared.
@@ -38,6 +39,11 @@ pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 pub struct BatchStream {
     client: Client,
     loss: EvalLoss,
+    /// Of training samples, with the draws of those that are skipped; `None`: none is.
+    skipping: Option<(SkipRules, Draws)>,
+    thinned: ThinnedBatch,
+    /// Of training samples with a jitter of λ.
+    jitter: Option<Draws>,
     /// Whether an expression chooses the output bucket.
     by_expression: bool,
     /// Epochs of the run; `None`: validation, which uses the last epoch's loss.
@@ -67,9 +73,9 @@ impl ReadBatch {
     }
 
     /// Computes the targets, if they are not there yet.
-    fn fill_targets(&mut self, loss: &EvalLoss) -> Result<(), String> {
+    fn fill_targets(&mut self, loss: &EvalLoss, jitter: Option<Draws>) -> Result<(), String> {
         if self.targets_of != Some(*loss) {
-            fill_targets(&mut self.targets, &self.memory.batch(), loss)?;
+            fill_targets(&mut self.targets, &self.memory.batch(), loss, jitter)?;
             self.targets_of = Some(*loss);
         }
         Ok(())
@@ -144,6 +150,13 @@ impl BatchStream {
         Ok(BatchStream {
             client,
             loss: config.settings.eval_loss,
+            skipping: epochs
+                .filter(|_| !config.settings.skip.is_empty())
+                .map(|_| (config.settings.skip, config.seed.draws("skipped samples"))),
+            thinned: ThinnedBatch::default(),
+            jitter: epochs
+                .filter(|_| config.settings.eval_loss.lambda_jitter > 0.0)
+                .map(|_| config.seed.draws("lambda jitter")),
             by_expression: request.bucket_rule.is_some(),
             epochs,
             next: request.start_batch,
@@ -183,7 +196,19 @@ impl BatchStream {
         process: impl FnOnce(&Batch<'_>, &[u32]) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
         let method = self.description().method;
-        let BatchStream { client, loss, by_expression, epochs, next, current, following, read_ahead } = self;
+        let BatchStream {
+            client,
+            loss,
+            skipping,
+            thinned,
+            jitter,
+            by_expression,
+            epochs,
+            next,
+            current,
+            following,
+            read_ahead,
+        } = self;
         let found = match read_ahead.take() {
             Some(found) => {
                 std::mem::swap(current, following);
@@ -206,7 +231,7 @@ impl BatchStream {
             None => loss.at(0, 1),
         };
         if method == Method::Eval {
-            current.fill_targets(&loss).map_err(TrainError::Labels)?;
+            current.fill_targets(&loss, *jitter).map_err(TrainError::Labels)?;
         }
         let served = current.memory.batch();
         let active = [served.stm(), served.nstm()].map(ActiveFeatures::from);
@@ -217,21 +242,36 @@ impl BatchStream {
         let bucket_inputs = if *by_expression { served.buckets() } else { served.piece_counts() };
         let batch = Batch { samples: served.samples(), active, bucket_inputs, labels };
         batch.check().map_err(broken)?;
+        let (batch, numbers) = match skipping {
+            None => (batch, served.sample_indices()),
+            Some((rules, draws)) => {
+                let numbers = served.sample_indices();
+                let fields = SampleFields {
+                    numbers,
+                    scores: served.scores(),
+                    results: served.results(),
+                    plies: served.plies(),
+                    piece_counts: served.piece_counts(),
+                };
+                thinned.fill(&batch, numbers, &rules.kept(&fields, *draws, epoch));
+                (thinned.batch(labels), thinned.numbers())
+            }
+        };
         if batch.positions() < READ_AHEAD || !client.is_ready() {
-            return process(&batch, served.sample_indices()).map(Some);
+            return process(&batch, numbers).map(Some);
         }
         let mut read_following = || {
             let found = following.read(client);
             if method == Method::Eval && matches!(found, Ok(true)) {
                 // What fails here fails again when this batch's turn has come, and is reported then.
-                let _ = following.fill_targets(&loss);
+                let _ = following.fill_targets(&loss, *jitter);
             }
             *read_ahead = Some(found);
         };
         let mut process = Some(process);
         let mut processed = None;
         run_beside(&mut read_following, &mut || {
-            processed = process.take().map(|process| process(&batch, served.sample_indices()));
+            processed = process.take().map(|process| process(&batch, numbers));
         });
         processed.transpose()
     }
@@ -263,11 +303,23 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &str) -> Reques
     }
 }
 
-fn fill_targets(targets: &mut Vec<f32>, batch: &service::ClientBatch<'_>, loss: &EvalLoss) -> Result<(), String> {
+fn fill_targets(
+    targets: &mut Vec<f32>,
+    batch: &service::ClientBatch<'_>,
+    loss: &EvalLoss,
+    jitter: Option<Draws>,
+) -> Result<(), String> {
     let known = |value: f32| (!value.is_nan()).then_some(value);
     targets.clear();
     for (sample, (&score, &result)) in batch.scores().iter().zip(batch.results()).enumerate() {
-        let target = eval_target(known(score), known(result), loss).ok_or_else(|| {
+        let (score, result) = (known(score), known(result));
+        // Where one of the two is missing, λ has no effect.
+        let jitter = jitter.filter(|_| score.is_some() && result.is_some());
+        let own_loss = match (jitter, batch.sample_indices().get(sample)) {
+            (Some(draws), Some(index)) => loss.with_jitter(draws, *index),
+            _ => *loss,
+        };
+        let target = eval_target(score, result, &own_loss).ok_or_else(|| {
             let index = batch.sample_indices().get(sample).copied().unwrap_or_default();
             let missing = if loss.lambda > 0.0 || loss.form == LossForm::Epsilon { "score" } else { "game result" };
             format!(

@@ -13,7 +13,7 @@ pub use super::init::random_network;
 pub use super::lookahead::{ALPHA, Lookahead, SYNC_PERIOD};
 pub use super::loss::Loss;
 pub use super::row_limits::RowLimits;
-use super::{Optimisation, Optimiser, TrainError};
+use super::{Optimisation, Optimiser, TrainError, TrainSettings};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{FloatNet, Scheme, Shape};
 
@@ -119,6 +119,13 @@ pub struct TrainingRules {
 }
 
 impl TrainingRules {
+    /// The rules of a run with these settings.
+    #[must_use]
+    pub fn of(settings: &TrainSettings, scheme: Scheme) -> TrainingRules {
+        let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = *settings;
+        TrainingRules { optimisation, loss: Loss { eval, pqr }, scheme }
+    }
+
     /// The constants of a step. `length` computes the gradient's length and is called only if long gradients are scaled
     /// down.
     pub fn adam(&self, learning_rate: f64, step: u64, length: impl FnOnce() -> f64) -> Adam {

@@ -82,7 +82,12 @@ fn a_killed_loop_makes_the_same_files() {
     assert!(workspace.stdout(&["report", "whole"]).contains("Losses by iteration") || whole.join("plots").is_dir());
 
     let killed = workspace.path("killed");
-    for file in ["iteration-001/games.binpack.journal", "iteration-001/games.binpack", "iteration-001/games.pgn", "iteration-002/games.binpack"] {
+    for file in [
+        "iteration-001/games.binpack.journal",
+        "iteration-001/games.binpack",
+        "iteration-001/games.pgn",
+        "iteration-002/games.binpack",
+    ] {
         let mut child =
             workspace.command(&["loop", "loop.toml", "--out", "killed"]).stderr(Stdio::null()).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(300);

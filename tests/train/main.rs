@@ -7,6 +7,7 @@ mod common;
 mod fixture;
 mod late;
 mod locked;
+mod recipe;
 mod runs;
 mod scores;
 mod shapes;

@@ -46,10 +46,22 @@ pub fn losses_of(loss: &Loss, out: &Tensor, labels: Labels<'_>) -> Result<Losses
     }
 }
 
-/// |σ(out/output_scale) − t|^power
+/// |e − t|^power, times 1 + qp_asymmetry where e > t; e = σ(out/output_scale) or, with an offset, the win-rate model of
+/// [`EvalLoss::output_offset`].
 fn power(out: &Tensor, targets: &Tensor, loss: &EvalLoss) -> Result<Tensor, TchError> {
-    let expected = out.f_div_scalar(loss.output_scale)?.f_sigmoid()?;
-    expected.f_sub(targets)?.f_abs()?.f_pow_tensor_scalar(loss.power)
+    let offset = loss.output_offset;
+    let expected = if offset == 0.0 {
+        out.f_div_scalar(loss.output_scale)?.f_sigmoid()?
+    } else {
+        let share = |out: &Tensor| out.f_sub_scalar(offset)?.f_div_scalar(loss.output_scale)?.f_sigmoid();
+        share(out)?.f_sub(&share(&out.f_neg()?)?)?.f_add_scalar(1.0)?.f_mul_scalar(0.5)?
+    };
+    let losses = expected.f_sub(targets)?.f_abs()?.f_pow_tensor_scalar(loss.power)?;
+    if loss.qp_asymmetry == 0.0 {
+        return Ok(losses);
+    }
+    let is_above = expected.f_detach()?.f_gt_tensor(targets)?.f_to_kind(losses.f_kind()?)?;
+    losses.f_mul(&is_above.f_mul_scalar(loss.qp_asymmetry)?.f_add_scalar(1.0)?)
 }
 
 /// max(0, |score − out| − ε)
@@ -175,6 +187,10 @@ mod tests {
         let pqr = PqrLoss { kappa: 0.7, output_scale: 300.0 };
         for power in [1.0, 2.0, 2.6] {
             check(Loss { eval: EvalLoss { power, ..EvalLoss::default() }, pqr }, Labels::Eval(&targets));
+        }
+        for (output_offset, qp_asymmetry) in [(250.0, 0.0), (0.0, 0.4), (250.0, 0.4)] {
+            let eval = EvalLoss { output_offset, qp_asymmetry, ..EvalLoss::default() };
+            check(Loss { eval, pqr }, Labels::Eval(&targets));
         }
         let epsilon = EvalLoss { form: LossForm::Epsilon, epsilon: 15.0, ..EvalLoss::default() };
         check(Loss { eval: epsilon, pqr }, Labels::Eval(&targets));

@@ -7,8 +7,10 @@ use indicatif::ProgressBar;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::engine::EngineArguments;
+use super::labels::LabelOptions;
+use super::stats::curve;
 use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plies};
+use crate::cli::print::percent;
 use crate::cli::progress_bar::{progress, style};
 use crate::cli::sample::FileHints;
 use crate::cli::score_unit::note_assumed;
@@ -17,11 +19,10 @@ use crate::cli::{Failure, ResultFormat, interrupt, print_json};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataError, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::pipeline::build::{
-    BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, input_unit,
+    BuildPhase, BuildProgress, DropReason, GameDropReason, ShardJob, ShardSummary, build_shard, input_unit,
 };
-use crate::pipeline::label::{LabelSettings, Labelling};
+use crate::pipeline::label::Labelling;
 use crate::pipeline::manifest::SourceFile;
-use crate::pipeline::uci::SearchLimit;
 use crate::pipeline::{self, BuildJob, BuildOptions, Manifest, WeightedInput, journal_path};
 use crate::units::{Shard, SortedMap};
 
@@ -57,48 +58,6 @@ pub struct Arguments {
     options: BuildOptions,
     #[command(flatten)]
     labels: LabelOptions,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Scores by an engine")]
-pub(super) struct LabelOptions {
-    /// Have a UCI engine score the positions instead of taking the inputs' scores: PROGRAM, 'PROGRAM ARGUMENTS' or
-    /// 'PROGRAM|Option=value'; an interrupted run resumes when the command is given again
-    #[arg(long, value_name = "ENGINE", requires = "limit")]
-    engine: Option<String>,
-    /// Depth of each search in plies
-    #[arg(long, group = "limit", requires = "engine")]
-    depth: Option<u32>,
-    /// Nodes per search
-    #[arg(long, group = "limit", requires = "engine")]
-    nodes: Option<u64>,
-    /// Milliseconds per search; the scores then differ from run to run
-    #[arg(long, value_name = "MS", group = "limit", requires = "engine")]
-    movetime: Option<u64>,
-    #[command(flatten)]
-    setup: EngineArguments,
-}
-
-impl LabelOptions {
-    pub(super) fn job(&self) -> Result<Option<LabelJob>, Failure> {
-        let limit = match (self.depth, self.nodes, self.movetime) {
-            (Some(depth), _, _) => SearchLimit::Depth(depth),
-            (_, Some(nodes), _) => SearchLimit::Nodes(nodes),
-            (_, _, Some(milliseconds)) => SearchLimit::MoveTime(milliseconds),
-            _ => return Ok(None),
-        };
-        if !limit.reproducible() {
-            note!(
-                "warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are \
-                 reproducible"
-            );
-        }
-        let specs = self.setup.specs(self.engine.as_slice())?;
-        Ok(specs
-            .into_iter()
-            .next()
-            .map(|spec| LabelJob { settings: LabelSettings::new(spec, limit), workers: self.setup.workers(1) }))
-    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -342,10 +301,18 @@ fn text(manifest: &Manifest, out: &Path) -> String {
     let dropped = manifest.dropped.iter().filter(|(why, _)| **why != DropReason::GameLeftOut);
     lines.extend(dropped.map(|(why, count)| format!("dropped    {count} {}", why.name())));
     if let Some(labels) = &manifest.labelling {
-        let engine = &labels.engine.name;
+        let engine = labels.engine.describe();
         let positions = labels.positions;
         let repeated = labels.repeated;
-        lines.push(format!("scored     {positions} positions by {engine}; {repeated} samples repeat one of them"));
+        let repeats = match labels.limit {
+            Some(_) => format!("; {repeated} samples repeat one of them"),
+            None => ", without a search".into(),
+        };
+        lines.push(format!("scored     {positions} positions by {engine}{repeats}"));
+        if labels.keep_score > 0.0 {
+            lines.push(format!("kept       {} of the inputs' scores", percent(labels.keep_score)));
+        }
+        lines.extend(labels.wdl.as_ref().map(|fit| format!("results    {}", curve(fit))));
         lines.extend(labels.failed.iter().map(|(why, count)| format!("failed     {count} positions: {}", why.name())));
         lines.extend(labels.examples.iter().map(|failed| format!("  {}: {}", failed.fen, failed.message)));
     }

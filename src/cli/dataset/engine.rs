@@ -1,15 +1,14 @@
 //! Arguments of the commands that run engines.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
 
+use crate::cli::Failure;
+use crate::cli::named_player::NamedPlayer;
 use crate::cli::net::{FormatHints, load_player};
-use crate::cli::{Failure, engine_command};
 use crate::pipeline::uci::{EngineSpec, Workers};
-use crate::play::{Player, PlayerKind};
-use crate::train::run_dir;
+use crate::play::Player;
 
 /// How engines are set up and run.
 #[derive(Debug, clap::Args)]
@@ -29,54 +28,49 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// The engines of `texts`, with their options.
-    pub fn specs(&self, texts: &[String]) -> Result<Vec<EngineSpec>, Failure> {
-        let mut specs = Vec::new();
+    /// What `texts` name, with the options: networks, `uci:COMMAND`, or command lines.
+    pub fn named(&self, texts: &[String], is_bullet: bool) -> Result<Vec<NamedPlayer>, Failure> {
+        let mut named = Vec::new();
         for text in texts {
-            specs.push(self.spec(text, text)?);
+            let bad = |why: String| Failure::request(anyhow!("--engine {text:?}: {why}"));
+            let mut player = NamedPlayer::of_data(text, is_bullet).map_err(bad)?;
+            if let NamedPlayer::Engine(spec) = &mut player {
+                spec.hash = self.hash;
+            }
+            named.push(player);
         }
-        self.add_options(&mut specs.iter_mut().map(Some).collect::<Vec<_>>())?;
-        Ok(specs)
+        self.add_options(&mut named)?;
+        Ok(named)
     }
 
-    /// The players of `texts`, with their options: networks, `uci:COMMAND`, or command lines.
+    /// The players of `texts`, as [`EngineArguments::named`] takes them.
     pub fn players(&self, texts: &[String], hints: &FormatHints) -> Result<Vec<Player>, Failure> {
-        let mut players = Vec::new();
-        for text in texts {
-            players.push(match text.strip_prefix("uci:") {
-                Some(command) => Player::engine(self.spec(text, command)?),
-                None if is_network(Path::new(text), hints) => load_player(Path::new(text), hints)?,
-                None => Player::engine(self.spec(text, text)?),
-            });
-        }
-        self.add_options(&mut players.iter_mut().map(uci_spec).collect::<Vec<_>>())?;
-        Ok(players)
-    }
-
-    /// The engine of `command`, a part of the argument `text`.
-    fn spec(&self, text: &str, command: &str) -> Result<EngineSpec, Failure> {
-        let bad = |why: String| Failure::request(anyhow!("--engine {text:?}: {why}"));
-        Ok(EngineSpec { hash: self.hash, ..engine_command::parse(command).map_err(bad)? })
+        let player = |named| match named {
+            NamedPlayer::Network(path) => load_player(&path, hints),
+            NamedPlayer::Engine(spec) => Ok(Player::engine(spec)),
+        };
+        self.named(texts, hints.is_bullet())?.into_iter().map(player).collect()
     }
 
     /// Gives the engines their options; networks have none.
-    fn add_options(&self, engines: &mut [Option<&mut EngineSpec>]) -> Result<(), Failure> {
+    fn add_options(&self, named: &mut [NamedPlayer]) -> Result<(), Failure> {
         for text in &self.options {
             let (number, rest) = split_number(text);
             let bad = |why: String| Failure::request(anyhow!("--engine-option {text:?}: {why}"));
             let option = EngineSpec::parse_option(rest).map_err(bad)?;
-            let count = engines.len();
+            let count = named.len();
             let chosen = match number {
-                None => &mut engines[..],
-                Some(number) => match engines.get_mut(number.wrapping_sub(1)) {
-                    Some(engine) => std::slice::from_mut(engine),
+                None => &mut named[..],
+                Some(number) => match named.get_mut(number.wrapping_sub(1)) {
+                    Some(player) => std::slice::from_mut(player),
                     None => return Err(bad(format!("there are {count} engines"))),
                 },
             };
-            if chosen.iter().all(Option::is_none) {
+            let mut engines = chosen.iter_mut().filter_map(NamedPlayer::as_engine).peekable();
+            if engines.peek().is_none() {
                 return Err(bad("a network has no options".into()));
             }
-            chosen.iter_mut().flatten().for_each(|spec| spec.options.push(option.clone()));
+            engines.for_each(|spec| spec.options.push(option.clone()));
         }
         Ok(())
     }
@@ -90,23 +84,6 @@ impl EngineArguments {
     pub fn workers(&self, concurrency: usize) -> Workers {
         let concurrency = self.concurrency.map_or(concurrency, usize::from);
         Workers { concurrency, answer_timeout: Duration::from_secs(self.patience) }
-    }
-}
-
-const fn uci_spec(player: &mut Player) -> Option<&mut EngineSpec> {
-    match &mut player.kind {
-        PlayerKind::Engine(spec) => Some(spec),
-        PlayerKind::Network(_) => None,
-    }
-}
-
-/// Whether a word names a network, or would name one if it existed: the folder of a run, or a file of a network.
-fn is_network(path: &Path, hints: &FormatHints) -> bool {
-    let has_name = path.extension().is_some_and(|ending| ending == "safetensors" || ending == "nnue");
-    if path.is_dir() {
-        run_dir::network(path, false).is_ok()
-    } else {
-        has_name || (hints.is_bullet() && path.is_file())
     }
 }
 
@@ -127,8 +104,9 @@ mod tests {
         let check = |options: &[&str], expected: Option<[&[(&str, &str)]; 2]>| {
             let options = options.iter().map(|text| (*text).to_owned()).collect();
             let arguments = EngineArguments { options, hash: 8, concurrency: None, patience: 1 };
-            let specs = arguments.specs(&["a".into(), "b".into()]).ok();
-            let found = specs.map(|specs| specs.into_iter().map(|spec| spec.options).collect::<Vec<_>>());
+            let named = arguments.named(&["a".into(), "b".into()], false).ok();
+            let options = |mut player: NamedPlayer| player.as_engine().map(|spec| spec.options.clone());
+            let found = named.map(|named| named.into_iter().filter_map(options).collect::<Vec<_>>());
             let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             let expected = expected.map(|sides| sides.map(|side| side.iter().map(pair).collect::<Vec<_>>()).to_vec());
             assert_eq!(found, expected);

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::build::{LabelOptions, bar, check_output, print_built, show};
+use super::build::{bar, check_output, print_built, show};
+use super::labels::LabelOptions;
 use super::{Threads, failure};
 use crate::cli::sample::{FileArgument, all_files};
 use crate::cli::{Failure, ResultFormat};

@@ -5,6 +5,7 @@ pub(super) mod convert;
 mod engine;
 pub(super) mod generate;
 pub(super) mod info;
+mod labels;
 mod merge;
 pub(super) mod stats;
 pub(super) mod verify;

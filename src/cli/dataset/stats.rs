@@ -208,10 +208,14 @@ fn wdl(fitted: &LogisticFit) -> String {
             format!("{expected:.4}"),
         ]
     });
-    let fit = format!(
+    format!("{}\n{}", table(&["score (cp)", "samples", "mean result", "fitted"], rows), curve(fitted))
+}
+
+/// The curve in words.
+pub(super) fn curve(fitted: &LogisticFit) -> String {
+    format!(
         "expected result = 1 / (1 + exp(-(score - a) / b)): a = {:.2} ± {:.2}, b = {:.2} ± {:.2} centipawns ({} \
          samples)",
         fitted.a, fitted.a_plus_minus, fitted.b, fitted.b_plus_minus, fitted.samples
-    );
-    format!("{}\n{fit}", table(&["score (cp)", "samples", "mean result", "fitted"], rows))
+    )
 }

@@ -208,6 +208,7 @@ impl Executor for FakeExecutor {
             best_epoch: 1,
             validation_loss: metrics.validation_loss,
             epochs: vec![metrics],
+            averaged: None,
             baseline_loss: 0.5,
             seconds: 2.0,
             network: PathBuf::from("network.safetensors"),

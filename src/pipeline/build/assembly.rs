@@ -40,6 +40,7 @@ impl Assembly<'_> {
         progress: &mut dyn FnMut(BuildProgress),
     ) -> Result<Manifest, BuildError> {
         let Assembly { output, options, labels: label_job, .. } = self;
+        let inputs_unit = score_unit;
         if label_job.is_some() {
             score_unit = ScoreUnit::Centipawns;
         }
@@ -58,7 +59,8 @@ impl Assembly<'_> {
                         samples = thin(samples, options, &mut counts)?;
                     }
                     let mut report = |phase| progress(BuildProgress { phase, ..state });
-                    let (scored, found) = engine_scores::score(samples, label_job, options, &mut counts, &mut report)?;
+                    let (scored, found) =
+                        engine_scores::score(samples, inputs_unit, label_job, options, &mut counts, &mut report)?;
                     samples = scored;
                     labels = Some(found);
                 }

@@ -31,9 +31,8 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::inputs::WeightedInput;
-use super::label::{LabelError, LabelSettings};
+use super::label::{LabelError, LabelScorer};
 use super::manifest::{Manifest, SourceFile};
-use super::uci::Workers;
 use crate::data::{DataError, ScoreUnit};
 use assembly::Assembly;
 use sampler::Sampler;
@@ -66,11 +65,22 @@ impl<'a> BuildJob<'a> {
     }
 }
 
-/// How an engine scores the positions.
+/// How an engine or a network scores the positions.
 #[derive(Clone, Debug)]
 pub struct LabelJob {
-    pub settings: LabelSettings,
-    pub workers: Workers,
+    pub scorer: LabelScorer,
+    /// Share of the inputs' scores in the scores, from 0 to below 1; samples without a score get the new one.
+    pub keep_score: f64,
+    /// Fits the expected result by the new scores, for the manifest.
+    pub fits_results: bool,
+}
+
+impl LabelJob {
+    /// A job that replaces the inputs' scores.
+    #[must_use]
+    pub const fn new(scorer: LabelScorer) -> LabelJob {
+        LabelJob { scorer, keep_score: 0.0, fits_results: false }
+    }
 }
 
 /// The present step of a build.

@@ -1,5 +1,6 @@
-//! Has an engine score the positions of a slice of records. Every distinct position is searched once, after a
+//! Has an engine or a network score the positions of a slice of records. Every distinct position is searched once, after a
 //! `ucinewgame`, so that the answer depends on the engine, its options, the search limit and the position only.
+//! Static evaluations by a network take less time than the search for repeated positions: every record has its own.
 //!
 //! Two positions are equal when board, side to move, castling rights, en passant square and rule-50 counter agree; the
 //! engine does not see the earlier moves of the game. A journal keeps finished positions: an interrupted run resumes
@@ -9,6 +10,8 @@ mod journal_entry;
 mod pool;
 mod repeats;
 mod run;
+mod scorer;
+mod static_scores;
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +21,18 @@ use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
 use super::journal::{Journal, JournalError};
-use super::uci::{Answer, Engine, EngineFault, EngineIdentity, EngineSpec, SearchLimit, UciError, Workers};
+use super::stats::LogisticFit;
+use super::uci::{Answer, Engine, EngineFault, EngineSpec, SearchLimit, UciError, Workers};
 use crate::chess::PackedMove;
 use crate::data::{Eval, Record};
 use crate::units::{Centipawn, SortedMap};
+use pool::{PositionSearcher, UciSearcher};
 use run::LabelRun;
 
 pub use journal_entry::read as read_entry;
+pub use scorer::{
+    EvaluateRecords, LabelScorer, NetworkScorer, ScorerIdentity, ScoringNetwork, ScoringSearch, SearchPosition,
+};
 
 /// The settings that the scores depend on.
 #[derive(Clone, Debug)]
@@ -78,6 +86,19 @@ impl Label {
         } else {
             Eval::Mate(score.signum() * (Eval::MATE - score.abs()) / 2)
         }
+    }
+
+    /// The label with a share `keep` of an earlier score of the position, rounded; mates count as
+    /// ±[`Eval::LARGEST`], unless both are mates for the same side, when the new one stays.
+    #[must_use]
+    pub fn mixed(self, earlier: i16, keep: f64) -> Label {
+        let is_mate = |score: i16| i32::from(score).abs() > Eval::LARGEST;
+        if is_mate(self.score) && is_mate(earlier) && self.score.signum() == earlier.signum() {
+            return self;
+        }
+        let centipawns = |score: i16| f64::from(i32::from(score).clamp(-Eval::LARGEST, Eval::LARGEST));
+        let mixed = keep * centipawns(earlier) + (1.0 - keep) * centipawns(self.score);
+        Label { score: mixed.round() as i16, ..self }
     }
 
     /// The engine's best move; `position` must be the position that was searched.
@@ -153,10 +174,12 @@ pub struct FailedPosition {
 }
 
 /// The provenance of the scores, for the manifest. It does not depend on interruptions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Labelling {
-    pub engine: EngineIdentity,
-    pub limit: SearchLimit,
+    pub engine: ScorerIdentity,
+    /// `None` for static evaluations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<SearchLimit>,
     /// Whether the same engine gives the same scores every time.
     pub reproducible: bool,
     /// Distinct positions.
@@ -167,7 +190,21 @@ pub struct Labelling {
     pub failed: SortedMap<FailReason, u64>,
     /// The first failed positions.
     pub examples: Vec<FailedPosition>,
+    /// Share of the inputs' scores in the scores.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep_score: f64,
+    /// The expected result by the scores, if it was asked for and the results determine it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wdl: Option<LogisticFit>,
 }
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+/// Failed positions that are listed.
+const EXAMPLES: usize = 10;
 
 /// Counts of this run.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -184,7 +221,7 @@ pub struct RunCounts {
 pub struct EngineLabels {
     pub labelling: Labelling,
     pub counts: RunCounts,
-    /// For each record the first record with its position.
+    /// For each record the first record with its position; empty where every record has a label of its own.
     first_occurrence: Vec<u32>,
     /// Labels by record number; set for first occurrences only.
     labels: Vec<Label>,
@@ -198,7 +235,8 @@ impl EngineLabels {
     /// When the index is out of range.
     #[must_use]
     pub fn get(&self, record: usize) -> Option<Label> {
-        let label = self.labels[self.first_occurrence[record] as usize];
+        let first = self.first_occurrence.get(record).map_or(record, |first| *first as usize);
+        let label = self.labels[first];
         if label == MISSING { None } else { Some(label) }
     }
 
@@ -221,6 +259,8 @@ pub enum LabelError {
         last.fen, last.message, journal_note(*finished, journal)
     )]
     OnlyFailures { failures: u64, last: Box<FailedPosition>, finished: u64, journal: PathBuf },
+    #[error("the network cannot score: {0}")]
+    Network(String),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("a search needs at least one node, ply or millisecond")]
@@ -236,7 +276,7 @@ impl LabelError {
         match self {
             LabelError::Engine { error, .. } => error.is_request(),
             LabelError::Journal(error) => error.is_request(),
-            LabelError::EmptyLimit | LabelError::TooMany { .. } => true,
+            LabelError::Network(_) | LabelError::EmptyLimit | LabelError::TooMany { .. } => true,
             LabelError::OnlyFailures { .. } => false,
         }
     }
@@ -269,17 +309,50 @@ pub fn label(
     fingerprint: &str,
     progress: &mut dyn FnMut(LabelProgress),
 ) -> Result<EngineLabels, LabelError> {
-    if settings.limit.is_empty() {
+    check(records, Some(settings.limit))?;
+    let stopped = |error, finished| LabelError::Engine { error: Box::new(error), finished, journal: journal.into() };
+    let engine = Engine::start(&settings.engine, workers.answer_timeout).map_err(|error| stopped(error, 0))?;
+    let identity = ScorerIdentity::Uci(engine.identity().clone());
+    let mut run = LabelRun::open(records, settings.limit, identity, journal, fingerprint, progress)?;
+    run.report_progress();
+    let mut first = Some(engine);
+    let searchers = 0..workers.concurrency.clamp(1, Workers::MOST);
+    let searchers = searchers.map(|_| PositionSearcher::Engine(UciSearcher::new(settings, workers, first.take())));
+    pool::search_all(records, searchers.collect(), &mut run)?;
+    run.finish()
+}
+
+/// As [`label`], by a network in this process, on the threads of rayon's current pool. Static evaluations take 4 bytes of
+/// memory per record.
+///
+/// # Errors
+/// When the journal cannot be written or belongs to another job.
+pub fn label_by_network(
+    records: &[Record],
+    scorer: &dyn NetworkScorer,
+    journal: &Path,
+    fingerprint: &str,
+    progress: &mut dyn FnMut(LabelProgress),
+) -> Result<EngineLabels, LabelError> {
+    check(records, scorer.limit())?;
+    let Some(limit) = scorer.limit() else {
+        return static_scores::evaluate_all(records, scorer, journal, fingerprint, progress);
+    };
+    let identity = ScorerIdentity::Network(scorer.identity());
+    let mut run = LabelRun::open(records, limit, identity, journal, fingerprint, progress)?;
+    run.report_progress();
+    let searchers = (0..rayon::current_num_threads()).map(|_| scorer.search().map(PositionSearcher::Network));
+    let searchers = searchers.collect::<Result<_, _>>().map_err(LabelError::Network)?;
+    pool::search_all(records, searchers, &mut run)?;
+    run.finish()
+}
+
+fn check(records: &[Record], limit: Option<SearchLimit>) -> Result<(), LabelError> {
+    if limit.is_some_and(SearchLimit::is_empty) {
         return Err(LabelError::EmptyLimit);
     }
     if records.len() >= u32::MAX as usize {
         return Err(LabelError::TooMany { records: records.len() });
     }
-    let stopped = |error, finished| LabelError::Engine { error: Box::new(error), finished, journal: journal.into() };
-    let engine = Engine::start(&settings.engine, workers.answer_timeout).map_err(|error| stopped(error, 0))?;
-    let identity = engine.identity().clone();
-    let mut run = LabelRun::open(records, settings.limit, identity, journal, fingerprint, progress)?;
-    run.report_progress();
-    pool::search_all(records, settings, workers, engine, &mut run)?;
-    run.finish()
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! A pool of engines, each of which searches one position after another.
+//! A pool of engines or of networks, each of which searches one position after another.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shakmaty::{Chess, Position};
 
+use super::scorer::SearchPosition;
 use super::{FailReason, LabelSettings};
 use crate::chess::fen_of;
 use crate::data::Record;
@@ -39,30 +40,24 @@ pub trait SearchQueue {
     fn receive(&mut self, searched: SearchedRecord) -> Result<(), Self::Error>;
 }
 
-/// Searches the records of `queue` with `workers.concurrency` engines, of which `first` is already running. Outcomes
-/// arrive in no fixed order.
+/// Searches the records of `queue` with `searchers`, one thread each. Outcomes arrive in no fixed order.
 pub fn search_all<Q: SearchQueue>(
     records: &[Record],
-    settings: &LabelSettings,
-    workers: &Workers,
-    first: Engine,
+    searchers: Vec<PositionSearcher<'_>>,
     queue: &mut Q,
 ) -> Result<(), Q::Error> {
     // Relaxed: records and answers come by the channels.
     let stop = AtomicBool::new(false);
     let (jobs, waiting) = channel();
     let waiting = Mutex::new(waiting);
-    let concurrency = workers.concurrency.clamp(1, Workers::MOST);
+    let concurrency = searchers.len();
     std::thread::scope(|scope| {
         let (sender, results) = channel();
-        let mut first = Some(first);
-        for _ in 0..concurrency {
-            let answer_timeout = workers.answer_timeout;
-            let worker = SearchWorker { settings, answer_timeout, engine: first.take(), engines_lost: 0 };
+        for searcher in searchers {
             let sender = sender.clone();
             let waiting = &waiting;
             let stop = &stop;
-            scope.spawn(move || worker.run(records, waiting, &sender, stop));
+            scope.spawn(move || run(searcher, records, waiting, &sender, stop));
         }
         drop(sender);
         // Each worker has at most two records: one being searched, one waiting.
@@ -97,7 +92,58 @@ pub fn search_all<Q: SearchQueue>(
     })
 }
 
-struct SearchWorker<'a> {
+/// What searches the positions of one thread.
+pub enum PositionSearcher<'a> {
+    Engine(UciSearcher<'a>),
+    Network(SearchPosition<'a>),
+}
+
+/// Searches the records that are waiting, until no more can come.
+fn run(
+    mut searcher: PositionSearcher<'_>,
+    records: &[Record],
+    waiting: &Mutex<Receiver<u32>>,
+    results: &Sender<SearchedRecord>,
+    stop: &AtomicBool,
+) {
+    loop {
+        // The lock is never poisoned: nothing panics while it is held.
+        let job = waiting.lock().map(|waiting| waiting.recv());
+        let Ok(Ok(number)) = job else { return };
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let outcome = searcher.search_record(&records[number as usize], stop);
+        let engines_lost = match &mut searcher {
+            PositionSearcher::Engine(engine) => std::mem::take(&mut engine.engines_lost),
+            PositionSearcher::Network(_) => 0,
+        };
+        if results.send(SearchedRecord { number, outcome, engines_lost }).is_err() {
+            return;
+        }
+    }
+}
+
+impl PositionSearcher<'_> {
+    fn search_record(&mut self, record: &Record, stop: &AtomicBool) -> SearchOutcome {
+        let position = match record.position() {
+            Ok(position) => position,
+            Err(error) => return SearchOutcome::Failed { reason: FailReason::NotLegal, message: error.to_string() },
+        };
+        let is_over = || {
+            let message = "the game is over in this position".into();
+            SearchOutcome::Failed { reason: FailReason::NoLegalMove, message }
+        };
+        match self {
+            _ if position.legal_moves().is_empty() => is_over(),
+            PositionSearcher::Engine(engine) => engine.search_position(&position, stop),
+            PositionSearcher::Network(search) => search(&position).map_or_else(is_over, SearchOutcome::Answered),
+        }
+    }
+}
+
+/// Searches with a UCI engine.
+pub struct UciSearcher<'a> {
     settings: &'a LabelSettings,
     answer_timeout: Duration,
     /// `None` before the first position and after a failure.
@@ -105,43 +151,18 @@ struct SearchWorker<'a> {
     engines_lost: u64,
 }
 
-impl SearchWorker<'_> {
-    fn run(
-        mut self,
-        records: &[Record],
-        waiting: &Mutex<Receiver<u32>>,
-        results: &Sender<SearchedRecord>,
-        stop: &AtomicBool,
-    ) {
-        loop {
-            // The lock is never poisoned: nothing panics while it is held.
-            let job = waiting.lock().map(|waiting| waiting.recv());
-            let Ok(Ok(number)) = job else { return };
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let outcome = self.search_record(&records[number as usize], stop);
-            let engines_lost = std::mem::take(&mut self.engines_lost);
-            if results.send(SearchedRecord { number, outcome, engines_lost }).is_err() {
-                return;
-            }
-        }
+impl<'a> UciSearcher<'a> {
+    /// `engine`: one that runs already.
+    pub fn new(settings: &'a LabelSettings, workers: &Workers, engine: Option<Engine>) -> UciSearcher<'a> {
+        UciSearcher { settings, answer_timeout: workers.answer_timeout, engine, engines_lost: 0 }
     }
 
-    /// Searches a record's position; tries again as often as the settings allow.
-    fn search_record(&mut self, record: &Record, stop: &AtomicBool) -> SearchOutcome {
-        let position = match record.position() {
-            Ok(position) => position,
-            Err(error) => return SearchOutcome::Failed { reason: FailReason::NotLegal, message: error.to_string() },
-        };
-        if position.legal_moves().is_empty() {
-            let message = "the game is over in this position".into();
-            return SearchOutcome::Failed { reason: FailReason::NoLegalMove, message };
-        }
-        let game = UciGame { start: fen(&position), ..UciGame::new(&position) };
+    /// Searches a position; tries again as often as the settings allow.
+    fn search_position(&mut self, position: &Chess, stop: &AtomicBool) -> SearchOutcome {
+        let game = UciGame { start: fen(position), ..UciGame::new(position) };
         let mut retries = self.settings.retries;
         loop {
-            let failure = match self.search(&game, &position) {
+            let failure = match self.search(&game, position) {
                 Ok(answer) => return SearchOutcome::Answered(answer),
                 Err(failure) => failure,
             };

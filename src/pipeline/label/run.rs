@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::pool::{SearchOutcome, SearchQueue, SearchedRecord};
 use super::{
-    EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, MISSING, RunCounts,
-    journal_entry, repeats,
+    EXAMPLES, EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, MISSING,
+    RunCounts, ScorerIdentity, journal_entry, repeats,
 };
 use crate::chess::fen_of;
 use crate::data::Record;
 use crate::pipeline::journal::Journal;
-use crate::pipeline::uci::{EngineIdentity, SearchLimit, failures_allowed};
+use crate::pipeline::uci::{SearchLimit, failures_allowed};
 use crate::units::SortedMap;
 
 pub struct LabelRun<'a> {
@@ -35,14 +35,12 @@ pub struct LabelRun<'a> {
     last_failure: Option<FailedPosition>,
 }
 
-const EXAMPLES: usize = 10;
-
 impl<'a> LabelRun<'a> {
     /// Finds the repeated positions and reads the labels in the journal.
     pub fn open(
         records: &'a [Record],
         limit: SearchLimit,
-        engine: EngineIdentity,
+        engine: ScorerIdentity,
         journal: &Path,
         fingerprint: &str,
         progress: &'a mut dyn FnMut(LabelProgress),
@@ -70,13 +68,15 @@ impl<'a> LabelRun<'a> {
             Ok(())
         })?;
         let labelling = Labelling {
-            reproducible: engine.reproducible(limit),
+            reproducible: engine.reproducible(Some(limit)),
             engine,
-            limit,
+            limit: Some(limit),
             positions,
             repeated: records.len() as u64 - positions,
             failed: SortedMap::new(),
             examples: Vec::new(),
+            keep_score: 0.0,
+            wdl: None,
         };
         Ok(LabelRun {
             records,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Board, Color, Position, Role};
 
 use super::histogram::Histogram;
-use super::logistic::{ResultCounts, fit};
-use super::{DatasetStats, Duplicates, SCORE_CUT};
+use super::logistic::{ResultCounts, ResultsByScore, clamped_centipawns};
+use super::{DatasetStats, Duplicates};
 use crate::chess::mobility;
 use crate::data::formats::SampleReader;
 use crate::data::{Eval, GameResult, Record, RecordError, ScoreUnit};
@@ -71,7 +71,7 @@ struct Histograms {
     plies: Histogram,
     scores: Histogram,
     legal_moves_by_ply: Vec<Histogram>,
-    results_by_score: SortedMap<i32, ResultCounts>,
+    results_by_score: ResultsByScore,
 }
 
 impl Default for SampleCounts {
@@ -107,10 +107,7 @@ impl SampleCounts {
         match record.score() {
             Some(stored) if i32::from(stored) > Eval::LARGEST => self.mates[0] += 1,
             Some(stored) if i32::from(stored) < -Eval::LARGEST => self.mates[1] += 1,
-            Some(stored) => {
-                let centipawns = unit.in_centipawns(stored).round() as i32;
-                score = Some(centipawns.clamp(-SCORE_CUT, SCORE_CUT));
-            }
+            Some(stored) => score = clamped_centipawns(stored, unit),
             None => {}
         }
         self.facts.push(SampleFacts {
@@ -155,7 +152,6 @@ impl SampleCounts {
             let moves = histogram(&counts);
             RoleMobility { role: role_name(role), pieces: moves.count(), mean: moves.mean(), moves }
         });
-        let results_by_score: Vec<(i32, ResultCounts)> = histograms.results_by_score.into_iter().collect();
         DatasetStats {
             path: reader.path().display().to_string(),
             format: reader.format(),
@@ -179,7 +175,7 @@ impl SampleCounts {
             mobility: mobility.filter(|mobility| mobility.pieces > 0).collect(),
             legal_moves: legal_moves.collect(),
             duplicates,
-            wdl: fit(&results_by_score),
+            wdl: histograms.results_by_score.fit(),
         }
     }
 }
@@ -199,7 +195,7 @@ impl Histograms {
         if let Some(score) = score {
             self.scores.add((f64::from(score) / 10.0).round() as i32 * 10, 1);
             if let Some(result) = result {
-                self.results_by_score.get_or_default(score).add(result);
+                self.results_by_score.add(score, result);
             }
         }
     }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::GameResult;
+use crate::data::{Eval, GameResult, ScoreUnit};
+use crate::units::SortedMap;
 
 /// Counts of results, side to move's view.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +47,32 @@ impl ResultCounts {
     fn squared_error(&self, mean: f64) -> f64 {
         let squares = |count: u64, points: f64| count as f64 * (points - mean).powi(2);
         squares(self.wins, 1.0) + squares(self.draws, 0.5) + squares(self.losses, 0.0)
+    }
+}
+
+/// Larger scores, in centipawns, are counted as this score.
+pub const SCORE_CUT: i32 = 3000;
+
+/// A stored score in centipawns, clamped to ±[`SCORE_CUT`]; `None` for a mate.
+#[must_use]
+pub fn clamped_centipawns(score: i16, unit: ScoreUnit) -> Option<i32> {
+    let is_mate = i32::from(score).abs() > Eval::LARGEST;
+    (!is_mate).then(|| (unit.in_centipawns(score).round() as i32).clamp(-SCORE_CUT, SCORE_CUT))
+}
+
+/// Results by score in centipawns, as [`clamped_centipawns`] gives it.
+#[derive(Debug, Default)]
+pub struct ResultsByScore(SortedMap<i32, ResultCounts>);
+
+impl ResultsByScore {
+    pub fn add(&mut self, score: i32, result: GameResult) {
+        self.0.get_or_default(score).add(result);
+    }
+
+    /// The curve by [`fit`].
+    #[must_use]
+    pub fn fit(self) -> Option<LogisticFit> {
+        fit(&self.0.into_iter().collect::<Vec<_>>())
     }
 }
 

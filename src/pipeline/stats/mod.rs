@@ -23,7 +23,8 @@ use distinct_count::DistinctCounter;
 pub use counts::{LegalMovesAtPly, RoleMobility};
 pub use distinct_count::Duplicates;
 pub use histogram::Histogram;
-pub use logistic::{LogisticFit, ResultCounts, ScoreBin};
+pub use logistic::{LogisticFit, ResultCounts, SCORE_CUT, ScoreBin};
+pub(super) use logistic::{ResultsByScore, clamped_centipawns};
 
 /// The statistics of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,9 +76,6 @@ pub struct DatasetStats {
     /// The expected result by score; `None` without scores and results.
     pub wdl: Option<LogisticFit>,
 }
-
-/// Larger scores, in centipawns, are counted as this score.
-pub const SCORE_CUT: i32 = 3000;
 
 /// Samples per task.
 const TASK_SAMPLES: usize = 4096;

@@ -42,6 +42,8 @@ pub struct Loss {
     form: c_int,
     power: f64,
     output_scale: f64,
+    output_offset: f64,
+    asymmetry: f64,
     epsilon: f64,
     kappa: f64,
     centipawns: f64,
@@ -56,15 +58,26 @@ impl Loss {
             LossForm::Power => 0,
             LossForm::Epsilon => 1,
         };
-        let EvalLoss { power, output_scale, epsilon, .. } = *loss;
-        Loss { form, power, output_scale, epsilon, kappa: 0.0, centipawns, weight }
+        let EvalLoss { power, output_scale, output_offset, qp_asymmetry: asymmetry, epsilon, .. } = *loss;
+        Loss { form, power, output_scale, output_offset, asymmetry, epsilon, kappa: 0.0, centipawns, weight }
     }
 
     /// See [`Loss::eval`].
     #[must_use]
     pub fn pqr(loss: &PqrLoss, centipawns: f64, weight: f64) -> Loss {
         let PqrLoss { kappa, output_scale } = *loss;
-        Loss { form: 0, power: 0.0, output_scale, epsilon: 0.0, kappa, centipawns, weight }
+        let none = 0.0;
+        Loss {
+            form: 0,
+            power: none,
+            output_scale,
+            output_offset: none,
+            asymmetry: none,
+            epsilon: none,
+            kappa,
+            centipawns,
+            weight,
+        }
     }
 }
 

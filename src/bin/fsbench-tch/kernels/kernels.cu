@@ -65,10 +65,12 @@ struct State {
 };
 
 struct Loss {
-    // 0: |σ(out/output_scale) − t|^power; 1: max(0, |out − t| − ε)
+    // 0: |e − t|^power, with e by the output's scale and offset, times 1 + asymmetry where e > t; 1: max(0, |out − t| − ε)
     int form;
     double power;
     double output_scale;
+    double output_offset;
+    double asymmetry;
     double epsilon;
     double kappa;
     // Per output of 1.0.
@@ -673,11 +675,22 @@ __device__ inline double log_sigmoid(double x) { return fmin(x, 0.0) - log1p(exp
 __device__ inline double eval_loss(const Loss& loss, double out, double target, double* slope) {
     if (loss.form == 0) {
         double expected = sigmoid(out / loss.output_scale);
+        // Two factors of output_scale times the derivative of `expected`.
+        double a = expected;
+        double b = 1.0 - expected;
+        if (loss.output_offset != 0.0) {
+            double win = sigmoid((out - loss.output_offset) / loss.output_scale);
+            double defeat = sigmoid((-out - loss.output_offset) / loss.output_scale);
+            expected = 0.5 * (1.0 + win - defeat);
+            a = win * (1.0 - win) + defeat * (1.0 - defeat);
+            b = 0.5;
+        }
         double error = expected - target;
+        double factor = expected > target ? 1.0 + loss.asymmetry : 1.0;
         double rest = pow(fabs(error), loss.power - 1.0);
         double sign = error > 0.0 ? 1.0 : error < 0.0 ? -1.0 : error;
-        *slope = loss.power * rest * sign * expected * (1.0 - expected) / loss.output_scale;
-        return rest * fabs(error);
+        *slope = factor * loss.power * rest * sign * a * b / loss.output_scale;
+        return factor * (rest * fabs(error));
     }
     double beyond = fabs(out - target) - loss.epsilon;
     bool within = beyond <= 0.0;

@@ -1,0 +1,242 @@
+//! Scores of samples by a network: as `eval` scores them, the same for any number of threads and after interruptions.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use common::{pgn, random_game, random_net, start_of_each_kind};
+use fsbench::alpha_beta::{PlayingNetwork, RecordScorer};
+use fsbench::data::{Eval, Fsd, Record, Sample};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+use fsbench::features::FeatureSet;
+use fsbench::net::{Scheme, quantise};
+use fsbench::pipeline::build::LabelJob;
+use fsbench::pipeline::label::{
+    EngineLabels, FailReason, LabelError, LabelScorer, NetworkScorer, ScorerIdentity, label_by_network,
+};
+use fsbench::pipeline::uci::SearchLimit;
+use fsbench::pipeline::{BuildJob, BuildOptions, Manifest, WeightedInput, build};
+use fsbench::units::Ply;
+use shakmaty::{Chess, Position};
+use tempfile::TempDir;
+
+fn network() -> PlayingNetwork {
+    let set = FeatureSet::resolve("piece").unwrap();
+    let net = random_net(set.num_features(), 16, &[8], 3);
+    PlayingNetwork { model: Model::new(&quantise(&net, &Scheme::stockfish()).unwrap()), set }
+}
+
+fn scorer(limit: Option<SearchLimit>) -> RecordScorer {
+    RecordScorer::new(network(), "0123456789abcdef".into(), limit, 8).unwrap()
+}
+
+fn record(position: &Chess, ply: u16, mv: Option<shakmaty::Move>, score: Option<i16>) -> Record {
+    Record::pack(&Sample { position: position.clone(), game: 0, ply: Ply(ply), mv, score, result: None }).unwrap()
+}
+
+/// The positions of games of standard chess and of Chess960, some of them left out, so that lines break off.
+fn records(games: u64, plies: usize) -> Vec<Record> {
+    let mut records = Vec::new();
+    for game in 0..games {
+        let mut position = start_of_each_kind(game);
+        for ply in 0..plies {
+            let moves = position.legal_moves();
+            if moves.is_empty() {
+                break;
+            }
+            let mv = moves[(ply * 7 + game as usize * 5) % moves.len()];
+            if (ply + game as usize) % 11 != 0 {
+                records.push(record(&position, ply as u16, Some(mv), None));
+            }
+            position.play_unchecked(mv);
+        }
+    }
+    records
+}
+
+fn scores(labels: &EngineLabels, records: &[Record]) -> Vec<Option<i16>> {
+    (0..records.len()).map(|index| labels.get(index).map(|label| label.score)).collect()
+}
+
+struct Run {
+    folder: TempDir,
+}
+
+impl Run {
+    fn new() -> Run {
+        Run { folder: TempDir::new().unwrap() }
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.path().join("x.journal")
+    }
+
+    fn label(
+        &self,
+        records: &[Record],
+        scorer: &dyn NetworkScorer,
+        threads: usize,
+    ) -> Result<EngineLabels, LabelError> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| label_by_network(records, scorer, &self.journal(), "abc", &mut |_| {}))
+    }
+}
+
+#[test]
+fn static_scores_are_those_of_eval() {
+    let mut records = records(30, 120);
+    assert!(records.iter().any(Record::has_chess960_rights) && records.len() > 2048);
+    let illegal: Record = bytemuck::Zeroable::zeroed();
+    records[7] = illegal;
+    records[2050] = illegal;
+    let PlayingNetwork { set, model } = network();
+    let mut evaluator = Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best()).unwrap();
+    let mut eval = |record: &Record| {
+        let position = record.position().ok()?;
+        evaluator.set(position.board());
+        Some(evaluator.evaluate(position.turn()).score_cp.0 as i16)
+    };
+    let expected: Vec<_> = records.iter().map(&mut eval).collect();
+    assert!(expected.iter().flatten().collect::<std::collections::HashSet<_>>().len() > 100, "scores vary");
+    for threads in [1, 2, 5] {
+        let labels = Run::new().label(&records, &scorer(None), threads).unwrap();
+        assert!(scores(&labels, &records) == expected, "{threads} threads");
+        assert_eq!(labels.labelling.failed, [(FailReason::NotLegal, 2)].into());
+        assert_eq!(labels.labelling.examples.iter().map(|failed| failed.record).collect::<Vec<_>>(), [7, 2050]);
+        assert_eq!((labels.labelling.limit, labels.labelling.positions), (None, records.len() as u64));
+        let ScorerIdentity::Network(network) = &labels.labelling.engine else { panic!("a network scored") };
+        assert_eq!((network.network.as_str(), &network.search), ("0123456789abcdef", &None));
+    }
+}
+
+#[test]
+fn searches_do_not_depend_on_threads_or_order() {
+    let mut records = records(4, 20);
+    let repeated = records[3];
+    records.push(repeated);
+    for limit in [SearchLimit::Nodes(300), SearchLimit::Depth(2)] {
+        let scorer = scorer(Some(limit));
+        let one = Run::new().label(&records, &scorer, 1).unwrap();
+        let expected = scores(&one, &records);
+        assert!(expected.iter().all(Option::is_some));
+        assert_eq!((one.labelling.repeated, one.labelling.limit), (1, Some(limit)));
+        for threads in [2, 5] {
+            assert_eq!(scores(&Run::new().label(&records, &scorer, threads).unwrap(), &records), expected);
+        }
+        let backwards: Vec<Record> = records.iter().rev().copied().collect();
+        let mut found = scores(&Run::new().label(&backwards, &scorer, 2).unwrap(), &backwards);
+        found.reverse();
+        assert_eq!(found, expected);
+        let position = records[0].position().unwrap();
+        let answer = scorer.search().unwrap()(&position).unwrap();
+        assert_eq!(Some(answer.eval.centipawns()), expected[0]);
+        assert_eq!(one.get(0).unwrap().best_move(&position), Some(answer.best));
+    }
+}
+
+#[test]
+fn scores_are_kept_in_a_journal() {
+    let records = records(2, 30);
+    for limit in [None, Some(SearchLimit::Nodes(100))] {
+        let run = Run::new();
+        let scorer = scorer(limit);
+        let first = run.label(&records, &scorer, 2).unwrap();
+        let expected = scores(&first, &records);
+        let resumed = first.counts.searched;
+        drop(first);
+        // As if it were killed while it wrote its last line.
+        let text = fs::read_to_string(run.journal()).unwrap();
+        let lost = u64::from(text.lines().count() > 2);
+        let kept = if lost > 0 { &text[..text.len() - 3] } else { &text[..] };
+        fs::write(run.journal(), kept).unwrap();
+        let second = run.label(&records, &scorer, 2).unwrap();
+        assert_eq!((second.counts.resumed, second.counts.searched), (resumed - lost, lost));
+        assert_eq!(scores(&second, &records), expected);
+        drop(second);
+        let other = RecordScorer::new(network(), "other".into(), limit, 8).unwrap();
+        let error = run.label(&records, &other, 1).map(drop).unwrap_err();
+        let message = error.to_string();
+        let was = "engine.network was \"0123456789abcdef\", is now \"other\"";
+        assert!(error.is_request() && message.contains(was), "{message}");
+        let damaged = fs::read_to_string(run.journal()).unwrap().replacen("\n0 ", "\n1 ", 1);
+        fs::write(run.journal(), damaged).unwrap();
+        let message = run.label(&records, &scorer, 1).map(drop).unwrap_err().to_string();
+        assert!(message.contains("is damaged: its checksum does not match"), "{message}");
+    }
+}
+
+#[test]
+fn what_cannot_score_is_refused() {
+    let records = records(1, 5);
+    let check = |limit, message: &str| {
+        let error = Run::new().label(&records, &scorer(Some(limit)), 1).map(drop).unwrap_err();
+        assert!(error.is_request() && error.to_string().contains(message), "{error}");
+    };
+    check(SearchLimit::Nodes(0), "at least one node");
+    check(SearchLimit::MoveTime(5), "limited by nodes or depth");
+    let PlayingNetwork { model, .. } = network();
+    let other = PlayingNetwork { set: FeatureSet::resolve("piece * king").unwrap(), model };
+    let refused = RecordScorer::new(other, String::new(), None, 8).unwrap_err().to_string();
+    assert!(refused.contains("768"), "{refused}");
+}
+
+/// Builds games whose positions have the score 100 · (ply mod 5) from White's view, but for one in seven without.
+fn build_games(change: &dyn Fn(&mut LabelJob), threads: usize) -> (Vec<Record>, Manifest) {
+    let folder = TempDir::new().unwrap();
+    let games = folder.path().join("games.pgn");
+    fs::write(&games, pgn(&(0..20).map(|seed| random_game(seed, 60)).collect::<Vec<_>>())).unwrap();
+    let inputs = [WeightedInput::file(&games)];
+    let options = BuildOptions::default();
+    let mut job = LabelJob::new(LabelScorer::Network(Arc::new(scorer(None))));
+    change(&mut job);
+    let out = folder.path().join("x.fsd");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let job = BuildJob { labels: Some(&job), ..BuildJob::new(&inputs, &out, &options) };
+    let manifest = pool.install(|| build(&job, &mut |_| {})).unwrap();
+    let records = Fsd::open(&out).unwrap().records().to_vec();
+    assert!(!folder.path().join("x.fsd.journal").exists());
+    (records, manifest)
+}
+
+#[test]
+fn a_build_is_scored_mixed_and_fitted() {
+    let (records, manifest) = build_games(&|_| (), 1);
+    assert!(records.len() > 500 && records.iter().all(|record| record.score().is_some() && record.has_move()));
+    let labelling = manifest.labelling.unwrap();
+    assert_eq!((labelling.keep_score, labelling.wdl), (0.0, None));
+    for threads in [2, 5] {
+        let (other, _) = build_games(&|_| (), threads);
+        assert!(records == other, "{threads} threads");
+    }
+    let (mixed, manifest) = build_games(
+        &|job| {
+            job.keep_score = 0.3;
+            job.fits_results = true;
+        },
+        2,
+    );
+    // The games' comments hold no scores, so that the network's stay as they are.
+    assert!(mixed == records);
+    let labelling = manifest.labelling.unwrap();
+    assert_eq!(labelling.keep_score, 0.3);
+    let with_result = records.iter().filter(|record| record.result().is_some()).count() as u64;
+    assert!(labelling.wdl.is_none_or(|fit| fit.samples == with_result && fit.b > 0.0));
+}
+
+#[test]
+fn mixed_scores_are_weighted_means() {
+    let position = Chess::default();
+    let records = [record(&position, 0, None, None)];
+    let labels = Run::new().label(&records, &scorer(None), 1).unwrap();
+    let label = labels.get(0).unwrap();
+    let new = f64::from(label.score);
+    for (earlier, keep) in [(-250i16, 0.3), (17, 0.5), (999, 0.0)] {
+        let expected = keep * f64::from(earlier) + (1.0 - keep) * new;
+        assert_eq!(f64::from(label.mixed(earlier, keep).score), expected.round(), "{earlier} {keep}");
+    }
+    let mate = Eval::Mate(3).centipawns();
+    assert_eq!(f64::from(label.mixed(mate, 0.5).score), ((30_000.0 + new) / 2.0).round());
+}
