@@ -76,7 +76,7 @@ impl LabelOptions {
         let Some(limit) = limit else {
             return Err(Failure::request(anyhow!(
                 "--engine {:?} is a UCI engine, not a network: limit its searches by --nodes, --depth or --movetime",
-                spec.program
+                spec.path
             )));
         };
         if !limit.reproducible() {
