@@ -44,8 +44,7 @@ pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RowFigures, RunEstimate, StageEstimate};
 pub use executor::{
-    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, ScreenRequest, StepError,
-    TrainRequest,
+    DataRequest, Executor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
 pub use listed_steps::ListedStep;

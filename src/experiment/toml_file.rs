@@ -297,7 +297,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         openings,
         book_part: None,
         search,
-        screens: Vec::new(),
+        screens: None,
         tree: None,
         text: String::new(),
     })

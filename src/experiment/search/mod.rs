@@ -13,7 +13,7 @@ mod prediction;
 mod rounds;
 mod table;
 
-pub use candidates::{Candidate, CandidateKeys, ChangeKind};
+pub use candidates::{Candidate, CandidateKeys, ChangeKind, NetworkFindings};
 pub use estimate::SearchEstimate;
 pub(super) use table::check_search;
 pub use table::{Search, SearchTerms};

@@ -3,6 +3,7 @@
 
 mod activity;
 mod equal_speed;
+mod king_buckets;
 mod network_measure;
 mod play;
 mod quantisation;
@@ -34,10 +35,11 @@ use super::store::{ResultKey, StoredResult};
 use crate::json::{from_value, to_value};
 use crate::record::machine;
 pub use equal_speed::EqualSpeed;
+pub use king_buckets::KingBuckets;
 pub use network_measure::{MeasureNetwork, NetworkMeasure};
 pub use play::{Match, MatchCost, match_setup};
 pub use row_importance::RowImportance;
-pub use screen::{PlannedScreen, Screen};
+pub use screen::{PlannedScreens, ScreenedFor, ScreenedSet};
 pub use shards::{MatchShard, PlannedShard, PlayedShards};
 pub use speed::Speed;
 pub use train::Train;
@@ -223,7 +225,7 @@ pub trait KeptStep {
     /// Whether its result is stored.
     fn is_stored(&self, runner: &Runner<'_>) -> bool;
 
-    /// Shows the stored result, and returns whether the step is done.
+    /// Shows the stored result, and returns whether the step is done, or need not or cannot be.
     ///
     /// # Errors
     /// When a recovered result cannot be stored.
@@ -248,7 +250,7 @@ impl<S: StepWork> KeptStep for S {
             let seconds = self.own_seconds(runner).unwrap_or_default();
             keep(*self, runner, seconds, record)?;
         } else {
-            return Ok(self.is_superfluous(runner));
+            return Ok(self.is_superfluous(runner) || runner.is_without_network(self));
         }
         Ok(true)
     }
