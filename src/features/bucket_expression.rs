@@ -155,8 +155,11 @@ mod tests {
     /// A rule cannot say which of two tables of one name it means; a set's own table hides those of what it names.
     #[test]
     fn tables_of_one_name_are_refused() {
-        let file = |numbers: &str| format!("features = \"bucket(P, zones) for P in pieces\"\n[NAME.buckets]\nzones = [{numbers}]\n");
-        let [halves, thirds] = [["0, 0, 0, 0, 1, 1, 1, 1"; 8], ["0, 0, 0, 1, 1, 1, 2, 2"; 8]].map(|rows| rows.join(", "));
+        let file = |numbers: &str| {
+            format!("features = \"bucket(P, zones) for P in pieces\"\n[NAME.buckets]\nzones = [{numbers}]\n")
+        };
+        let [halves, thirds] =
+            [["0, 0, 0, 0, 1, 1, 1, 1"; 8], ["0, 0, 0, 1, 1, 1, 2, 2"; 8]].map(|rows| rows.join(", "));
         let text = |first: &str, second: &str, own: &str| {
             let of = |name: &str, numbers: &str| {
                 format!("[definitions.{name}]\n{}", file(numbers).replace("NAME", &format!("definitions.{name}")))

@@ -368,7 +368,10 @@ mod tests {
         let pairs = "square(K) * pair(square(P) * role(P) * color(P), square(Q) * role(Q) * color(Q)) for P in pieces, \
                      Q in pieces if square(P) < square(Q)";
         let too_large = screen(pairs, &ScreenOptions::default());
-        assert!(too_large.refused.is_some_and(|why| why.contains("this product is too large")) && too_large.active.is_none());
+        assert!(
+            too_large.refused.is_some_and(|why| why.contains("this product is too large"))
+                && too_large.active.is_none()
+        );
     }
 
     #[test]

@@ -117,8 +117,7 @@ impl BatchStream {
         let base = base_request(config, task, &set.request);
         // A share of the training games has the validation games of the whole.
         let reading = ReadOptions { training_share: None, ..base.reading };
-        let request =
-            Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, reading, ..base };
+        let request = Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, reading, ..base };
         BatchStream::open(program, &request, None, config, set, stop)
     }
 

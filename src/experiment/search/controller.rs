@@ -193,10 +193,10 @@ impl Controller<'_, '_> {
             Ok(done)
         })?;
         of_passes.iter().for_each(|done| self.note(done));
-        let (last, done) = last.ok_or(Halt::Incomplete)?;
+        let (last, mut done) = last.ok_or(Halt::Incomplete)?;
         // Rows that were refused in one pass are left out of the next.
-        let refused = of_passes.into_iter().flat_map(|done| done.refused).collect();
-        Ok((last, PassResults { refused, ..done }))
+        done.refused = of_passes.into_iter().flat_map(|done| done.refused).collect();
+        Ok((last, done))
     }
 
     /// Writes the results as far as they are known: the rows of the experiment, the winners, and the tree.

@@ -113,11 +113,7 @@ impl Controller<'_, '_> {
     }
 
     /// The sets to try, each with a label of its own.
-    fn candidates(
-        &self,
-        incumbent: &ComparisonRow,
-        findings: &NetworkFindings,
-    ) -> Result<Vec<SearchCandidate>, Halt> {
+    fn candidates(&self, incumbent: &ComparisonRow, findings: &NetworkFindings) -> Result<Vec<SearchCandidate>, Halt> {
         let request = self.request(incumbent)?;
         let listed = self.search.candidates(self.base, &request, Some(findings))?;
         // A width of equal speed is not the candidates'.
@@ -138,10 +134,8 @@ impl Controller<'_, '_> {
     /// Measures sizes, and the costs of those within the limits. Returns these candidates, and where the time of an
     /// evaluation goes with the incumbent's network.
     fn screen(&mut self, incumbent: &ComparisonRow) -> Result<(Vec<usize>, Option<TimeBreakdown>), Halt> {
-        let own = ScreenedSet {
-            label: incumbent.label.clone(),
-            request: self.resolved(incumbent)?.definition().to_string(),
-        };
+        let own =
+            ScreenedSet { label: incumbent.label.clone(), request: self.resolved(incumbent)?.definition().to_string() };
         let set_of = |candidate: &SearchCandidate| ScreenedSet {
             label: candidate.label.clone(),
             request: candidate.set.clone(),

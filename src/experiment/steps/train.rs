@@ -114,7 +114,11 @@ impl Step for Train {
 impl StepWork for Train {
     type Record = TrainRecord;
 
-    fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<TrainRecord>, StepError> {
+    fn run(
+        self,
+        runner: &mut Runner<'_>,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<TrainRecord>, StepError> {
         let config = runner.config(self.0);
         let run = &runner.plan.runs[self.0];
         if let (Some(PlannedStart::Run(other)), None) = (&run.start, &config.start) {

@@ -14,8 +14,9 @@ use crate::pipeline::WeightedInput;
 use crate::play::{BookPart, Pairs};
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine,
-    MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ScreenedCosts, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup,
-    Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
+    MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ScreenedCosts, ShardRecord, SpeedEntry, SpeedRatio,
+    SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed,
+    write_checked_json,
 };
 use crate::train::{TrainError, TrainOutcome, TrainSettings};
 use crate::units::Seed;
@@ -242,9 +243,7 @@ impl Executor for FakeExecutor {
     }
 
     fn screened_costs(&mut self, sets: &[&str], _data: &Path) -> Result<Vec<ScreenedCosts>, StepError> {
-        for set in sets {
-            self.call(format!("screened cost {set}"))?;
-        }
+        self.call(format!("screened cost {}", sets.join(" ")))?;
         Ok(vec![ScreenedCosts { ns_a_move: 100.0, dead_share: 0.0, lossless: "yes".into() }; sets.len()])
     }
 

@@ -25,11 +25,8 @@ fn a_candidate_that_diverges_is_left_out_and_the_search_goes_on() {
     let calls = executor.calls.clone();
     let again = folder.run(&text(&[]), &mut executor).expect("done");
     assert_eq!((&executor.calls, &again.search), (&calls, &results.search));
-    let steps = Runner::list_steps(
-        &folder.experiment(&text(&[])).expect("an experiment"),
-        &mut executor,
-        &folder.options(),
-    );
+    let steps =
+        Runner::list_steps(&folder.experiment(&text(&[])).expect("an experiment"), &mut executor, &folder.options());
     assert!(steps.expect("a list").iter().all(|step| step.done));
 }
 
@@ -66,7 +63,8 @@ fn other_failures_end_a_search() {
     let mut diverging = FakeExecutor { diverges: Some(("piece", Seed(2))), ..executor() };
     let error = folder.run(&text(&[]), &mut diverging).map(|_| ()).expect_err("it diverged").to_string();
     assert!(error.contains("training piece by eval, seed 2: training diverged at step 7"), "{error}");
-    let set = called(tree(&folder.run(&text(&[ONE_ROUND]), &mut executor()).expect("done")), 0, "plus axis-v").set.clone();
+    let set =
+        called(tree(&folder.run(&text(&[ONE_ROUND]), &mut executor()).expect("done")), 0, "plus axis-v").set.clone();
     let failing = ExperimentFolder::new();
     let mut broken = FakeExecutor { fails: Some(format!("train {set} Eval 1")), ..executor() };
     let error = failing.run(&text(&[]), &mut broken).map(|_| ()).expect_err("the disk is full").to_string();
@@ -77,8 +75,9 @@ fn other_failures_end_a_search() {
 fn king_squares_are_merged_into_a_layout() {
     let folder = ExperimentFolder::new();
     let blocks = "blocks    = [\"axis-h\", \"axis-v\", \"axis-d1\", \"axis-d2\", \"pairs-h\", \"mobility-count\"]";
-    let text = text(&[("hours     = 1", "hours = 1\nrounds = 2"), (blocks, "king_buckets = [{ merged = 4 }, \"none\"]")]);
-    let with_merit = || FakeExecutor { merits: vec![(["[buckets]", "[buckets]"], 0.9)], ..executor() };
+    let text =
+        text(&[("hours     = 1", "hours = 1\nrounds = 2"), (blocks, "king_buckets = [{ merged = 4 }, \"none\"]")]);
+    let with_merit = || FakeExecutor { merits: vec![(["(merged)", "[buckets]"], 0.9)], ..executor() };
     let mut executor = with_merit();
     let results = folder.run(&text, &mut executor).expect("done");
     let tree = tree(&results);

@@ -75,9 +75,8 @@ mod tests {
         let [BlockExpr::Product(block)] = &terms[..] else { panic!("{terms:?}") };
         let found: Vec<String> =
             block.axes().iter().map(|axis| format!("{}({})", axis.kind.name(), axis.variable.letter.0)).collect();
-        let expected = [
-            "file(P)", "rank(Q)", "role(P)", "color(P)", "square(R)", "diagonal(P)", "file(Q)", "bucket(K)",
-        ];
+        let expected =
+            ["file(P)", "rank(Q)", "role(P)", "color(P)", "square(R)", "diagonal(P)", "file(Q)", "bucket(K)"];
         assert_eq!(found, expected);
     }
 }

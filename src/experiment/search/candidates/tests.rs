@@ -151,10 +151,13 @@ fn king_squares_are_told_apart_and_merged() {
         let [found, expected] = [&found[..], expected].map(|set| FeatureSet::resolve(set).expect("a definition"));
         assert_eq!(found.identity(), expected.identity(), "{incumbent}");
     };
-    let squares = "features = \"square(K) * color(P) * role(P) * square(P) for P in pieces\"\nmirror = \"king-left\"";
-    check("chess768-mirrored", squares);
-    check("chess768-mirrored + threat-roles", &format!("{squares}\n").replace("\nmirror", " + role(P) * color(P) * role(T) * color(T) for P in pieces, T in targets(P)\nmirror"));
-    check(squares, squares);
+    let pieces = "color(P) * role(P) * square(P) for P in pieces";
+    let threats = "role(P) * color(P) * role(T) * color(T) for P in pieces, T in targets(P)";
+    let mirrored = |features: &str| format!("features = \"{features}\"\nmirror = \"king-left\"");
+    let squares = mirrored(&format!("square(K) * {pieces}"));
+    check("chess768-mirrored", &squares);
+    check(&mirrored(&format!("{pieces} + {threats}")), &mirrored(&format!("square(K) * {pieces} + {threats}")));
+    check(&squares, &squares);
     let selected = FeatureSet::resolve("piece").expect("shipped").select(&[1, 2]).expect("a selection");
     assert_eq!(by_square(selected.definition()), None);
 
@@ -162,7 +165,7 @@ fn king_squares_are_told_apart_and_merged() {
     let squares = MergedSquares { merged: 3 };
     let thirds = (0..64).map(|square| if square % 8 < 4 { (square / 24).min(2) } else { -1 }).collect();
     let findings = NetworkFindings { layouts: vec![(squares, thirds)], ..NetworkFindings::default() };
-    let tried = |incumbent: &str, findings| {
+    let tried = |incumbent: &str, findings: &NetworkFindings| {
         candidates(incumbent, &keys, Seed(0), &|set| Ok(set.to_owned()), findings).expect("candidates")
     };
     let list = tried("chess768-mirrored", &findings);
