@@ -183,7 +183,7 @@ impl ScreenGames {
         Ok(record)
     }
 
-    /// Proofs within [`Budget::QUICK`], of many sets at once, and the time to follow a move, of one set after the other.
+    /// Proofs within [`Budget::QUICK`], of many sets at once, and the time to follow a move, one set after the other.
     ///
     /// # Errors
     /// When a set is no definition.

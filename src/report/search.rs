@@ -29,8 +29,8 @@ pub(super) fn sentences(search: &SearchRecord) -> Vec<String> {
             let mut text = format!("Winner: {} (winner.toml is its definition).", winner.label);
             if let Some(last) = &winner.last {
                 text += &format!(" {}", last_sentence(&search.first, last));
-                text += " All other tables and figures of losses take all validation games, those that choices saw among \
-                         them.";
+                text += " All other tables and figures of losses take all validation games, those that choices saw \
+                         among them.";
             }
             sentences.push(text);
         }

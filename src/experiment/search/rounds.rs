@@ -8,7 +8,7 @@ use super::prediction::predicted;
 use crate::experiment::runner::PassResults;
 use crate::experiment::spec::{ComparisonRow, Experiment, Measures, RowStart, SpeedMeasure};
 use crate::experiment::steps::{PlannedScreens, ScreenedFor, ScreenedSet};
-use crate::features::{FeatureError, FeatureSet};
+use crate::features::FeatureSet;
 use crate::record::{
     CandidateStage, LiftedCandidate, OwnFigures, ScreenRecord, SearchCandidate, SearchRound, TimeBreakdown,
 };
@@ -69,22 +69,35 @@ impl Controller<'_, '_> {
         }
     }
 
-    /// Layouts merged from the king squares of a network that begins with the incumbent's, or is the incumbent's; or the
-    /// set of that network, if it cannot be trained.
+    /// Layouts merged from the king squares of a network that begins with the incumbent's, or is the incumbent's. Or
+    /// that network's set, if it cannot be trained.
     fn merged_layouts(&mut self, incumbent: &ComparisonRow) -> Result<Result<MergedLayouts, SearchCandidate>, Halt> {
         let merged = self.search.candidates.merged();
         if merged.is_empty() {
             return Ok(Ok(Vec::new()));
         }
         let own = self.resolved(incumbent)?;
-        let wrong = |error: FeatureError| self.search.mistake(self.base, error.to_string());
-        let Some(set) = by_king_square(own.definition()).map_err(wrong)? else { return Ok(Ok(Vec::new())) };
+        let label = format!("{} by king square", incumbent.label);
+        let refused = |set: &str, why: String| {
+            let change = "king squares, to be merged".to_owned();
+            let squares = SearchCandidate::new(label.clone(), set.to_owned(), change, ChangeKind::KingBuckets.name());
+            Ok(Err(SearchCandidate { why, ..squares }))
+        };
+        let set = match by_king_square(own.definition()) {
+            Ok(Some(set)) => set,
+            Ok(None) => return Ok(Ok(Vec::new())),
+            Err(error) => return refused("", error.to_string()),
+        };
         let mut rows = vec![incumbent.clone()];
-        if FeatureSet::resolve(&set).map_err(wrong)?.identity() != own.identity() {
-            let label = format!("{} by king square", incumbent.label);
-            let row = ComparisonRow { name: label.clone(), label, set: unwritten(set), ..incumbent.clone() };
-            let row = ComparisonRow { may_fail: true, ..row };
-            rows.push(self.lifted(incumbent, row, self.search.merging_samples()));
+        match FeatureSet::resolve(&set) {
+            Ok(by_square) if by_square.identity() == own.identity() => {}
+            Ok(_) => {
+                let (name, written) = (label.clone(), unwritten(set.clone()));
+                let row = ComparisonRow { name, label: label.clone(), set: written, ..incumbent.clone() };
+                let row = ComparisonRow { may_fail: true, ..row };
+                rows.push(self.lifted(incumbent, row, self.search.merging_samples()));
+            }
+            Err(error) => return refused(&set, error.to_string()),
         }
         let last = rows[rows.len() - 1].clone();
         let counts = merged.iter().map(|squares| squares.merged).collect();
@@ -92,10 +105,7 @@ impl Controller<'_, '_> {
         let experiment = Experiment { measure, ..self.first_seed(self.experiment(rows)) };
         let done = self.trial(&experiment)?;
         if let Some(why) = done.refusal(&last.label) {
-            let set = last.set.into_inner();
-            let kind = ChangeKind::KingBuckets.name();
-            let squares = SearchCandidate::new(last.label, set, "king squares, to be merged".into(), kind);
-            return Ok(Err(SearchCandidate { why, ..squares }));
+            return refused(&set, why);
         }
         let layouts = done.results.king_buckets.into_iter().flat_map(|result| result.record);
         Ok(Ok(merged.into_iter().zip(layouts).collect()))

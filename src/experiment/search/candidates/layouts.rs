@@ -1,5 +1,5 @@
-//! Layouts of king buckets: by name, as tables or merged from king squares, fitted to the half of the board on which the
-//! own king stands.
+//! Layouts of king buckets: by name, as tables or merged from king squares, fitted to the half of the board on which
+//! the own king stands.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -142,7 +142,8 @@ fn king_buckets_are_those_of_the_shipped_sets() {
     assert_renamed(&half_ka[0].set, "chess768-buckets");
 }
 
-/// The first block that can have them gets rows for king squares; what is merged becomes a layout in the candidate's text.
+/// The first block that can have them gets rows for king squares; what is merged becomes a layout in the candidate's
+/// text.
 #[test]
 fn king_squares_are_told_apart_and_merged() {
     let by_square = |incumbent: &str| by_king_square(incumbent).expect("a definition");
