@@ -38,6 +38,7 @@ samples   = 500
 finalists = 1
 final     = 0.2
 blocks    = ["axis-v", "axis-d1"]
+king_buckets = [{ merged = 2 }]
 "#;
 
 #[test]
@@ -51,8 +52,10 @@ fn a_search_leaves_its_tree_and_can_be_resumed() {
     let search = &done["search"];
     let candidates = search["rounds"][0]["candidates"].as_array().unwrap();
     let changes: Vec<_> = candidates.iter().map(|candidate| candidate["change"].as_str().unwrap()).collect();
-    assert_eq!(changes, ["plus axis-v", "plus axis-d1"]);
-    assert!(candidates.iter().all(|one| one["liftings"][0]["samples"] == 500 && one["screen"]["features"].is_u64()));
+    assert_eq!(changes, ["plus axis-v", "plus axis-d1", "2 king buckets (merged)"]);
+    let layout = FeatureSet::resolve(candidates[2]["set"].as_str().unwrap()).unwrap();
+    assert_eq!(layout.num_features(), 2 * FeatureSet::resolve("axis-h").unwrap().num_features());
+    assert!(candidates.iter().all(|one| one["liftings"][0]["samples"] == 500 && one["screen"]["ns_a_move"].is_f64()));
     let played: Vec<_> = candidates.iter().filter(|candidate| candidate["played"].is_object()).collect();
     assert_eq!(played.len(), 1, "{search}");
     assert!(search["stopped"].is_string());
