@@ -217,8 +217,12 @@ pub(in crate::experiment) fn check_search(
             let message = "goes by an expression, which means another rule on another board or without its tables";
             return problem(format!("bucket_rule of {label} {message}: a search takes stockfish or cpw"));
         }
-        if row.settings.compact_dead && !search.candidates.select.is_empty() {
-            return problem(format!("select needs the rows of all features, but {label} has compact_dead = true"));
+        let by_rows = [
+            ("select", !search.candidates.select.is_empty()),
+            ("a merged layout", !search.candidates.merged().is_empty()),
+        ];
+        if let Some((what, _)) = by_rows.iter().find(|(_, is_asked)| row.settings.compact_dead && *is_asked) {
+            return problem(format!("{what} needs the rows of all features, but {label} has compact_dead = true"));
         }
         if row.start.is_some() {
             return problem(format!("{label} begins with a network: rows of a search begin with random weights"));

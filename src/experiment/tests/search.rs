@@ -274,6 +274,11 @@ fn mistakes_are_found_before_anything_runs() {
     );
     let compact = "sets = [\"piece\"]\ntrain = { compact_dead = true }";
     check(&[("finalists = 2", "finalists = 2\nselect = [64]"), row(compact)[0]], "but piece has compact_dead = true");
+    let merged = ("finalists = 2", "finalists = 2\nking_buckets = [{ merged = 4 }]");
+    check(
+        &[merged, row(compact)[0]],
+        "a merged layout needs the rows of all features, but piece has compact_dead = true",
+    );
     check(&[("validation    = 0.2", "validation = 0.0")], "give [train] validation above 0");
     let folder = ExperimentFolder::new();
     let mut executor = executor();
