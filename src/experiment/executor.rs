@@ -19,8 +19,8 @@ use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::{BookPart, Sprt};
 use crate::record::{
-    CostRatio, EqualSpeedRecord, GeneratedGames, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ShardRecord,
-    SpeedRecord, UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, GeneratedGames, MatchKind, MatchRecord, OwnFigures, ScreenRecord, ScreenedCosts,
+    ShardRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
 use crate::units::Seed;
@@ -55,17 +55,6 @@ pub struct PreparedData {
     /// Hash of the samples.
     pub hash: String,
     pub score_unit: ScoreUnit,
-}
-
-/// A set whose size and cost are asked for.
-#[derive(Clone, Debug)]
-pub struct ScreenRequest<'a> {
-    pub set: &'a str,
-    /// File of the games.
-    pub data: &'a Path,
-    pub limits: ScreenOptions,
-    /// Width of the accumulator.
-    pub l1: usize,
 }
 
 /// A training: to start, to resume from the folder's checkpoint or, if it is finished, to validate.
@@ -206,11 +195,23 @@ pub trait Executor {
     /// When the validation fails.
     fn validation(&mut self, request: &TrainRequest<'_>) -> Result<ValidationRecord, StepError>;
 
-    /// The size and cost of a set, before any training.
+    /// The sizes of sets with networks of `l1` neurons, on the games of a file.
     ///
     /// # Errors
     /// When the games cannot be read.
-    fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError>;
+    fn screen(
+        &mut self,
+        sets: &[&str],
+        data: &Path,
+        limits: ScreenOptions,
+        l1: usize,
+    ) -> Result<Vec<ScreenRecord>, StepError>;
+
+    /// What sets cost that [`Executor::screen`] does not refuse, and what is proved of them.
+    ///
+    /// # Errors
+    /// When the games cannot be read.
+    fn screened_costs(&mut self, sets: &[&str], data: &Path) -> Result<Vec<ScreenedCosts>, StepError>;
 
     /// # Errors
     /// When the measure fails.
@@ -227,6 +228,12 @@ pub trait Executor {
     /// # Errors
     /// When the network or the games cannot be read.
     fn row_importance(&mut self, request: &NetRequest) -> Result<Vec<f64>, StepError>;
+
+    /// Merges the king squares of a network into each of these numbers of buckets: a number for every square.
+    ///
+    /// # Errors
+    /// When the network or the games cannot be read, or it has no rows for each king square.
+    fn king_buckets(&mut self, request: &NetRequest, counts: &[usize]) -> Result<Vec<Vec<i32>>, StepError>;
 
     /// Times a network, and by turns with the one `beside` it.
     ///

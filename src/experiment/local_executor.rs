@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
     DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet,
-    ScreenRequest, StepError, TrainRequest,
+    StepError, TrainRequest,
 };
 use super::local_generation::play_games;
 use super::local_match;
@@ -18,13 +18,13 @@ use super::runner_options::ExperimentMonitor;
 use super::steps::NetworkMeasure;
 use crate::data::Fsd;
 use crate::features::{Encoder, FeatureSet};
-use crate::measure::{self, ScreenGames, SpeedOptions};
-use crate::net::NetFile;
+use crate::measure::{self, ScreenGames, ScreenOptions, SpeedOptions};
+use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::play::BookPart;
 use crate::record::{
-    CostRatio, EqualSpeedRecord, GeneratedGames, Machine, MatchRecord, ScreenRecord, ShardRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord,
+    CostRatio, EqualSpeedRecord, GeneratedGames, Machine, MatchRecord, ScreenRecord, ScreenedCosts, ShardRecord,
+    SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{
     EpochMetrics, RunObserver, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainerChoice, TrainingRun,
@@ -123,13 +123,18 @@ impl Executor for LocalExecutor {
         Ok(measure::validation(&run, &|| false)?)
     }
 
-    fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError> {
-        let games = self.screen_games(request.data)?;
-        let mut record = measure::screen(request.set, &games, request.l1, &request.limits)?;
-        if record.refused.is_none() {
-            measure::prove_and_time(request.set, &games, &mut record)?;
-        }
-        Ok(record)
+    fn screen(
+        &mut self,
+        sets: &[&str],
+        data: &Path,
+        limits: ScreenOptions,
+        l1: usize,
+    ) -> Result<Vec<ScreenRecord>, StepError> {
+        Ok(self.screen_games(data)?.screen(sets, l1, &limits)?)
+    }
+
+    fn screened_costs(&mut self, sets: &[&str], data: &Path) -> Result<Vec<ScreenedCosts>, StepError> {
+        Ok(self.screen_games(data)?.costs(sets)?)
     }
 
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError> {
@@ -143,6 +148,14 @@ impl Executor for LocalExecutor {
 
     fn row_importance(&mut self, request: &NetRequest) -> Result<Vec<f64>, StepError> {
         Ok(self.screen_games(&request.data)?.importance(&request.load()?)?)
+    }
+
+    fn king_buckets(&mut self, request: &NetRequest, counts: &[usize]) -> Result<Vec<Vec<i32>>, StepError> {
+        let (net, checkpoint) = load_float(&request.weights)?;
+        let set = checkpoint.origin.feature_set()?;
+        let (frequencies, _) = measure::frequencies(&set, &request.data, request.games)?;
+        let squares = measure::king_square_rows(&set, &net, &frequencies)?;
+        Ok(counts.iter().map(|count| measure::merged_king_buckets(&squares, *count).to_vec()).collect())
     }
 
     fn speed(

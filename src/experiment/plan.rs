@@ -9,8 +9,8 @@ use super::own_figures::{figures_of_pair, own_speeds};
 use super::scaling::PlannedShare;
 use super::spec::{ComparisonRow, Experiment, RowSecond, RowStart};
 use super::steps::{
-    EqualSpeed, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreen, PlannedShard, RowImportance, Screen,
-    SelfPlaySteps, Speed, Step, Train, Updates, Validation,
+    EqualSpeed, KingBuckets, Match, MeasureNetwork, NETWORK_MEASURES, PlanStep, PlannedScreens, PlannedShard,
+    RowImportance, SelfPlaySteps, Speed, Step, Train, Updates, Validation,
 };
 use crate::data::content_hash;
 use crate::features::FeatureSet;
@@ -49,6 +49,8 @@ pub struct PlannedRun {
     pub settings: TrainSettings,
     /// `None`: all training games.
     pub share: Option<PlannedShare>,
+    /// As of its row.
+    pub may_fail: bool,
 }
 
 /// The network that a run begins with.
@@ -101,7 +103,7 @@ pub struct Plan {
     pub shards: Vec<PlannedShard>,
     pub equal_speeds: Vec<PlannedEqualSpeed>,
     /// Definitions that a search considers.
-    pub screens: Vec<PlannedScreen>,
+    pub screens: Option<PlannedScreens>,
     /// What a loop does beside its trainings.
     pub self_play: SelfPlaySteps,
     pub steps: Vec<PlanStep>,
@@ -126,7 +128,7 @@ impl Plan {
         let steps = Vec::new();
         let mut plan = Plan { sets, datasets, runs, matches, shards, equal_speeds, screens, self_play, steps };
         plan.steps.extend(plan.self_play.steps());
-        plan.steps.extend((0..plan.screens.len()).map(|screen| Screen(screen).step()));
+        plan.steps.extend(plan.screens.iter().flat_map(PlannedScreens::steps).collect::<Vec<_>>());
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
             for row in &experiment.rows {
@@ -140,8 +142,10 @@ impl Plan {
                 let second_data = row.second.and_then(|second| samples(second.method));
                 let start = plan.start(experiment, row, &|label| RunKey { set: label.to_owned(), ..key.clone() })?;
                 let settings = row.settings.clone();
-                let second = row.second;
-                plan.runs.push(PlannedRun { key, set, data, second_data, start, second, settings, share: None });
+                let (second, may_fail) = (row.second, row.may_fail);
+                let share = None;
+                let run = PlannedRun { key, set, data, second_data, start, second, settings, share, may_fail };
+                plan.runs.push(run);
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
             plan.add_equal_speeds(experiment, seed);
@@ -174,6 +178,9 @@ impl Plan {
         }
         if measure.rows {
             steps.push(RowImportance(run).step());
+        }
+        if measure.king_buckets.as_ref().is_some_and(|(label, _)| *label == key.set) {
+            steps.push(KingBuckets(run).step());
         }
         // The others are timed beside the first row's network.
         let is_base = self.timed_beside(run).is_none();
@@ -319,8 +326,11 @@ fn check_bucket_rules(experiment: &Experiment, sets: &[PlannedSet]) -> Result<()
     for row in experiment.rows.iter().filter(|row| row.settings.shape_options.bucket_rule.expression().is_some()) {
         let Some(set) = sets.iter().find(|set| set.label == row.label) else { continue };
         let checked = FeatureSet::resolve(&set.request).map_err(|error| error.to_string());
-        let checked = checked
-            .and_then(|set| row.settings.shape_options.for_set(&set).map(|_| ()).map_err(|error| error.to_string()));
+        let checked = checked.and_then(|set| {
+            let TrainSettings { shape_options, l1, hidden, .. } = &row.settings;
+            let shape = shape_options.for_set(&set).and_then(|of| of.shape(set.num_features(), *l1, hidden));
+            shape.map(|_| ()).map_err(|error| error.to_string())
+        });
         checked.map_err(|message| {
             let at = experiment.location_of(&row.set);
             ExperimentError::Set { at, set: set.written.clone(), message }

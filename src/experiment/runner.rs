@@ -51,6 +51,8 @@ pub(super) struct PassResults {
     pub(super) seconds: SortedMap<ResultKey, (Stage, f64)>,
     /// Time of each run's training.
     trainings: Vec<(RunKey, f64)>,
+    /// The networks that cannot be trained, of rows that may fail, and why.
+    pub(super) refused: Vec<(RunKey, String)>,
     /// The networks of the runs that are done, in the plan's order.
     pub(super) networks: Vec<TrainedNetwork>,
     pub(super) self_play: SelfPlayResults,
@@ -69,6 +71,12 @@ impl PassResults {
     /// Time of a row's trainings.
     pub(super) fn training_seconds(&self, label: &str) -> f64 {
         self.trainings.iter().filter(|(run, _)| run.set == label).map(|(_, seconds)| seconds).sum()
+    }
+
+    /// Why a network of the row cannot be trained, if one cannot.
+    pub(super) fn refusal(&self, label: &str) -> Option<String> {
+        let (run, why) = self.refused.iter().find(|(run, _)| run.set == label)?;
+        Some(format!("seed {}: {why}", run.seed))
     }
 }
 
@@ -93,6 +101,8 @@ pub struct Runner<'a> {
     pub(super) results: Results,
     /// Time of each result.
     pub(super) seconds: SortedMap<ResultKey, (Stage, f64)>,
+    /// Runs whose networks cannot be trained, and why.
+    pub(super) refused: Vec<(usize, String)>,
     /// What the steps made whose results are known.
     pub(super) made: SortedMap<ResultKey, Option<String>>,
     /// The steps' keys, once they were asked for.
@@ -203,6 +213,7 @@ impl<'a> Runner<'a> {
         pass: &mut PlanPass<'_>,
     ) -> Result<Option<(Experiment, PassResults)>, ExperimentError> {
         let Some(done) = pass(experiment, PassPurpose::Results)? else { return Ok(None) };
+        let experiment = &experiment.without(&done.refused);
         let found_widths = &done.results.equal_speed;
         let Some(found) = experiment.at_equal_speed(found_widths, &[]) else {
             return Ok(Some((experiment.clone(), done)));
@@ -274,6 +285,7 @@ impl<'a> Runner<'a> {
             self_play: SelfPlayResults::default(),
             results,
             seconds,
+            refused: Vec::new(),
             made: SortedMap::new(),
             keys: RefCell::default(),
             newest,
@@ -290,8 +302,16 @@ impl<'a> Runner<'a> {
             trainings.extend(known.map(|(_, seconds)| (run.key.clone(), *seconds)));
             networks.extend(self.trained_network(index));
         }
+        let of_run = |(run, why): &(usize, String)| (self.plan.runs[*run].key.clone(), why.clone());
+        let refused = self.refused.iter().map(of_run).collect();
         let Runner { results, seconds, self_play, .. } = self;
-        PassResults { results, seconds, trainings, networks, self_play }
+        PassResults { results, seconds, trainings, refused, networks, self_play }
+    }
+
+    /// Whether a step needs a network that cannot be trained.
+    pub(super) fn is_without_network(&self, step: &dyn Step) -> bool {
+        let is_refused = |need: &PlanStep| self.refused.iter().any(|(run, _)| Train(*run).id() == need.id());
+        step.needs(&self.plan).iter().any(|need| is_refused(need) || self.is_without_network(&**need))
     }
 
     /// Opens or builds the samples of all runs.

@@ -183,6 +183,7 @@ impl RunsTable {
                 overrides,
                 own: OwnFigures::default(),
                 repeats: None,
+                may_fail: false,
             });
         }
         Ok(())

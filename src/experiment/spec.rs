@@ -17,7 +17,7 @@ use super::learning_loop::LearningLoop;
 use super::match_settings::MatchMeasure;
 use super::own_figures::OwnFeatures;
 use super::search::Search;
-use super::steps::{PlannedScreen, SelfPlaySteps};
+use super::steps::{PlannedScreens, SelfPlaySteps};
 use crate::data::{EvalOptions, Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::json::{ReadError, from_value, to_value};
@@ -25,7 +25,7 @@ use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::play::BookPart;
-use crate::record::{LoopRecord, OwnFigures, Published, Scaling, SearchRecord};
+use crate::record::{LoopRecord, OwnFigures, Published, RunKey, Scaling, SearchRecord};
 use crate::settings::{SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::{Seed, SortedMap};
@@ -92,8 +92,8 @@ pub struct Experiment {
     pub book_part: Option<BookPart>,
     /// `[search]`; `None` = the rows are all there is to compare.
     pub search: Option<Search>,
-    /// Definitions whose size and cost are asked for, by label.
-    pub screens: Vec<PlannedScreen>,
+    /// Definitions whose size or cost is asked for.
+    pub screens: Option<PlannedScreens>,
     /// What the search has found so far, for the results.
     pub tree: Option<SearchRecord>,
     /// `[loop]`; `None` = the data are given.
@@ -129,6 +129,8 @@ pub struct ComparisonRow {
     pub own: OwnFigures,
     /// Of a row at equal speed, the row that it repeats at another width.
     pub repeats: Option<RepeatedRow>,
+    /// Whether it is a result that its network cannot be trained, as of a search's candidates; else that is an error.
+    pub may_fail: bool,
 }
 
 /// The row that a row at equal speed repeats at another width.
@@ -262,6 +264,8 @@ pub struct Measures {
     pub speed: Option<SpeedMeasure>,
     /// How much each row of the feature transformer matters, for a search.
     pub rows: bool,
+    /// For a search: the label of a row on king squares, and numbers of king buckets into which they are merged.
+    pub king_buckets: Option<(String, Vec<usize>)>,
 }
 
 /// Rows updated per move, by feature set
@@ -440,6 +444,13 @@ impl Experiment {
             return Ok(expression_with_files(written, self.folder())?.unwrap_or_else(|| written.to_owned()));
         };
         Ok(self.beside(&file).map_or_else(|| written.to_owned(), |path| path.display().to_string()))
+    }
+
+    /// The experiment without the rows of these runs.
+    pub(super) fn without(&self, runs: &[(RunKey, String)]) -> Experiment {
+        let mut experiment = self.clone();
+        experiment.rows.retain(|row| runs.iter().all(|(run, _)| run.set != row.label));
+        experiment
     }
 
     fn folder(&self) -> &Path {

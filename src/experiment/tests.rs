@@ -13,6 +13,7 @@ mod rows;
 mod scales;
 mod scaling;
 mod search;
+mod search_candidates;
 mod shared_steps;
 
 use std::ffi::OsStr;

@@ -325,7 +325,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         openings,
         book_part: None,
         search,
-        screens: Vec::new(),
+        screens: None,
         tree: None,
         learning_loop,
         self_play: SelfPlaySteps::default(),

@@ -152,6 +152,30 @@ mod tests {
         });
     }
 
+    /// A rule cannot say which of two tables of one name it means; a set's own table hides those of what it names.
+    #[test]
+    fn tables_of_one_name_are_refused() {
+        let file = |numbers: &str| {
+            format!("features = \"bucket(P, zones) for P in pieces\"\n[NAME.buckets]\nzones = [{numbers}]\n")
+        };
+        let [halves, thirds] =
+            [["0, 0, 0, 0, 1, 1, 1, 1"; 8], ["0, 0, 0, 1, 1, 1, 2, 2"; 8]].map(|rows| rows.join(", "));
+        let text = |first: &str, second: &str, own: &str| {
+            let of = |name: &str, numbers: &str| {
+                format!("[definitions.{name}]\n{}", file(numbers).replace("NAME", &format!("definitions.{name}")))
+            };
+            format!("name = \"both\"\nfeatures = \"one + two\"\n{own}{}{}", of("one", first), of("two", second))
+        };
+        let rule = |text: &str| {
+            let set = FeatureSet::from_definition(text).expect("a definition");
+            set.bucket_expression("bucket(K, zones)").map(|rule| rule.count()).map_err(|error| error.to_string())
+        };
+        assert_eq!(rule(&text(&halves, &halves, "")), Ok(2));
+        assert_eq!(rule(&text(&halves, &thirds, &format!("buckets.zones = [{thirds}]\n"))), Ok(3));
+        let error = rule(&text(&halves, &thirds, "")).expect_err("two tables");
+        assert!(error.contains("blocks of the set have different bucket tables `zones`"), "{error}");
+    }
+
     #[test]
     fn rules_without_exactly_one_bucket_are_refused() {
         let check = |expression: &str, expected: &str| {

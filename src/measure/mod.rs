@@ -40,7 +40,7 @@ pub use lines::{Line, ReadSummary};
 pub use loss::{LossOptions, LossProgress, MeasuredNetwork, loss};
 pub use neuron::{AxisChoice, contributions, most_influential, neuron_weights};
 pub use quantisation::{QuantisationOptions, quantisation};
-pub use screen::{ScreenGames, ScreenOptions, prove_and_time, screen};
+pub use screen::{ScreenGames, ScreenOptions};
 pub use speed::{SpeedOptions, SpeedProgress, speed};
 pub use updates::updates;
 pub use validation::validation;

@@ -1,5 +1,5 @@
-//! Screens of definitions before any training. The cheap ones count rows and compare how sets split positions; the
-//! others prove and time.
+//! Screens of definitions before any training. The cheap ones count rows and compare how sets split positions, of many
+//! sets at once; the others prove and time.
 //!
 //! A feature is a column: how often it is active in each of some positions, from each perspective. Sets of equal columns
 //! give a network the same inputs, in another order. Columns are compared by hashes; a column that occurs twice counts
@@ -19,10 +19,11 @@ use super::lines::{Line, first_lines};
 use super::speed_race::seconds_per_pass;
 use super::updates::updates_of_lines;
 use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective, PieceBoard, random_move};
+use crate::cpu::map_tasks;
 use crate::features::analysis::{Analysis, Budget, Lossless};
 use crate::features::{Composition, Delta, DeltaState, FeatureError, FeatureSet, RowList};
 use crate::net::NetFile;
-use crate::record::ScreenRecord;
+use crate::record::{ScreenRecord, ScreenedCosts};
 use crate::settings::{SettingError, check_all};
 use crate::text::grouped;
 use crate::units::Seed;
@@ -143,54 +144,63 @@ fn random_boards(game: u64) -> Vec<Board> {
     boards
 }
 
-/// The cheap screens of a set, as the command line takes it, with networks of `l1` neurons per perspective.
-///
-/// # Errors
-/// When the set is no definition.
-pub fn screen(
-    set: &str,
-    games: &ScreenGames,
-    l1: usize,
-    options: &ScreenOptions,
-) -> Result<ScreenRecord, FeatureError> {
-    let features = Composition::load(set)?.size();
-    let mut record = ScreenRecord {
-        identity: None,
-        features,
-        bytes: features * l1 as u64 * WEIGHT_BYTES,
-        active: None,
-        rows_a_move: None,
-        split: None,
-        ns_a_move: None,
-        dead_share: None,
-        lossless: None,
-        refused: None,
-    };
-    record.refused = options.exceeded(&record);
-    if record.refused.is_some() {
-        return Ok(record);
+impl ScreenGames {
+    /// The cheap screens of sets, each as the command line takes it, with networks of `l1` neurons per perspective; of
+    /// as many sets at once as rayon's current pool has threads. A set that cannot be encoded is refused.
+    ///
+    /// # Errors
+    /// When a set is no definition.
+    pub fn screen(&self, sets: &[&str], l1: usize, options: &ScreenOptions) -> Result<Vec<ScreenRecord>, FeatureError> {
+        map_tasks(sets.len(), &|number| self.screen_one(sets[number], l1, options)).into_iter().collect()
     }
-    let set = FeatureSet::resolve(set)?;
-    record.identity = Some(set.identity().clone());
-    record.split = Some(split(&set, &games.compared));
-    let (active, rows) = updates_of_lines(&set, &games.lines);
-    record.active = Some(active);
-    record.rows_a_move = Some(rows.rows_cache);
-    record.refused = options.exceeded(&record);
-    Ok(record)
-}
 
-/// Adds to the record of a set that was not refused: proofs within [`Budget::QUICK`], and the time to follow a move.
-///
-/// # Errors
-/// When the set is no definition.
-pub fn prove_and_time(set: &str, games: &ScreenGames, record: &mut ScreenRecord) -> Result<(), FeatureError> {
-    let set = FeatureSet::resolve(set)?;
-    let dead = Analysis::within(&set, Budget::QUICK, |_, _| ()).tally().dead;
-    record.dead_share = Some(f64::from(dead) / f64::from(set.num_features()));
-    record.lossless = Some(Lossless::within(&set, Budget::QUICK).word().to_owned());
-    record.ns_a_move = Some(nanoseconds_a_move(&set, &games.lines));
-    Ok(())
+    fn screen_one(&self, set: &str, l1: usize, options: &ScreenOptions) -> Result<ScreenRecord, FeatureError> {
+        let features = Composition::load(set)?.size();
+        let mut record = ScreenRecord {
+            identity: None,
+            features,
+            bytes: features * l1 as u64 * WEIGHT_BYTES,
+            active: None,
+            rows_a_move: None,
+            split: None,
+            refused: None,
+            costs: None,
+        };
+        record.refused = options.exceeded(&record);
+        if record.refused.is_some() {
+            return Ok(record);
+        }
+        let set = match FeatureSet::resolve(set) {
+            Ok(set) => set,
+            Err(error) => return Ok(ScreenRecord { refused: Some(error.to_string()), ..record }),
+        };
+        record.identity = Some(set.identity().clone());
+        record.split = Some(split(&set, &self.compared));
+        let (active, rows) = updates_of_lines(&set, &self.lines);
+        record.active = Some(active);
+        record.rows_a_move = Some(rows.rows_cache);
+        record.refused = options.exceeded(&record);
+        Ok(record)
+    }
+
+    /// Proofs within [`Budget::QUICK`], of many sets at once, and the time to follow a move, one set after the other.
+    ///
+    /// # Errors
+    /// When a set is no definition.
+    pub fn costs(&self, sets: &[&str]) -> Result<Vec<ScreenedCosts>, FeatureError> {
+        let prove = |number: usize| {
+            let set = FeatureSet::resolve(sets[number])?;
+            let dead = Analysis::within(&set, Budget::QUICK, |_, _| ()).tally().dead;
+            let dead_share = f64::from(dead) / f64::from(set.num_features());
+            let lossless = Lossless::within(&set, Budget::QUICK).word().to_owned();
+            Ok((set, ScreenedCosts { ns_a_move: 0.0, dead_share, lossless }))
+        };
+        let timed = |proved: Result<(FeatureSet, ScreenedCosts), FeatureError>| {
+            let (set, costs) = proved?;
+            Ok(ScreenedCosts { ns_a_move: nanoseconds_a_move(&set, &self.lines), ..costs })
+        };
+        map_tasks(sets.len(), &prove).into_iter().map(timed).collect()
+    }
 }
 
 /// A hash of a set's distinct columns over boards.
@@ -339,20 +349,29 @@ mod tests {
                 }
             });
         }
-        let record = screen(name, &games, 64, &ScreenOptions::default()).expect("shipped");
+        let screen = |set, bounds: &ScreenOptions| games.screen(&[set], 64, bounds).expect("shipped").remove(0);
+        let record = screen(name, &ScreenOptions::default());
         assert_eq!((record.features, record.bytes, &record.refused), (912, 912 * 64 * 2, &None));
         assert_eq!(record.identity.as_ref(), Some(set.identity()));
         assert_eq!(record.active, Some(active as f64 / moves as f64));
         assert_eq!(record.rows_a_move, Some(changed as f64 / moves as f64));
         let sets = [name, "half-kp", name];
         let bounds = ScreenOptions { max_features: Some(1_000), ..ScreenOptions::default() };
-        let [first, large, again] = sets.map(|set| screen(set, &games, 64, &bounds).expect("shipped"));
-        assert_eq!((&first, &again), (&record, &record));
+        let records = games.screen(&sets, 64, &bounds).expect("shipped");
+        let [first, large, again] = &records[..] else { panic!("{records:?}") };
+        assert_eq!((first, again), (&record, &record));
         assert_eq!(large.refused.as_deref(), Some("41,024 features, more than max_features = 1,000"));
         assert_eq!((&large.identity, &large.split, large.rows_a_move), (&None, &None, None));
         let slow = ScreenOptions { max_rows: Some(1.0), ..ScreenOptions::default() };
-        let refused = screen(name, &games, 64, &slow).expect("shipped").refused.expect("refused");
+        let refused = screen(name, &slow).refused.expect("refused");
         assert!(refused.ends_with("rows per move, more than max_rows = 1"), "{refused}");
+        let pairs = "square(K) * pair(square(P) * role(P) * color(P), square(Q) * role(Q) * color(Q)) for P in pieces, \
+                     Q in pieces if square(P) < square(Q)";
+        let too_large = screen(pairs, &ScreenOptions::default());
+        assert!(
+            too_large.refused.is_some_and(|why| why.contains("this product is too large"))
+                && too_large.active.is_none()
+        );
     }
 
     #[test]
@@ -387,13 +406,13 @@ mod tests {
     }
 
     #[test]
-    fn proofs_and_times_are_added() {
+    fn sets_are_proved_and_timed() {
         let games = random_games();
-        let mut record = screen("chess768", &games, 64, &ScreenOptions::default()).expect("shipped");
-        prove_and_time("chess768", &games, &mut record).expect("shipped");
-        assert_eq!(record.dead_share, Some(32.0 / 768.0));
-        assert_eq!(record.lossless.as_deref(), Some("yes"));
-        assert!(record.ns_a_move.is_some_and(|time| time > 0.0 && time.is_finite()), "{record:?}");
+        let costs = games.costs(&["threat-roles", "chess768"]).expect("shipped");
+        let known: Vec<_> = costs.iter().map(|costs| (costs.dead_share, &*costs.lossless)).collect();
+        assert_eq!(known[1], (32.0 / 768.0, "yes"));
+        assert_eq!(known[0].1, "no");
+        assert!(costs.iter().all(|costs| costs.ns_a_move > 0.0 && costs.ns_a_move.is_finite()), "{costs:?}");
     }
 
     #[test]
@@ -405,10 +424,8 @@ mod tests {
             active: None,
             rows_a_move: rows,
             split: None,
-            ns_a_move: None,
-            dead_share: None,
-            lossless: None,
             refused: None,
+            costs: None,
         };
         let options = ScreenOptions { max_features: Some(5_000), max_rows: Some(6.5), max_bytes: Some(1_000_000) };
         let check = |features, rows, expected: Option<&str>| {

@@ -45,7 +45,7 @@ pub use own_figures::{FeatureCost, OwnFigures};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
 pub use scaling::{Scaling, ScalingBy};
-pub use screen::ScreenRecord;
+pub use screen::{ScreenRecord, ScreenedCosts};
 pub use search::{
     CandidateStage, LastComparison, LiftedCandidate, LossDifference, PlayedCandidate, SearchCandidate,
     SearchPrediction, SearchRecord, SearchRound, SearchWinner, TrainedCandidate,

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::{
     Environment, EqualSpeedRecord, LoopRecord, MatchResult, Method, NetworkRecords, OwnFigures, RecordFileError,
-    RunKey, RunRecord, Scaling, ScreenRecord, SearchRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json,
-    write_atomically, write_json,
+    RunKey, RunRecord, Scaling, ScreenRecord, ScreenedCosts, SearchRecord, SpeedRecord, UpdatesRecord,
+    ValidationRecord, read_json, write_atomically, write_json,
 };
 use crate::units::{Seed, SortedMap, sort_by};
 
@@ -139,8 +139,12 @@ pub struct Results {
     pub matches: Vec<MatchResult>,
     /// Sizes and costs of sets that a search considers; they are kept in `search` alone.
     pub screens: Vec<SetResult<ScreenRecord>>,
+    pub screened_costs: Vec<SetResult<ScreenedCosts>>,
     /// A number for every feature of a network's set, which a search selects by; they are not kept.
     pub row_importance: Vec<NetResult<Vec<f64>>>,
+    /// Layouts into which a network's king squares are merged, for a search: a number for every square; they are not
+    /// kept.
+    pub king_buckets: Vec<NetResult<Vec<Vec<i32>>>>,
     /// `None` but for a search.
     pub search: Option<SearchRecord>,
     /// `None` but for a learning loop.
@@ -201,7 +205,9 @@ impl Results {
             equal_speed: Vec::new(),
             matches: Vec::new(),
             screens: Vec::new(),
+            screened_costs: Vec::new(),
             row_importance: Vec::new(),
+            king_buckets: Vec::new(),
             search: None,
             learning_loop: None,
         }
@@ -229,7 +235,9 @@ impl Results {
             equal_speed: read_or_empty(folder, EQUAL_SPEED)?,
             matches: read_or_empty(folder, MATCH)?,
             screens: Vec::new(),
+            screened_costs: Vec::new(),
             row_importance: Vec::new(),
+            king_buckets: Vec::new(),
             search: read_if_there(folder, SEARCH)?,
             learning_loop: read_if_there(folder, LEARNING_LOOP)?,
         })

@@ -24,16 +24,21 @@ pub struct ScreenRecord {
     /// A hash of how the features tell the screened positions apart, whatever their numbers: sets of one hash are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
-    /// Nanoseconds to find both perspectives' changed features of a move.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ns_a_move: Option<f64>,
-    /// Share of the features of which a short proof finds that no legal position activates them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dead_share: Option<f64>,
-    /// Whether the features determine where all pieces stand, by a short proof: yes, no or unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lossless: Option<String>,
-    /// The bound that the set exceeds, in words.
+    /// The bound that the set exceeds, or why it cannot be encoded, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Of a set that is not refused.
+    #[serde(flatten)]
+    pub costs: Option<ScreenedCosts>,
+}
+
+/// What is timed and proved of a definition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScreenedCosts {
+    /// Nanoseconds to find both perspectives' changed features of a move.
+    pub ns_a_move: f64,
+    /// Share of the features of which a short proof finds that no legal position activates them.
+    pub dead_share: f64,
+    /// Whether the features determine where all pieces stand, by a short proof: yes, no or unknown.
+    pub lossless: String,
 }

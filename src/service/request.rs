@@ -262,6 +262,9 @@ impl Request {
         if let Some(problem) = self.reading.training_share.and_then(ReadOptions::share_problem) {
             return refused(problem);
         }
+        if self.split == Split::Validation && self.reading.training_share.is_some() {
+            return refused("a share of the training games has no effect on the split validation; leave it out".into());
+        }
         if !(0.0..=1.0).contains(&self.validation) {
             return refused(format!("the validation share is {}; it must lie between 0 and 1", self.validation));
         }

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::tch_program::TchError;
 use crate::data::DataFiles;
+use crate::features::FeatureError;
 use crate::output::OutputError;
 use crate::output::file_lock::LockError;
 use crate::settings::SettingError;
@@ -15,10 +16,13 @@ use crate::settings::SettingError;
 pub enum TrainError {
     #[error("{0}")]
     Config(String),
+    /// There is no such network: its shape, or a start from another network, is impossible.
+    #[error("{0}")]
+    Network(String),
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error(transparent)]
-    Features(#[from] crate::features::FeatureError),
+    Features(#[from] FeatureError),
     #[error(transparent)]
     Service(#[from] crate::service::ServiceError),
     #[error(transparent)]
@@ -109,6 +113,7 @@ impl TrainError {
     pub fn is_request(&self) -> bool {
         match self {
             TrainError::Config(_)
+            | TrainError::Network(_)
             | TrainError::NoGpu(_)
             | TrainError::Setting(_)
             | TrainError::Features(_)
@@ -123,6 +128,18 @@ impl TrainError {
             TrainError::Tch(error) => error.is_request(),
             _ => false,
         }
+    }
+
+    /// Whether the network itself cannot be trained with these settings: on whatever machine, and each time.
+    #[must_use]
+    pub const fn is_of_network(&self) -> bool {
+        matches!(
+            self,
+            TrainError::NotFinite { .. }
+                | TrainError::Network(_)
+                | TrainError::Features(FeatureError::Definition(_))
+                | TrainError::Tch(TchError::Failed { is_of_network: true, .. })
+        )
     }
 
     /// Whether a run ended before it began, for want of a GPU or of the program that uses it.

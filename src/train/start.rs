@@ -123,7 +123,7 @@ impl TrainedSet {
         let options = shape_options.for_set(&self.set);
         let shape = options.and_then(|options| options.shape(self.set.num_features(), *l1, hidden));
         let admitted = shape.and_then(|shape| scheme.admits(&shape).map(|()| shape));
-        admitted.map_err(|error| TrainError::Config(error.to_string()))
+        admitted.map_err(|error| TrainError::Network(error.to_string()))
     }
 }
 
@@ -163,13 +163,13 @@ fn load_start(
     if net.shape != *shape {
         let found = &net.shape;
         let path = path.display();
-        return Err(TrainError::Config(format!(
+        return Err(TrainError::Network(format!(
             "{path} cannot be continued from: it is {found}, and {shape} was asked for"
         )));
     }
     let rule = &shape.buckets.rule;
     if rule.expression().is_some() && !origin.feature_set().is_ok_and(|stored| rule.is_same_for(&stored, set)) {
-        return Err(TrainError::Config(format!(
+        return Err(TrainError::Network(format!(
             "{} cannot be continued from: its output buckets go by other bucket tables or another orientation",
             path.display()
         )));
@@ -185,7 +185,7 @@ fn load_start(
     );
     let note = changed.map_or_else(|| scaled.clone(), |changed| format!("{changed}; {scaled}"));
     let factor = f64::from(scheme.pawn_value) / f64::from(pawn);
-    let scaled = net.with_scaled_output(factor as f32).map_err(|error| TrainError::Config(error.to_string()))?;
+    let scaled = net.with_scaled_output(factor as f32).map_err(|error| TrainError::Network(error.to_string()))?;
     Ok((scaled, Some(note)))
 }
 
@@ -206,7 +206,7 @@ fn rows_from(
         Err(why) => why,
     };
     let rows = merging(set, old, &boards()?).map_err(|error| {
-        TrainError::Config(format!("{path} is a network on `{from}`, which cannot start one on `{to}`: {error}"))
+        TrainError::Network(format!("{path} is a network on `{from}`, which cannot start one on `{to}`: {error}"))
     })?;
     let note = format!(
         "averages of the rows of `{from}` in {path}, by how often they are active in the training samples, start those \

@@ -120,12 +120,10 @@ impl BatchStream {
         set: &ServedSet,
         stop: StopCheck<'_>,
     ) -> Result<BatchStream, TrainError> {
-        let request = Request {
-            split: Split::Validation,
-            seed: VALIDATION_SEED,
-            shuffle: false,
-            ..base_request(config, task, &set.request)
-        };
+        let base = base_request(config, task, &set.request);
+        // A share of the training games has the validation games of the whole.
+        let reading = ReadOptions { training_share: None, ..base.reading };
+        let request = Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, reading, ..base };
         BatchStream::open(program, &request, None, config, set, stop)
     }
 

@@ -64,14 +64,18 @@ pub fn write(path: &Path, planted: &str, games: u32, seed: u64) {
         let weights: Vec<f64> = (0..set.num_features()).map(|_| rng.random_range(-spread..spread)).collect();
         (set, weights)
     });
+    write_scored(path, games, seed, &|position| terms.iter().map(|term| value(position, term)).sum());
+}
+
+/// Writes samples of `games` random games with the side to move's `score`, and noise.
+pub fn write_scored(path: &Path, games: u32, seed: u64, score: &dyn Fn(&Chess) -> f64) {
     let mut writer = FsdWriter::create(path).unwrap();
     for game in 0..games {
         let mut noise = Seed(seed).stream("planted noise", game.into());
         let mut position = Chess::default();
         for (ply, mv) in super::random_game(1_000_000 * seed + u64::from(game), 100).into_iter().enumerate() {
             if ply >= 10 {
-                let score =
-                    noise.random_range(-60.0..60.0) + terms.iter().map(|term| value(&position, term)).sum::<f64>();
+                let score = noise.random_range(-60.0..60.0) + score(&position);
                 let sample = Sample {
                     position: position.clone(),
                     game,

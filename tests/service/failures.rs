@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use fsbench::data::Method;
-use fsbench::service::{Client, Description, END, FAILED, Layout, Request, Shard, ShmNaming};
+use fsbench::data::{Method, Split};
+use fsbench::service::{Client, Description, END, FAILED, Layout, ReadOptions, Request, Shard, ShmNaming};
 
 use super::common::{with_default_signals, write_many_games};
 use super::fixture::{CopiedBatch, Fixture, program};
@@ -446,6 +446,9 @@ fn impossible_requests_are_refused_with_a_reason() {
     let base = || Request { batch_size: 16_384, ..fixture.request() };
     check_refusal(&Request { data: "/nowhere.fsd".into(), ..base() }, 2, "/nowhere.fsd");
     check_refusal(&Request { slots: Some(201), ..base() }, 2, "the number of slots is 201; it must be 1 to 200");
+    let reading = ReadOptions { training_share: Some(0.5), ..ReadOptions::default() };
+    let request = Request { split: Split::Validation, reading, ..base() };
+    check_refusal(&request, 2, "a share of the training games has no effect on the split validation; leave it out");
     check_refusal(&Request { batch_size: 0, ..base() }, 2, "the batch size is 0");
     check_refusal(&Request { method: Method::Pqr, ..base() }, 2, "was built for --method eval, not pqr");
     let bitset = |set: &str| Request { set: set.into(), layout: Layout::Bitset, ..base() };

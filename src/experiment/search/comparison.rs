@@ -92,7 +92,7 @@ pub fn log2_speed(times: Option<TimeBreakdown>, incumbent: &ScreenRecord, candid
         Some(other / own)
     };
     let rows = growth(|screen| screen.rows_a_move).unwrap_or(1.0);
-    let features = growth(|screen| screen.ns_a_move).unwrap_or(rows);
+    let features = growth(|screen| Some(screen.costs.as_ref()?.ns_a_move)).unwrap_or(rows);
     let changed = TimeBreakdown { features: features * times.features, rows: rows * times.rows, ..times };
     (times.total() / changed.total()).log2()
 }
@@ -100,6 +100,7 @@ pub fn log2_speed(times: Option<TimeBreakdown>, incumbent: &ScreenRecord, candid
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::ScreenedCosts;
 
     fn without_figures() -> ScreenRecord {
         serde_json::from_value(serde_json::json!({ "features": 768, "bytes": 98_304 })).expect("a record")
@@ -108,7 +109,12 @@ mod tests {
     #[test]
     fn speed_follows_features_and_rows() {
         let times = TimeBreakdown { features: 100.0, bookkeeping: Some(50.0), rows: 200.0, forward: 50.0 };
-        let screen = |rows: f64, ns_a_move| ScreenRecord { rows_a_move: Some(rows), ns_a_move, ..without_figures() };
+        let costs = |ns_a_move| ScreenedCosts { ns_a_move, dead_share: 0.0, lossless: "no".into() };
+        let screen = |rows: f64, ns_a_move: Option<f64>| ScreenRecord {
+            rows_a_move: Some(rows),
+            costs: ns_a_move.map(costs),
+            ..without_figures()
+        };
         let check = |incumbent: ScreenRecord, candidate: ScreenRecord, expected: f64| {
             let found = log2_speed(Some(times), &incumbent, &candidate);
             assert!((found - expected).abs() < 1e-12, "{found}");

@@ -110,6 +110,8 @@ impl Controller<'_, '_> {
     fn make_incumbent(&mut self, row: ComparisonRow) -> Result<ComparisonRow, Halt> {
         let definition = self.resolved(&row)?.definition().to_string();
         self.tree.winner = Some(SearchWinner { label: row.label.clone(), definition, last: None });
+        // Its network is there.
+        let row = ComparisonRow { may_fail: false, ..row };
         self.winners.push(row.clone());
         Ok(row)
     }
@@ -191,7 +193,10 @@ impl Controller<'_, '_> {
             Ok(done)
         })?;
         of_passes.iter().for_each(|done| self.note(done));
-        last.ok_or(Halt::Incomplete)
+        let (last, mut done) = last.ok_or(Halt::Incomplete)?;
+        // Rows that were refused in one pass are left out of the next.
+        done.refused = of_passes.into_iter().flat_map(|done| done.refused).collect();
+        Ok((last, done))
     }
 
     /// Writes the results as far as they are known: the rows of the experiment, the winners, and the tree.

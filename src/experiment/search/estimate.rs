@@ -11,7 +11,7 @@ use crate::features::{FeatureError, FeatureSet};
 /// The first round of a search.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SearchEstimate {
-    /// Changes of the first row that it tries, without those that select features by importance.
+    /// Changes of the first row that it tries, without those that `select` features by importance.
     pub candidates: usize,
     /// Samples of all short trainings.
     pub samples: u64,
@@ -45,20 +45,32 @@ impl Search {
         };
         let request = base.set_request(row.set.get_ref()).map_err(wrong)?;
         FeatureSet::resolve(&request).map_err(wrong)?;
-        let candidates = self.candidates(base, &request, None)?.len();
+        let candidates = self.candidates(base, &request, None)?;
+        if let Some((change, why)) = candidates.iter().find_map(|one| Some((&one.change, one.refused.as_ref()?))) {
+            return Err(self.mistake(base, format!("{change}: {why}")));
+        }
+        let candidates = candidates.len();
         // The control learns beside them.
         let liftings = self.terms.liftings(candidates);
-        let samples = liftings.iter().map(|(samples, left)| samples.saturating_mul(*left as u64 + 1)).sum();
+        let of_liftings: u64 = liftings.iter().map(|(samples, left)| samples.saturating_mul(*left as u64 + 1)).sum();
+        let samples = of_liftings.saturating_add(self.merging_samples());
         let trainings = self.terms.finalists.min(candidates) * base.seeds.len();
         let seconds = rehearsed.map(|(rate, training)| samples as f64 / rate + trainings as f64 * training);
         let budget_seconds = 3600.0 * self.terms.hours;
         Ok(SearchEstimate { candidates, samples, trainings, seconds, budget_seconds })
     }
 
-    /// Refuses a search that has nothing to try, or no time for one round on any machine.
+    /// Refuses a search that has nothing to try, a block to add that cannot be encoded, or no time for one round on any
+    /// machine.
     pub(super) fn check_budget(&self, base: &Experiment) -> Result<(), ExperimentError> {
         let estimate = self.estimate(base, None)?;
-        let problem = |message: String| Err(ExperimentError::Spec { at: base.location_of(&self.place), message });
+        let problem = |message: String| Err(self.mistake(base, message));
+        for written in &self.candidates.blocks {
+            let encoded = base.set_request(written).and_then(|request| FeatureSet::resolve(&request));
+            if let Err(error) = encoded {
+                return problem(format!("the block {written} cannot be added: {error}"));
+            }
+        }
         if estimate.candidates == 0 && self.candidates.select.is_empty() {
             return problem(format!("nothing to try: every candidate is the same set as {}", base.rows[0].label));
         }

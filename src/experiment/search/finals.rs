@@ -46,6 +46,9 @@ impl Controller<'_, '_> {
             return Ok(None);
         }
         let rivals = self.train(incumbent, finalists)?;
+        if rivals.is_empty() {
+            return self.end_finals(None);
+        }
         let done = self.play(incumbent, &rivals, FIRST_RACE)?;
         let mut best: Option<(f64, usize)> = None;
         for (index, (at, row)) in rivals.iter().enumerate() {
@@ -99,6 +102,10 @@ impl Controller<'_, '_> {
         for (at, row) in finalists {
             let repeats = |other: &&ComparisonRow| other.repeats.as_ref().is_some_and(|of| of.label == row.label);
             let found = last.rows.iter().find(repeats).unwrap_or(&row).clone();
+            if let Some(why) = done.refusal(&row.label).or_else(|| done.refusal(&found.label)) {
+                self.drop_candidate(at, why);
+                continue;
+            }
             self.note_training(incumbent, &done, at, &found);
             rivals.push((at, settled(found)));
         }

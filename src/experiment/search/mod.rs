@@ -13,7 +13,7 @@ mod prediction;
 mod rounds;
 mod table;
 
-pub use candidates::{Candidate, CandidateKeys, ChangeKind};
+pub use candidates::{Candidate, CandidateKeys, ChangeKind, NetworkFindings};
 pub(super) use controller::Halt;
 pub use estimate::SearchEstimate;
 pub(super) use table::check_search;

@@ -1,12 +1,14 @@
 //! A round: the changes of an incumbent, by their size and cost, by short trainings that begin with its network, and by
 //! what the best are worth when they are trained from scratch.
 
+use super::candidates::{ChangeKind, MergedSquares, NetworkFindings, by_king_square};
 use super::comparison::{breakdown, log2_speed, loss_difference};
 use super::controller::{Controller, Halt, unwritten};
 use super::prediction::predicted;
 use crate::experiment::runner::PassResults;
 use crate::experiment::spec::{ComparisonRow, Experiment, Measures, RowStart, SpeedMeasure};
-use crate::experiment::steps::PlannedScreen;
+use crate::experiment::steps::{PlannedScreens, ScreenedFor, ScreenedSet};
+use crate::features::FeatureSet;
 use crate::record::{
     CandidateStage, LiftedCandidate, OwnFigures, ScreenRecord, SearchCandidate, SearchRound, TimeBreakdown,
 };
@@ -16,6 +18,9 @@ use crate::units::sort_by;
 /// Ends the label of the incumbent's own set among the short trainings.
 const CONTROL: &str = "control";
 
+/// Layouts that were merged, with what was asked for.
+type MergedLayouts = Vec<(MergedSquares, Vec<i32>)>;
+
 impl Controller<'_, '_> {
     /// Tries changes of the incumbent. Returns the row that beat it, or why there is none.
     pub(super) fn round(
@@ -23,21 +28,25 @@ impl Controller<'_, '_> {
         number: u32,
         incumbent: &ComparisonRow,
     ) -> Result<Result<ComparisonRow, String>, Halt> {
-        let importance = self.row_importance(incumbent)?;
-        let found = self.candidates(incumbent, importance.as_deref())?;
+        let before = self.tree.seconds;
+        let (findings, refused) = self.findings(incumbent)?;
+        let mut found = self.candidates(incumbent, &findings)?;
+        found.extend(refused);
         if found.is_empty() {
             return Ok(Err(format!("there is nothing to try with {}", incumbent.label)));
         }
-        let before = self.tree.seconds;
         let label = incumbent.label.clone();
         self.tree.rounds.push(SearchRound { number, incumbent: label, screen: None, candidates: found, seconds: 0.0 });
         let (left, times) = self.screen(incumbent)?;
         let finalists = self.halve(incumbent, left, times)?;
-        let rows = finalists.into_iter().map(|at| (at, self.candidate_row(incumbent, at))).collect();
+        let rows: Vec<_> = finalists.into_iter().map(|at| (at, self.candidate_row(incumbent, at))).collect();
         let better = self.finals(incumbent, rows)?;
         let seconds = self.tree.seconds - before;
-        self.present().seconds = seconds;
-        Ok(better.ok_or_else(|| format!("no candidate of round {number} beat {}", incumbent.label)))
+        let round = self.present();
+        round.seconds = seconds;
+        let has_played = round.candidates.iter().any(|candidate| candidate.played.is_some());
+        let outcome = if has_played { "beat" } else { "remained to play" };
+        Ok(better.ok_or_else(|| format!("no candidate of round {number} {outcome} {}", incumbent.label)))
     }
 
     /// The present round.
@@ -50,7 +59,59 @@ impl Controller<'_, '_> {
         self.present().candidates[at].why = why;
     }
 
-    /// How much each row of the incumbent's network of the first seed matters, if candidates are selected by it.
+    /// What the incumbent's network of the first seed says of its features, as far as candidates are made of that; and
+    /// what cannot be found out.
+    fn findings(&mut self, incumbent: &ComparisonRow) -> Result<(NetworkFindings, Option<SearchCandidate>), Halt> {
+        let importance = self.row_importance(incumbent)?;
+        match self.merged_layouts(incumbent)? {
+            Ok(layouts) => Ok((NetworkFindings { importance, layouts }, None)),
+            Err(refused) => Ok((NetworkFindings { importance, layouts: Vec::new() }, Some(refused))),
+        }
+    }
+
+    /// Layouts merged from the king squares of a network that begins with the incumbent's, or is the incumbent's. Or
+    /// that network's set, if it cannot be trained.
+    fn merged_layouts(&mut self, incumbent: &ComparisonRow) -> Result<Result<MergedLayouts, SearchCandidate>, Halt> {
+        let merged = self.search.candidates.merged();
+        if merged.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        let own = self.resolved(incumbent)?;
+        let label = format!("{} by king square", incumbent.label);
+        let refused = |set: &str, why: String| {
+            let change = "king squares, to be merged".to_owned();
+            let squares = SearchCandidate::new(label.clone(), set.to_owned(), change, ChangeKind::KingBuckets.name());
+            Ok(Err(SearchCandidate { why, ..squares }))
+        };
+        let set = match by_king_square(own.definition()) {
+            Ok(Some(set)) => set,
+            Ok(None) => return Ok(Ok(Vec::new())),
+            Err(error) => return refused("", error.to_string()),
+        };
+        let mut rows = vec![incumbent.clone()];
+        match FeatureSet::resolve(&set) {
+            Ok(by_square) if by_square.identity() == own.identity() => {}
+            Ok(_) => {
+                let (name, written) = (label.clone(), unwritten(set.clone()));
+                let row = ComparisonRow { name, label: label.clone(), set: written, ..incumbent.clone() };
+                let row = ComparisonRow { may_fail: true, ..row };
+                rows.push(self.lifted(incumbent, row, self.search.merging_samples()));
+            }
+            Err(error) => return refused(&set, error.to_string()),
+        }
+        let last = rows[rows.len() - 1].clone();
+        let counts = merged.iter().map(|squares| squares.merged).collect();
+        let measure = Measures { king_buckets: Some((last.label.clone(), counts)), ..Measures::default() };
+        let experiment = Experiment { measure, ..self.first_seed(self.experiment(rows)) };
+        let done = self.trial(&experiment)?;
+        if let Some(why) = done.refusal(&last.label) {
+            return refused(&set, why);
+        }
+        let layouts = done.results.king_buckets.into_iter().flat_map(|result| result.record);
+        Ok(Ok(merged.into_iter().zip(layouts).collect()))
+    }
+
+    /// How much each row of the incumbent's network matters, if candidates are selected by it.
     fn row_importance(&mut self, incumbent: &ComparisonRow) -> Result<Option<Vec<f64>>, Halt> {
         if self.search.candidates.select.is_empty() {
             return Ok(None);
@@ -62,9 +123,9 @@ impl Controller<'_, '_> {
     }
 
     /// The sets to try, each with a label of its own.
-    fn candidates(&self, incumbent: &ComparisonRow, importance: Option<&[f64]>) -> Result<Vec<SearchCandidate>, Halt> {
+    fn candidates(&self, incumbent: &ComparisonRow, findings: &NetworkFindings) -> Result<Vec<SearchCandidate>, Halt> {
         let request = self.request(incumbent)?;
-        let listed = self.search.candidates(self.base, &request, importance)?;
+        let listed = self.search.candidates(self.base, &request, Some(findings))?;
         // A width of equal speed is not the candidates'.
         let width = format!(", l1 {}", incumbent.settings.l1);
         let base = incumbent.label.strip_suffix(&width).unwrap_or(&incumbent.label);
@@ -73,40 +134,41 @@ impl Controller<'_, '_> {
             let name = format!("{base} {}", candidate.change);
             let same = found.iter().filter(|other| other.change == candidate.change).count();
             let label = if same == 0 { name } else { format!("{name} ({})", same + 1) };
-            found.push(SearchCandidate::new(label, candidate.set, candidate.change, candidate.kind.name()));
+            let why = candidate.refused.unwrap_or_default();
+            let new = SearchCandidate::new(label, candidate.set, candidate.change, candidate.kind.name());
+            found.push(SearchCandidate { why, ..new });
         }
         Ok(found)
     }
 
-    /// Measures sizes and costs. Returns the candidates within the limits, and where the time of an evaluation goes
-    /// with the incumbent's network.
+    /// Measures sizes, and the costs of those within the limits. Returns these candidates, and where the time of an
+    /// evaluation goes with the incumbent's network.
     fn screen(&mut self, incumbent: &ComparisonRow) -> Result<(Vec<usize>, Option<TimeBreakdown>), Halt> {
-        let screen = |label: String, request: String| PlannedScreen {
-            label,
-            request,
-            limits: self.search.limits,
-            l1: incumbent.settings.l1,
+        let own =
+            ScreenedSet { label: incumbent.label.clone(), request: self.resolved(incumbent)?.definition().to_string() };
+        let set_of = |candidate: &SearchCandidate| ScreenedSet {
+            label: candidate.label.clone(),
+            request: candidate.set.clone(),
         };
-        let definition = self.resolved(incumbent)?.definition().to_string();
-        let mut screens = vec![screen(incumbent.label.clone(), definition)];
-        let candidates = self.tree.rounds.last().map(|round| round.candidates.clone()).unwrap_or_default();
-        screens.extend(candidates.iter().map(|candidate| screen(candidate.label.clone(), candidate.set.clone())));
         let options = self.base.measure.speed.as_ref().map(|speed| speed.options).unwrap_or_default();
         let speed = SpeedMeasure { options, ..SpeedMeasure::default() };
         let measure = Measures { speed: Some(speed), ..Measures::default() };
-        let experiment = Experiment { screens, measure, ..self.first_seed(self.experiment(vec![incumbent.clone()])) };
-        let done = self.trial(&experiment)?;
-        let screen_of = |label: &str| -> Option<ScreenRecord> {
-            done.results.screens.iter().find(|result| result.set == label).map(|result| result.record.clone())
-        };
-        let own = screen_of(&incumbent.label);
+        let alone = self.first_seed(self.experiment(vec![incumbent.clone()]));
+
+        let what = ScreenedFor::Size { limits: self.search.limits, l1: incumbent.settings.l1 };
+        let known = self.present().candidates.iter().filter(|candidate| candidate.why.is_empty());
+        let sets = std::iter::once(own.clone()).chain(known.map(set_of)).collect();
+        let screens = Some(PlannedScreens { sets, what });
+        let done = self.trial(&Experiment { screens, measure, ..alone.clone() })?;
+        let sizes = &done.results.screens;
+        let screen_of = |label: &str| sizes.iter().find(|result| result.set == label).map(|result| &result.record);
         let split_of = |screen: Option<&ScreenRecord>| screen.and_then(|screen| screen.split.clone());
-        let mut splits = vec![(split_of(own.as_ref()), incumbent.label.clone())];
+        let mut splits = vec![(split_of(screen_of(&incumbent.label)), incumbent.label.clone())];
         let round = self.present();
-        round.screen = own;
+        round.screen = screen_of(&incumbent.label).cloned();
         let mut left = Vec::new();
-        for (at, candidate) in round.candidates.iter_mut().enumerate() {
-            candidate.screen = screen_of(&candidate.label);
+        for (at, candidate) in round.candidates.iter_mut().enumerate().filter(|(_, one)| one.why.is_empty()) {
+            candidate.screen = screen_of(&candidate.label).cloned();
             let split = split_of(candidate.screen.as_ref());
             let same = splits.iter().find(|(other, _)| split.is_some() && *other == split);
             match (candidate.screen.as_ref().and_then(|screen| screen.refused.clone()), same) {
@@ -116,6 +178,19 @@ impl Controller<'_, '_> {
                     left.push(at);
                     splits.push((split, candidate.label.clone()));
                 }
+            }
+        }
+
+        let within = left.iter().map(|at| set_of(&round.candidates[*at]));
+        let sets = std::iter::once(own).chain(within).collect();
+        let screens = Some(PlannedScreens { sets, what: ScreenedFor::Cost });
+        let costs = self.trial(&Experiment { screens, ..alone })?.results.screened_costs;
+        let round = self.present();
+        let screens = round.candidates.iter_mut().map(|candidate| (&candidate.label, &mut candidate.screen));
+        for (label, screen) in std::iter::once((&incumbent.label, &mut round.screen)).chain(screens) {
+            let known = costs.iter().find(|result| result.set == *label);
+            if let (Some(screen), Some(known)) = (screen, known) {
+                screen.costs = Some(known.record.clone());
             }
         }
         Ok((left, breakdown(&done)))
@@ -134,12 +209,17 @@ impl Controller<'_, '_> {
         times: Option<TimeBreakdown>,
     ) -> Result<Vec<usize>, Halt> {
         for (samples, _) in self.search.terms.liftings(left.len()) {
+            if left.is_empty() {
+                break;
+            }
             let done = self.lift(incumbent, &left, samples)?;
             let mut ranked = Vec::with_capacity(left.len());
             for at in left {
-                match self.note_lifting(incumbent, &done, at, samples, times) {
-                    Some(elo) => ranked.push((at, elo)),
-                    None => self.drop_candidate(at, "its validation has no loss to compare".into()),
+                let refusal = done.refusal(&self.present().candidates[at].label);
+                match (refusal, self.note_lifting(incumbent, &done, at, samples, times)) {
+                    (Some(why), _) => self.drop_candidate(at, why),
+                    (None, Some(elo)) => ranked.push((at, elo)),
+                    (None, None) => self.drop_candidate(at, "its validation has no loss to compare".into()),
                 }
             }
             sort_by(&mut ranked, &|(_, one), (_, other)| other.total_cmp(one));
@@ -155,7 +235,18 @@ impl Controller<'_, '_> {
 
     /// Trains candidates, and the incumbent's own set, on the same samples from the incumbent's network on.
     fn lift(&mut self, incumbent: &ComparisonRow, left: &[usize], samples: u64) -> Result<PassResults, Halt> {
-        let from_incumbent = |row: ComparisonRow| ComparisonRow {
+        let label = control_of(incumbent);
+        let mut rows = vec![incumbent.clone()];
+        let control = ComparisonRow { name: label.clone(), label, ..incumbent.clone() };
+        rows.push(self.lifted(incumbent, control, samples));
+        rows.extend(left.iter().map(|at| self.lifted(incumbent, self.candidate_row(incumbent, *at), samples)));
+        let experiment = self.first_seed(self.experiment(rows));
+        self.trial(&experiment)
+    }
+
+    /// A row as a short training that begins with the incumbent's network.
+    fn lifted(&self, incumbent: &ComparisonRow, row: ComparisonRow, samples: u64) -> ComparisonRow {
+        ComparisonRow {
             start: Some(RowStart::Row {
                 written: unwritten(incumbent.label.clone()),
                 label: incumbent.label.clone(),
@@ -163,13 +254,7 @@ impl Controller<'_, '_> {
             }),
             settings: self.search.lifting_settings(&row, samples),
             ..row
-        };
-        let label = control_of(incumbent);
-        let mut rows = vec![incumbent.clone()];
-        rows.push(from_incumbent(ComparisonRow { name: label.clone(), label, ..incumbent.clone() }));
-        rows.extend(left.iter().map(|at| from_incumbent(self.candidate_row(incumbent, *at))));
-        let experiment = self.first_seed(self.experiment(rows));
-        self.trial(&experiment)
+        }
     }
 
     /// Notes what a short training brought. Returns the Elo that it predicts.
@@ -203,6 +288,7 @@ impl Controller<'_, '_> {
             name: candidate.label.clone(),
             set: unwritten(candidate.set.clone()),
             own: OwnFigures::default(),
+            may_fail: true,
             ..incumbent.clone()
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toml::Spanned;
 
-use super::candidates::{Candidate, CandidateKeys, candidates};
+use super::candidates::{Candidate, CandidateKeys, NetworkFindings, candidates};
 use crate::experiment::ExperimentError;
 use crate::experiment::match_settings::MatchMeasure;
 use crate::experiment::spec::{ComparisonRow, Experiment};
@@ -40,7 +40,8 @@ pub struct SearchTerms {
     /// Most rounds [default: until nothing improves, or the hours are over]
     #[serde(default)]
     pub rounds: Option<u32>,
-    /// Samples of a candidate's first short training, which starts from the incumbent's network
+    /// Samples of a candidate's first short training, which starts from the incumbent's network; a network whose king
+    /// squares are merged learns from three times as many
     #[serde(default = "SearchTerms::default_samples")]
     pub samples: u64,
     /// Learning rate with which short trainings begin; it falls to a tenth along half a cosine
@@ -123,8 +124,8 @@ impl Search {
         Ok(Search { candidates: candidates?, limits: limits?, terms: terms?, place })
     }
 
-    /// The sets to try instead of an incumbent, given as the command line takes it. `importance`: a number for every
-    /// feature of the incumbent; without it, no features are selected.
+    /// The sets to try instead of an incumbent, given as the command line takes it. Without findings, before any
+    /// training, no features are selected, and layouts are some that might be merged.
     ///
     /// # Errors
     /// When a definition has a mistake.
@@ -132,15 +133,25 @@ impl Search {
         &self,
         base: &Experiment,
         incumbent: &str,
-        importance: Option<&[f64]>,
+        findings: Option<&NetworkFindings>,
     ) -> Result<Vec<Candidate>, ExperimentError> {
-        let select = importance.map(|_| self.candidates.select.clone()).unwrap_or_default();
-        let keys = CandidateKeys { select, ..self.candidates.clone() };
+        let (keys, findings) = match findings {
+            Some(findings) => (self.candidates.clone(), findings.clone()),
+            None => self.candidates.before_training(),
+        };
         let seed = base.seeds.first().copied().unwrap_or_default();
-        candidates(incumbent, &keys, seed, &|written| base.set_request(written), importance).map_err(|error| {
-            let at = base.location_of(&self.place);
-            ExperimentError::Spec { at, message: error.message }
-        })
+        candidates(incumbent, &keys, seed, &|written| base.set_request(written), &findings)
+            .map_err(|error| self.mistake(base, error.message))
+    }
+
+    /// A mistake in the table.
+    pub(super) fn mistake(&self, base: &Experiment, message: String) -> ExperimentError {
+        ExperimentError::Spec { at: base.location_of(&self.place), message }
+    }
+
+    /// Samples of the training with rows for every king square, from which layouts are merged; 0 without such layouts.
+    pub(super) fn merging_samples(&self) -> u64 {
+        if self.candidates.merged().is_empty() { 0 } else { self.terms.samples.saturating_mul(3) }
     }
 
     /// The openings that are kept for the last comparison, or the others.
@@ -206,8 +217,12 @@ pub(in crate::experiment) fn check_search(
             let message = "goes by an expression, which means another rule on another board or without its tables";
             return problem(format!("bucket_rule of {label} {message}: a search takes stockfish or cpw"));
         }
-        if row.settings.compact_dead && !search.candidates.select.is_empty() {
-            return problem(format!("select needs the rows of all features, but {label} has compact_dead = true"));
+        let by_rows = [
+            ("select", !search.candidates.select.is_empty()),
+            ("a merged layout", !search.candidates.merged().is_empty()),
+        ];
+        if let Some((what, _)) = by_rows.iter().find(|(_, is_asked)| row.settings.compact_dead && *is_asked) {
+            return problem(format!("{what} needs the rows of all features, but {label} has compact_dead = true"));
         }
         if row.start.is_some() {
             return problem(format!("{label} begins with a network: rows of a search begin with random weights"));

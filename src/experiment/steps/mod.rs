@@ -5,6 +5,7 @@ mod activity;
 mod equal_speed;
 mod gate;
 mod generate;
+mod king_buckets;
 mod network_measure;
 mod play;
 mod quantisation;
@@ -40,10 +41,11 @@ use crate::record::machine;
 pub use equal_speed::EqualSpeed;
 pub use gate::Gate;
 pub use generate::Generate;
+pub use king_buckets::KingBuckets;
 pub use network_measure::{MeasureNetwork, NetworkMeasure};
 pub use play::{Match, MatchCost, match_setup};
 pub use row_importance::RowImportance;
-pub use screen::{PlannedScreen, Screen};
+pub use screen::{PlannedScreens, ScreenedFor, ScreenedSet};
 pub use self_play::{HashedFile, PlannedGate, PlannedGeneration, PlannedStartNetwork, SelfPlayResults, SelfPlaySteps};
 pub use shards::{MatchShard, PlannedShard, PlayedShards};
 pub use speed::Speed;
@@ -231,7 +233,7 @@ pub trait KeptStep {
     /// Whether its result is stored.
     fn is_stored(&self, runner: &Runner<'_>) -> bool;
 
-    /// Shows the stored result, and returns whether the step is done.
+    /// Shows the stored result, and returns whether the step is done, or need not or cannot be.
     ///
     /// # Errors
     /// When a recovered result cannot be stored.
@@ -256,7 +258,7 @@ impl<S: StepWork> KeptStep for S {
             let seconds = self.own_seconds(runner).unwrap_or_default();
             keep(*self, runner, seconds, record)?;
         } else {
-            return Ok(self.is_superfluous(runner));
+            return Ok(self.is_superfluous(runner) || runner.is_without_network(self));
         }
         Ok(true)
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{PlanStep, Step, StepKind, StepWork};
@@ -16,11 +17,22 @@ use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, Stage};
 use crate::record::{RunKey, RunRecord, read_checked_json, to_file_name_char};
 use crate::train::run_dir::{self, OUTCOME};
-use crate::train::{DeviceChoice, SecondMethod, TrainConfig, TrainOutcome};
+use crate::train::{DeviceChoice, SecondMethod, TrainConfig, TrainError, TrainOutcome};
 
 /// The index is into [`Plan::runs`].
 #[derive(Clone, Copy, Debug)]
 pub struct Train(pub usize);
+
+/// What became of a training.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TrainRecord {
+    Done(Box<RunRecord>),
+    /// Such a network cannot be trained; why not.
+    Refused {
+        refused: String,
+    },
+}
 
 impl Step for Train {
     fn kind(&self) -> StepKind {
@@ -100,44 +112,66 @@ impl Step for Train {
 }
 
 impl StepWork for Train {
-    type Record = RunRecord;
+    type Record = TrainRecord;
 
-    fn run(self, runner: &mut Runner<'_>, monitor: &mut dyn ExperimentMonitor) -> Result<Option<RunRecord>, StepError> {
+    fn run(
+        self,
+        runner: &mut Runner<'_>,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<TrainRecord>, StepError> {
         let config = runner.config(self.0);
         let run = &runner.plan.runs[self.0];
         if let (Some(PlannedStart::Run(other)), None) = (&run.start, &config.start) {
             let other = Train(*other).name(&runner.plan);
             return Err(format!("it begins with the network of the {other}, which is not done").into());
         }
-        let key = run.key.clone();
+        let (key, may_fail) = (run.key.clone(), run.may_fail);
         let request = TrainRequest { config: &config, folder: runner.run_folder(self.0) };
-        let Some(outcome) = runner.executor.train(&request, monitor)? else { return Ok(None) };
+        let is_of_network =
+            |error: &StepError| error.downcast_ref::<TrainError>().is_some_and(TrainError::is_of_network);
+        let outcome = match runner.executor.train(&request, monitor) {
+            Err(error) if may_fail && is_of_network(&error) => {
+                return Ok(Some(TrainRecord::Refused { refused: error.to_string() }));
+            }
+            done => done?,
+        };
+        let Some(outcome) = outcome else { return Ok(None) };
         let path = request.folder.join(OUTCOME);
         if !path.is_file() {
             return Err(format!("the trainer ended without writing {}", path.display()).into());
         }
-        Ok(Some(RunRecord::new(key, &outcome)))
+        Ok(Some(TrainRecord::Done(Box::new(RunRecord::new(key, &outcome)))))
     }
 
-    fn show(self, record: RunRecord, runner: &mut Runner<'_>) {
-        // The record may have been stored under another row's label.
-        let key = runner.plan.runs[self.0].key.clone();
-        runner.results.runs.push(RunRecord { key, ..record });
+    fn show(self, record: TrainRecord, runner: &mut Runner<'_>) {
+        match record {
+            TrainRecord::Done(record) => {
+                // The record may have been stored under another row's label.
+                let key = runner.plan.runs[self.0].key.clone();
+                runner.results.runs.push(RunRecord { key, ..*record });
+            }
+            TrainRecord::Refused { refused } => runner.refused.push((self.0, refused)),
+        }
     }
 
-    fn checked(self, record: RunRecord, runner: &Runner<'_>) -> Option<RunRecord> {
-        self.outcome(runner).map(|_| record)
+    fn checked(self, record: TrainRecord, runner: &Runner<'_>) -> Option<TrainRecord> {
+        let is_known = match record {
+            TrainRecord::Done(_) => self.outcome(runner).is_some(),
+            TrainRecord::Refused { .. } => runner.plan.runs[self.0].may_fail,
+        };
+        is_known.then_some(record)
     }
 
-    fn recover(self, runner: &Runner<'_>) -> Option<RunRecord> {
-        Some(RunRecord::new(runner.plan.runs[self.0].key.clone(), &self.outcome(runner)?))
+    fn recover(self, runner: &Runner<'_>) -> Option<TrainRecord> {
+        let record = RunRecord::new(runner.plan.runs[self.0].key.clone(), &self.outcome(runner)?);
+        Some(TrainRecord::Done(Box::new(record)))
     }
 
     fn own_seconds(self, runner: &Runner<'_>) -> Option<f64> {
         Some(self.outcome(runner)?.seconds)
     }
 
-    fn made(self, _record: &RunRecord, runner: &Runner<'_>) -> Option<String> {
+    fn made(self, _record: &TrainRecord, runner: &Runner<'_>) -> Option<String> {
         let network = runner.network(self.0).ok()?;
         Some(blake3::hash(&std::fs::read(network).ok()?).to_hex().to_string())
     }

@@ -10,15 +10,17 @@ use crate::data::{ScoreUnit, content_hash};
 use crate::features::{EncoderKind, FeatureSet};
 use crate::generate::GenerateGoal;
 use crate::json::to_value;
-use crate::measure::SpeedOptions;
+use crate::measure::{ScreenOptions, SpeedOptions};
 use crate::pipeline::WeightedInput;
 use crate::play::{BookPart, Pairs};
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, GeneratedGames, LayerActivity, LossFunction, LossSums,
-    Machine, MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ShardRecord, SpeedEntry, SpeedRatio, SpeedRecord,
-    SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed, write_checked_json,
+    Machine, MatchRecord, MoveCounts, NetworkRecord, ScreenRecord, ScreenedCosts, ShardRecord, SpeedEntry, SpeedRatio,
+    SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses, ValidationRecord, WidthSpeed,
+    write_checked_json,
 };
-use crate::train::{TrainConfig, TrainOutcome, TrainSettings};
+use crate::train::{TrainConfig, TrainError, TrainOutcome, TrainSettings};
+use crate::units::Seed;
 
 /// Returns made-up records, and counts how often each is requested.
 pub struct FakeExecutor {
@@ -29,6 +31,8 @@ pub struct FakeExecutor {
     pub calls_left: Option<u32>,
     /// The name of a call that fails.
     pub fails: Option<String>,
+    /// Part of the sets whose trainings diverge, and their seed.
+    pub diverges: Option<(&'static str, Seed)>,
     /// Whether every path is a set. All paths are then the same set.
     pub any_set: bool,
     /// Digest of the search.
@@ -54,6 +58,7 @@ impl Default for FakeExecutor {
             starts: SortedMap::new(),
             calls_left: None,
             fails: None,
+            diverges: None,
             any_set: false,
             search: String::new(),
             found: 32,
@@ -176,6 +181,10 @@ impl Executor for FakeExecutor {
             let folder = run_name(start);
             self.starts.insert(name, folder.rsplit_once('-').map_or("", |(name, _)| name).to_owned());
         }
+        if self.diverges.is_some_and(|(part, seed)| config.set.contains(part) && config.seed == seed) {
+            let learning_rate = config.settings.learning_rate;
+            return Err(TrainError::NotFinite { step: 7, cause: "the loss is NaN".into(), learning_rate }.into());
+        }
         let metrics = EpochMetrics {
             epoch: 1,
             step: 10,
@@ -237,22 +246,41 @@ impl Executor for FakeExecutor {
         Ok(ValidationRecord::new(LossFunction::Eval(EvalLoss::default()), losses))
     }
 
-    fn screen(&mut self, request: &ScreenRequest<'_>) -> Result<ScreenRecord, StepError> {
-        self.call(format!("screen {}", request.set))?;
-        let features = u64::from(FeatureSet::resolve(request.set)?.num_features());
-        let most = request.limits.max_features.filter(|most| features > *most);
-        Ok(ScreenRecord {
-            identity: None,
-            features,
-            bytes: 2 * features * request.l1 as u64,
-            active: Some(20.0),
-            rows_a_move: Some(4.0),
-            split: None,
-            ns_a_move: None,
-            dead_share: None,
-            lossless: None,
-            refused: most.map(|most| format!("{features} features, more than {most}")),
-        })
+    fn screen(
+        &mut self,
+        sets: &[&str],
+        _data: &Path,
+        limits: ScreenOptions,
+        l1: usize,
+    ) -> Result<Vec<ScreenRecord>, StepError> {
+        self.call(format!("screen {}", sets.join(" ")))?;
+        let record = |set: &&str| {
+            let features = u64::from(FeatureSet::resolve(set)?.num_features());
+            let most = limits.max_features.filter(|most| features > *most);
+            Ok(ScreenRecord {
+                identity: None,
+                features,
+                bytes: 2 * features * l1 as u64,
+                active: Some(20.0),
+                rows_a_move: Some(4.0),
+                split: None,
+                refused: most.map(|most| format!("{features} features, more than {most}")),
+                costs: None,
+            })
+        };
+        sets.iter().map(record).collect()
+    }
+
+    fn screened_costs(&mut self, sets: &[&str], _data: &Path) -> Result<Vec<ScreenedCosts>, StepError> {
+        self.call(format!("screened cost {}", sets.join(" ")))?;
+        Ok(vec![ScreenedCosts { ns_a_move: 100.0, dead_share: 0.0, lossless: "yes".into() }; sets.len()])
+    }
+
+    /// Ranks are buckets, as far as there are enough.
+    fn king_buckets(&mut self, request: &NetRequest, counts: &[usize]) -> Result<Vec<Vec<i32>>, StepError> {
+        self.call(format!("king buckets {}", run_name(&request.network)))?;
+        let by_rank = |count: &usize| (0..64).map(|square| (square / 8).min(*count as i32 - 1)).collect();
+        Ok(counts.iter().map(by_rank).collect())
     }
 
     fn row_importance(&mut self, request: &NetRequest) -> Result<Vec<f64>, StepError> {

@@ -16,7 +16,7 @@ blocks    = ["axis-h", "axis-v", "axis-d1", "axis-d2", "pairs-h", "mobility-coun
 "#;
 
 /// One row, and a search.
-fn text(changes: &[(&str, &str)]) -> String {
+pub fn text(changes: &[(&str, &str)]) -> String {
     let (rows, _) = TEXT.split_once("[[runs]]").expect("rows");
     let text = format!("{rows}[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n{SEARCH}");
     changes.iter().fold(text, |text, (from, to)| {
@@ -26,7 +26,7 @@ fn text(changes: &[(&str, &str)]) -> String {
 }
 
 /// Ranks help most, then files, then neighbours; diagonals harm, and mobility changes nothing.
-fn executor() -> FakeExecutor {
+pub fn executor() -> FakeExecutor {
     let merits = vec![
         (["axis-v", "rank(P) * role(P) * color(P) for"], 0.95),
         (["axis-h", "file(P) * role(P) * color(P) for"], 0.96),
@@ -38,16 +38,16 @@ fn executor() -> FakeExecutor {
     FakeExecutor { any_definition: true, games: 40, merits, ..FakeExecutor::default() }
 }
 
-fn tree(results: &Results) -> &SearchRecord {
+pub fn tree(results: &Results) -> &SearchRecord {
     results.search.as_ref().expect("a search")
 }
 
-fn called<'a>(tree: &'a SearchRecord, round: usize, change: &str) -> &'a SearchCandidate {
+pub fn called<'a>(tree: &'a SearchRecord, round: usize, change: &str) -> &'a SearchCandidate {
     tree.rounds[round].candidates.iter().find(|candidate| candidate.change == change).expect(change)
 }
 
 /// The tree without what the clock says.
-fn timeless(tree: &SearchRecord) -> SearchRecord {
+pub fn timeless(tree: &SearchRecord) -> SearchRecord {
     let mut tree = SearchRecord { seconds: 0.0, ..tree.clone() };
     tree.rounds.iter_mut().for_each(|round| round.seconds = 0.0);
     tree
@@ -254,9 +254,14 @@ fn mistakes_are_found_before_anything_runs() {
     check(&with("learning_rate = -1.0"), "learning_rate must be above 0");
     check(&with("sample = 5"), "unknown field `sample`");
     check(&with("max_features = 0"), "max_features must be at least 1");
+    check(&with("king_buckets = [{ merged = 1 }]"), "king squares are merged into 2 to 63 buckets, not 1");
+    check(&with("king_buckets = [{ merges = 4 }]"), "or { merged = 8 }");
     check(&[("finalists = 2", "finalists = 0")], "finalists must be at least 1");
     check(&[("hours     = 1", "hours = 1e-12")], "hours = 0.000000000001 is too small for one round");
     check(&[("\"axis-h\", ", "\"axis-x\", ")], "the block axis-x cannot be added");
+    let pairs = "\"square(K) * pair(square(P) * role(P) * color(P), square(Q) * role(Q) * color(Q)) for P in pieces, \
+                 Q in pieces if square(P) < square(Q)\", ";
+    check(&[("\"axis-h\", ", pairs)], "cannot be added: this product is too large for `reach` or `pair`");
     check(&[("[\"piece\"]", "[\"pieces\"]")], "the feature set 'pieces' cannot be used");
     check(&[("equal_cost = 100", "nodes = 100")], "decided by matches at equal cost");
     check(&[("[search]", "[sweep]\nl1 = [8, 16]\n[search]")], "cannot stand together");
@@ -269,6 +274,11 @@ fn mistakes_are_found_before_anything_runs() {
     );
     let compact = "sets = [\"piece\"]\ntrain = { compact_dead = true }";
     check(&[("finalists = 2", "finalists = 2\nselect = [64]"), row(compact)[0]], "but piece has compact_dead = true");
+    let merged = ("finalists = 2", "finalists = 2\nking_buckets = [{ merged = 4 }]");
+    check(
+        &[merged, row(compact)[0]],
+        "a merged layout needs the rows of all features, but piece has compact_dead = true",
+    );
     check(&[("validation    = 0.2", "validation = 0.0")], "give [train] validation above 0");
     let folder = ExperimentFolder::new();
     let mut executor = executor();

@@ -20,7 +20,7 @@ use super::library::{self, DefinitionFile, Siblings, UnknownName};
 use super::resolve::{self, BlockSettings, MAX_FEATURES};
 use super::selection::Selection;
 use super::spec::{BlockSpec, Bucket, Multiplicity};
-use super::syntax::{self, BlockExpr, Span, SyntaxError};
+use super::syntax::{self, AxisKind, BlockExpr, Span, SyntaxError};
 #[cfg(feature = "report")]
 pub use composition::{Composition, Summand, WrittenBlock};
 use factors::{FactorKey, FactorText, factors_of_blocks, read_factors};
@@ -72,12 +72,19 @@ impl StandaloneDefinition {
         }
     }
 
-    /// The bucket tables of this definition and of those it names; the outermost one of a name counts.
-    fn collect_tables(&self, tables: &mut SortedMap<String, Vec<i32>>) {
-        for (name, table) in &self.buckets {
-            tables.get_or_insert_with(name.clone(), || table.clone());
+    /// The bucket tables of this definition and of those it names. A table hides those of its name further inside;
+    /// several of one name are those of definitions side by side.
+    fn tables(&self) -> SortedMap<String, Vec<Vec<i32>>> {
+        let mut tables = SortedMap::<String, Vec<Vec<i32>>>::new();
+        for (name, table) in self.definitions.iter().flat_map(|(_, definition)| definition.tables()) {
+            let known = tables.get_or_default(name);
+            known.extend(table);
+            known.dedup();
         }
-        self.definitions.iter().for_each(|(_, definition)| definition.collect_tables(tables));
+        for (name, table) in &self.buckets {
+            tables.insert(name.clone(), vec![table.clone()]);
+        }
+        tables
     }
 
     fn to_toml(&self) -> String {
@@ -192,19 +199,29 @@ pub fn of_selection(name: &str, about: Option<&str>, whole: &str, selected: Stri
 /// When the expression has a mistake or is not one block.
 pub fn of_bucket_expression(expression: &str, whole: &str) -> Result<Definition, FeatureError> {
     let text = ExpressionText { source: SourceText::new("bucket rule", expression), offset: 0 };
-    match &syntax::parse(expression).map_err(|error| text.error(error))?[..] {
-        [BlockExpr::Product(_)] => {}
+    let terms = syntax::parse(expression).map_err(|error| text.error(error))?;
+    let block = match &terms[..] {
+        [BlockExpr::Product(block)] => block,
         [BlockExpr::Named { name, span }] => {
             let help = "a bucket rule is `stockfish`, `cpw`, or an expression such as `bucket(K, zones)`";
             let error = SyntaxError::new(format!("`{name}` is no bucket rule"), span.clone()).with_help(help);
             return Err(text.error(error));
         }
         _ => return Err(text.at("a bucket rule is one block, without `+` outside of brackets", 0..expression.len())),
-    }
+    };
     let source = SourceText::new("definition", whole);
     let whole_set: StandaloneDefinition = keys::read(&source, &keys::parse(&source)?)?;
-    let mut tables = SortedMap::new();
-    whole_set.collect_tables(&mut tables);
+    let known = whole_set.tables();
+    for axis in block.axes() {
+        let AxisKind::Bucket(name) = &axis.kind else { continue };
+        if known.get(name).is_some_and(|tables| tables.len() > 1) {
+            let help = "write them under different names in the set's definition";
+            let message = format!("blocks of the set have different bucket tables `{name}`");
+            return Err(text.error(SyntaxError::new(message, axis.span.clone()).with_help(help)));
+        }
+    }
+    let tables: SortedMap<String, Vec<i32>> =
+        known.into_iter().filter_map(|(name, tables)| Some((name, tables.into_iter().next()?))).collect();
     let orientation = parse(whole)?.blocks.first().map_or_else(Orientation::default, |block| block.orientation);
     let mut buckets = SortedMap::new();
     for (name, table) in &tables {

@@ -1,5 +1,6 @@
 //! The expression language of feature sets: text → tokens → syntax tree. Nodes keep their spans for error messages.
 
+mod axes;
 mod axis;
 mod lexer;
 mod parser;

@@ -87,6 +87,7 @@ fn cause(error: &TrainError) -> Cause {
         TrainError::Stopped => Cause::Stopped,
         TrainError::Interrupted { step, .. } => Cause::Interrupted { step: *step },
         TrainError::NoGpu(_) => Cause::NoGpu,
+        error if error.is_of_network() => Cause::Network { is_request: error.is_request() },
         error if error.is_request() => Cause::Request,
         _ => Cause::Work,
     }

@@ -64,8 +64,9 @@ fn failure(cause: Cause, message: String, folder: &Path) -> TrainError {
         Cause::Stopped => TrainError::Stopped,
         Cause::Interrupted { step } => TrainError::Interrupted { step, folder: folder.into() },
         Cause::NoGpu => TrainError::NoGpu(message),
-        Cause::Request => TchError::Failed { message, is_request: true }.into(),
-        Cause::Work => TchError::Failed { message, is_request: false }.into(),
+        Cause::Network { is_request } => TchError::Failed { message, is_request, is_of_network: true }.into(),
+        Cause::Request => TchError::Failed { message, is_request: true, is_of_network: false }.into(),
+        Cause::Work => TchError::Failed { message, is_request: false, is_of_network: false }.into(),
     }
 }
 

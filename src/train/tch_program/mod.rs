@@ -73,7 +73,9 @@ pub enum Event {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The request was wrong.
+    /// As [`TrainError::is_of_network`](super::TrainError::is_of_network).
+    Network { is_request: bool },
+    /// The request was wrong otherwise.
     Request,
     /// As [`TrainError::NoGpu`](super::TrainError::NoGpu).
     NoGpu,
@@ -113,7 +115,7 @@ pub enum TchError {
     NotReady { program: PathBuf, status: ExitStatus },
     /// As the program said it.
     #[error("{message}")]
-    Failed { message: String, is_request: bool },
+    Failed { message: String, is_request: bool, is_of_network: bool },
 }
 
 impl TchError {

@@ -1,9 +1,9 @@
 //! The kinds of change, each from an incumbent to changed definitions.
 
-use super::layouts::{Layout, fitted};
+use super::layouts::{KingAxis, Layout, fitted};
 use crate::chess::{Mirror, Orientation};
 use crate::features::analysis::Budget;
-use crate::features::syntax::{self, Axis, AxisKind, BlockExpr, Factor, Letter, factor_text};
+use crate::features::syntax::{self, Axis, AxisKind, BlockExpr, Factor, Letter, ProductBlock, factor_text};
 use crate::features::{Composition, FactorCheck, Factors, FeatureSet, Summand, WrittenBlock};
 use crate::units::sort_by;
 
@@ -40,8 +40,8 @@ pub(super) fn mirrored(incumbent: &Composition, mirror: Mirror) -> Vec<Change> {
     let mirrored = |block: &WrittenBlock| {
         let orientation = Orientation { mirror, ..block.orientation };
         let fit = |(name, table): (&String, &Vec<i32>)| {
-            let table = if reads_only_king(&block.text, name) { fitted(table, mirror) } else { table.clone() };
-            (name.clone(), table)
+            let is_of_king = readers(block, name).all(|reader| reader == Letter::OWN_KING);
+            (name.clone(), if is_of_king { fitted(table, mirror) } else { table.clone() })
         };
         WrittenBlock { orientation, buckets: block.buckets.iter().map(fit).collect(), ..block.clone() }
     };
@@ -61,6 +61,20 @@ pub(super) fn with_king_buckets(incumbent: &Composition, layout: &Layout) -> Vec
         }
     }
     changes
+}
+
+/// The incumbent with a row for every square of the own king in the first block that can have them; the incumbent
+/// itself if it has them. `None` if no block can.
+pub(super) fn by_king_square(incumbent: &Composition) -> Option<Composition> {
+    let squares = Layout { words: "king squares".into(), axis: KingAxis::Square };
+    let refined = |(at, summand): (usize, &Summand)| match summand {
+        Summand::Block(block) => Some((at, king_buckets(block, &squares)?)),
+        Summand::Selection { .. } => None,
+    };
+    let (at, block) = incumbent.summands.iter().enumerate().find_map(refined)?;
+    let mut composition = incumbent.clone();
+    composition.summands[at] = Summand::Block(block);
+    Some(composition)
 }
 
 /// The incumbent without each of its blocks.
@@ -154,22 +168,28 @@ fn king_buckets(block: &WrittenBlock, layout: &Layout) -> Option<WrittenBlock> {
         format!("{}{}", texts.join(" * "), parts.tail)
     };
     let without = text(&factors);
-    let still_read = format!("{without} {}", block.factor.as_deref().unwrap_or_default());
-    changed.buckets.retain(|name, _| reads(&still_read, name));
-    match &layout.table {
-        None => {
+    let still_read = WrittenBlock { text: without.clone(), ..block.clone() };
+    changed.buckets.retain(|name, _| readers(&still_read, name).next().is_some());
+    match &layout.axis {
+        KingAxis::Nothing => {
             if factors.is_empty() || parts.king.is_none() {
                 return None;
             }
             changed.factor = block.factor.clone().filter(|factor| Some(factor) != common.as_ref());
             changed.text = without;
         }
-        Some(table) => {
-            let name = if changed.buckets.contains_key(TABLE) { OTHER_TABLE } else { TABLE };
-            factors.insert(at, FactorPart { text: format!("bucket(K, {name})"), has_count: false });
+        axis => {
+            let read = match axis {
+                KingAxis::Buckets(table) => {
+                    let name = if changed.buckets.contains_key(TABLE) { OTHER_TABLE } else { TABLE };
+                    changed.buckets.insert(name.to_owned(), fitted(table, block.orientation.mirror));
+                    format!("bucket(K, {name})")
+                }
+                _ => "square(K)".to_owned(),
+            };
+            factors.insert(at, FactorPart { text: read, has_count: false });
             changed.factor = block.factor.clone().or(common);
             changed.text = text(&factors);
-            changed.buckets.insert(name.to_owned(), fitted(table, block.orientation.mirror));
             if block.factor.is_none() && !determines_factor(&changed) {
                 changed.factor = None;
             }
@@ -203,12 +223,8 @@ struct FactorPart {
 
 impl BlockParts {
     fn of(block: &WrittenBlock) -> BlockParts {
-        let terms = syntax::parse(&block.text).unwrap_or_default();
-        let product = terms.into_iter().find_map(|term| match term {
-            BlockExpr::Product(product) => Some(product),
-            BlockExpr::Named { .. } => None,
-        });
-        let factors = &product.expect("the text of a block is a product").product.factors;
+        let product = product_of(&block.text).expect("the text of a block is a product");
+        let factors = &product.product.factors;
         let part = |factor: &Factor| FactorPart { text: factor_text(factor), has_count: has_count(factor) };
         let is_king = |factor: &Factor| matches!(factor, Factor::Axis(axis) if is_own_king(axis));
         let parts: Vec<FactorPart> = factors.iter().map(part).collect();
@@ -235,22 +251,24 @@ fn has_count(factor: &Factor) -> bool {
     }
 }
 
-/// Whether a block's text reads a bucket table.
-fn reads(text: &str, table: &str) -> bool {
-    readers(text, table).next().is_some()
-}
-
-fn reads_only_king(text: &str, table: &str) -> bool {
-    readers(text, table).all(|variable| variable == Letter::OWN_KING.0)
-}
-
-/// The variables of the axes that read a bucket table.
-fn readers<'a>(text: &'a str, table: &'a str) -> impl Iterator<Item = char> + 'a {
-    text.split("bucket(").skip(1).filter_map(move |rest| {
-        let (variable, rest) = rest.split_once(", ")?;
-        let name = rest.split([')', ',']).next()?;
-        variable.chars().next().filter(|_| name == table)
+/// The block that a text is; `None` without factors.
+fn product_of(text: &str) -> Option<Box<ProductBlock>> {
+    let terms = syntax::parse(text).unwrap_or_default();
+    terms.into_iter().find_map(|term| match term {
+        BlockExpr::Product(product) => Some(product),
+        BlockExpr::Named { .. } => None,
     })
+}
+
+/// The variables of a block, and of its own factor, whose axes read a bucket table.
+fn readers(block: &WrittenBlock, table: &str) -> impl Iterator<Item = Letter> {
+    let of = |axes: Vec<&Axis>| -> Vec<Letter> {
+        let reads = |axis: &&Axis| matches!(&axis.kind, AxisKind::Bucket(name) if name == table);
+        axes.into_iter().filter(reads).map(|axis| axis.variable.letter).collect()
+    };
+    let own = product_of(&block.text).map(|block| of(block.axes())).unwrap_or_default();
+    let common = block.factor.as_ref().and_then(|factor| syntax::parse_product(factor).ok());
+    own.into_iter().chain(common.map(|product| of(product.axes())).unwrap_or_default())
 }
 
 fn one_line(text: &str) -> String {

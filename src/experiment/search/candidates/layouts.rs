@@ -1,4 +1,5 @@
-//! Layouts of king buckets: by name or as tables, fitted to the half of the board on which the own king stands.
+//! Layouts of king buckets: by name, as tables or merged from king squares, fitted to the half of the board on which
+//! the own king stands.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,12 +10,22 @@ use crate::settings::SettingError;
 
 /// A layout of king buckets
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected the name of a layout, as kb4, or a table of buckets")]
+#[serde(untagged, expecting = "expected the name of a layout, as kb4, a table of buckets, or { merged = 8 }")]
 pub enum KingLayout {
     /// kb2, kb4, kb8 or kb16, "none", or the name of a set with one table of buckets
     Named(String),
     /// The table
     Table(BucketTable),
+    /// Buckets merged from the king squares of a network
+    Merged(MergedSquares),
+}
+
+/// Buckets merged from the king squares of a network
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MergedSquares {
+    /// Number of buckets
+    pub merged: usize,
 }
 
 /// A layout that was read.
@@ -22,8 +33,16 @@ pub enum KingLayout {
 pub(super) struct Layout {
     /// The layout in words, as in `4 king buckets (kb4)`.
     pub words: String,
-    /// A number for every square; `None`: no buckets.
-    pub table: Option<Vec<i32>>,
+    pub axis: KingAxis,
+}
+
+/// What a block reads of the own king's square.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum KingAxis {
+    Nothing,
+    Square,
+    /// A number for every square.
+    Buckets(Vec<i32>),
 }
 
 impl KingLayout {
@@ -31,11 +50,21 @@ impl KingLayout {
     ///
     /// # Errors
     /// When there is no such set, it has no table or several, or the table has a mistake.
-    pub(super) fn read(&self, at: usize, mirror: Mirror) -> Result<Layout, SettingError> {
+    pub(super) fn read(
+        &self,
+        at: usize,
+        mirror: Mirror,
+        merged: &[(MergedSquares, Vec<i32>)],
+    ) -> Result<Layout, SettingError> {
         let problem = |message: String| SettingError::new("king_buckets", message);
         let (name, table) = match self {
             KingLayout::Named(name) if name == "none" => {
-                return Ok(Layout { words: "no king buckets".into(), table: None });
+                return Ok(Layout { words: "no king buckets".into(), axis: KingAxis::Nothing });
+            }
+            KingLayout::Merged(squares) => {
+                let lacking = || problem(format!("no network has king squares to merge into {}", squares.merged));
+                let (_, table) = merged.iter().find(|(known, _)| known == squares).ok_or_else(lacking)?;
+                ("merged".to_owned(), table.clone())
             }
             KingLayout::Named(name) => (name.clone(), named_table(name).map_err(problem)?),
             KingLayout::Table(table) => {
@@ -48,7 +77,25 @@ impl KingLayout {
         if count < 2 {
             return Err(problem(format!("{name} has one bucket; write \"none\" for a set without king buckets")));
         }
-        Ok(Layout { words: format!("{count} king buckets ({name})"), table: Some(table) })
+        Ok(Layout { words: format!("{count} king buckets ({name})"), axis: KingAxis::Buckets(table) })
+    }
+}
+
+impl MergedSquares {
+    /// # Errors
+    /// If nothing is left to merge, or to tell apart.
+    pub(super) fn check(self) -> Result<(), SettingError> {
+        if (2..64).contains(&self.merged) {
+            return Ok(());
+        }
+        let message = format!("king squares are merged into 2 to 63 buckets, not {}", self.merged);
+        Err(SettingError::new("king_buckets", message))
+    }
+
+    /// Some layout with as many buckets, for counting candidates.
+    pub(super) fn example(self) -> Vec<i32> {
+        let number = |square: usize| (4 * (square / 8) + (square % 8).min(7 - square % 8)) % self.merged;
+        (0..64).map(|square| number(square) as i32).collect()
     }
 }
 

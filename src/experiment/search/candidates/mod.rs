@@ -21,18 +21,30 @@ use crate::units::Seed;
 use changes::{Change, FeatureImportance};
 
 pub use grammar::{Grammar, GrammarAxis, GrammarSource};
-pub use layouts::KingLayout;
+pub use layouts::{KingLayout, MergedSquares};
 
 /// A definition to try instead of the incumbent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
-    /// The definition, as the command line takes it.
+    /// The definition, as the command line takes it; empty if there is none.
     pub set: String,
     /// The change of the incumbent in words, as in `plus threat-roles`.
     pub change: String,
     pub kind: ChangeKind,
     /// Inputs per perspective.
     pub features: u32,
+    /// Why there is no such definition.
+    pub refused: Option<String>,
+}
+
+/// What a search knows of the incumbent's network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetworkFindings {
+    /// A number for every feature, which `select` needs ([`crate::measure::ScreenGames::importance`]).
+    pub importance: Option<Vec<f64>>,
+    /// A number for every square, for each layout that is merged from king squares
+    /// ([`crate::measure::merged_king_buckets`]).
+    pub layouts: Vec<(MergedSquares, Vec<i32>)>,
 }
 
 /// The kind of a change.
@@ -76,8 +88,9 @@ pub struct CandidateKeys {
     pub grammar: Option<Grammar>,
     /// Which half of the board the own king may be kept on: none, king-left (a to d), king-right
     pub mirror: Vec<Mirror>,
-    /// Layouts of king buckets: kb2, kb4, kb8, kb16, another set's name, "none", or a table as under [buckets]; tried
-    /// for all blocks and for each
+    /// Layouts of king buckets: kb2, kb4, kb8, kb16, another set's name, "none", a table as under [buckets], or
+    /// { merged = 8 }, which merges the squares of the own king by what that changes in a network with rows for each of
+    /// them; tried for all blocks and for each
     pub king_buckets: Vec<KingLayout>,
     /// Whether the incumbent is tried without each of its blocks
     pub drop: bool,
@@ -103,13 +116,43 @@ impl CandidateKeys {
             return Err(SettingError::new("select", "select keeps at least 1 feature of a block"));
         }
         // Half a board is checked with the incumbent, which says whether it is enough.
-        self.king_buckets.iter().zip(1..).try_for_each(|(layout, at)| layout.read(at, Mirror::KingLeft).map(|_| ()))
+        self.king_buckets.iter().zip(1..).try_for_each(|(layout, at)| match layout {
+            KingLayout::Merged(squares) => squares.check(),
+            other => other.read(at, Mirror::KingLeft, &[]).map(|_| ()),
+        })
+    }
+
+    /// The layouts that are merged from king squares.
+    pub(super) fn merged(&self) -> Vec<MergedSquares> {
+        let merged = |layout: &KingLayout| match layout {
+            KingLayout::Merged(squares) => Some(*squares),
+            KingLayout::Named(_) | KingLayout::Table(_) => None,
+        };
+        self.king_buckets.iter().filter_map(merged).collect()
+    }
+
+    /// The keys that need no network, and layouts as they might be merged, to count candidates.
+    pub(super) fn before_training(&self) -> (CandidateKeys, NetworkFindings) {
+        let layouts = self.merged().into_iter().map(|squares| (squares, squares.example())).collect();
+        (CandidateKeys { select: Vec::new(), ..self.clone() }, NetworkFindings { importance: None, layouts })
     }
 }
 
+/// The incumbent with rows for every square of the own king in one of its blocks, as the command line takes it: its own
+/// definition if it has them. `None` if no block can have them.
+///
+/// # Errors
+/// When the incumbent is no definition, or would be too large.
+pub(super) fn by_king_square(incumbent: &str) -> Result<Option<String>, FeatureError> {
+    let incumbent = Composition::load(incumbent)?;
+    let Some(squares) = changes::by_king_square(&incumbent) else { return Ok(None) };
+    let [own, refined] = [incumbent.define("")?, squares.define("king squares")?];
+    Ok(Some(if own.identity() == refined.identity() { own.text } else { refined.text }))
+}
+
 /// The incumbent's candidates in the order of the keys, each definition once; none is the incumbent. `request` gives a
-/// set as the command line takes it for one as written in the experiment. `importance`: a number for every feature of
-/// the incumbent, which `select` needs ([`crate::measure::ScreenGames::importance`]).
+/// set as the command line takes it for one as written in the experiment. A change that is no definition, as one of too
+/// many features, is a candidate that is refused.
 ///
 /// # Errors
 /// With the key that is wrong, when the incumbent or a block to add is no definition, a layout cannot be used, the grammar
@@ -119,19 +162,25 @@ pub fn candidates(
     keys: &CandidateKeys,
     seed: Seed,
     request: &dyn Fn(&str) -> Result<String, FeatureError>,
-    importance: Option<&[f64]>,
+    findings: &NetworkFindings,
 ) -> Result<Vec<Candidate>, SettingError> {
     let wrong = |error: FeatureError| SettingError::new("", format!("the incumbent cannot be used: {error}"));
     let incumbent = Composition::load(incumbent).map_err(wrong)?;
     let unchanged = incumbent.define("").map_err(wrong)?;
     let mut known = HashSet::from([unchanged.identity()]);
     let mut found = Vec::new();
-    for (kind, Change { composition, words }) in changes(&incumbent, keys, seed, request, importance)? {
+    for (kind, Change { composition, words: change }) in changes(&incumbent, keys, seed, request, findings)? {
         let named = Composition { name: changed_name(&incumbent.name), ..composition };
-        let definition =
-            named.define(&words).map_err(|error| SettingError::new(key_of(kind), format!("{words}: {error}")))?;
-        if known.insert(definition.identity()) {
-            found.push(Candidate { set: definition.text, change: words, kind, features: definition.size });
+        match named.define(&change) {
+            Err(error) => {
+                let refused = Some(error.to_string());
+                found.push(Candidate { set: String::new(), change, kind, features: 0, refused });
+            }
+            Ok(definition) if known.insert(definition.identity()) => {
+                let (set, features) = (definition.text, definition.size);
+                found.push(Candidate { set, change, kind, features, refused: None });
+            }
+            Ok(_) => {}
         }
     }
     Ok(found)
@@ -142,7 +191,7 @@ fn changes(
     keys: &CandidateKeys,
     seed: Seed,
     request: &dyn Fn(&str) -> Result<String, FeatureError>,
-    importance: Option<&[f64]>,
+    findings: &NetworkFindings,
 ) -> Result<Vec<(ChangeKind, Change)>, SettingError> {
     let mut all = Vec::new();
     let mut add = |kind: ChangeKind, changes: Vec<Change>| all.extend(changes.into_iter().map(|change| (kind, change)));
@@ -160,10 +209,13 @@ fn changes(
         }
     }
     add(ChangeKind::Mirror, keys.mirror.iter().flat_map(|mirror| changes::mirrored(incumbent, *mirror)).collect());
+    let merged = &findings.layouts;
     for (layout, at) in keys.king_buckets.iter().zip(1..) {
-        let layout = match layout.read(at, changes::orientation(incumbent).mirror) {
+        let layout = match layout.read(at, changes::orientation(incumbent).mirror, merged) {
             // A table of half a board has nothing to say where the king stands on all of it.
-            Err(_) if layout.read(at, Mirror::KingLeft).is_ok() => continue,
+            Err(_) if layout.read(at, Mirror::KingLeft, merged).is_ok() => continue,
+            // No block can have king squares.
+            Err(_) if matches!(layout, KingLayout::Merged(_)) && merged.is_empty() => continue,
             read => read?,
         };
         add(ChangeKind::KingBuckets, changes::with_king_buckets(incumbent, &layout));
@@ -173,7 +225,7 @@ fn changes(
     }
     if !keys.select.is_empty() {
         let lacking = || SettingError::new("select", "select needs the importance of the incumbent's features");
-        let importance = FeatureImportance(importance.ok_or_else(lacking)?);
+        let importance = FeatureImportance(findings.importance.as_deref().ok_or_else(lacking)?);
         add(ChangeKind::Select, keys.select.iter().flat_map(|keep| importance.selected(incumbent, *keep)).collect());
     }
     Ok(all)
@@ -185,16 +237,6 @@ fn blocks_of(request: &str, incumbent: &Composition) -> Result<Composition, Feat
         Composition::load(request)
     } else {
         Composition::of_expression(request, changes::orientation(incumbent))
-    }
-}
-
-const fn key_of(kind: ChangeKind) -> &'static str {
-    match kind {
-        ChangeKind::Add => "blocks",
-        ChangeKind::Mirror => "mirror",
-        ChangeKind::KingBuckets => "king_buckets",
-        ChangeKind::Drop => "drop",
-        ChangeKind::Select => "select",
     }
 }
 

@@ -14,7 +14,7 @@ fn keys(toml: &str) -> CandidateKeys {
 }
 
 fn tried(incumbent: &str, keys: &CandidateKeys) -> Result<Vec<Candidate>, SettingError> {
-    candidates(incumbent, keys, Seed(1), &|written| Ok(written.to_owned()), None)
+    candidates(incumbent, keys, Seed(1), &|written| Ok(written.to_owned()), &NetworkFindings::default())
 }
 
 fn candidates_of(incumbent: &str, toml: &str) -> Vec<Candidate> {
@@ -142,6 +142,43 @@ fn king_buckets_are_those_of_the_shipped_sets() {
     assert_renamed(&half_ka[0].set, "chess768-buckets");
 }
 
+/// The first block that can have them gets rows for king squares; what is merged becomes a layout in the candidate's
+/// text.
+#[test]
+fn king_squares_are_told_apart_and_merged() {
+    let by_square = |incumbent: &str| by_king_square(incumbent).expect("a definition");
+    let check = |incumbent: &str, expected: &str| {
+        let found = by_square(incumbent).expect("a block");
+        let [found, expected] = [&found[..], expected].map(|set| FeatureSet::resolve(set).expect("a definition"));
+        assert_eq!(found.identity(), expected.identity(), "{incumbent}");
+    };
+    let pieces = "color(P) * role(P) * square(P) for P in pieces";
+    let threats = "role(P) * color(P) * role(T) * color(T) for P in pieces, T in targets(P)";
+    let mirrored = |features: &str| format!("features = \"{features}\"\nmirror = \"king-left\"");
+    let squares = mirrored(&format!("square(K) * {pieces}"));
+    check("chess768-mirrored", &squares);
+    check(&mirrored(&format!("{pieces} + {threats}")), &mirrored(&format!("square(K) * {pieces} + {threats}")));
+    check(&squares, &squares);
+    let selected = FeatureSet::resolve("piece").expect("shipped").select(&[1, 2]).expect("a selection");
+    assert_eq!(by_square(selected.definition()), None);
+
+    let keys = keys("king_buckets = [{ merged = 3 }]");
+    let squares = MergedSquares { merged: 3 };
+    let thirds = (0..64).map(|square| if square % 8 < 4 { (square / 24).min(2) } else { -1 }).collect();
+    let findings = NetworkFindings { layouts: vec![(squares, thirds)], ..NetworkFindings::default() };
+    let tried = |incumbent: &str, findings: &NetworkFindings| {
+        candidates(incumbent, &keys, Seed(0), &|set| Ok(set.to_owned()), findings).expect("candidates")
+    };
+    let list = tried("chess768-mirrored", &findings);
+    assert_eq!((list[0].change.as_str(), list[0].features), ("3 king buckets (merged)", 3 * 768));
+    let table: toml::Table = list[0].set.parse().expect("TOML");
+    let numbers = table["buckets"]["layout"].as_array().expect("a table");
+    assert_eq!((numbers.len(), numbers[26].as_integer(), numbers[28].as_integer()), (64, Some(1), Some(-1)));
+    assert_eq!(tried("chess768-mirrored", &NetworkFindings::default()), []);
+    let (_, counted) = keys.before_training();
+    assert_eq!(tried("chess768", &counted)[0].features, 3 * 768);
+}
+
 /// What a feature does not determine is no factor: of a sum, the term that is active too.
 #[test]
 fn refined_blocks_share_what_their_features_determine() {
@@ -225,7 +262,8 @@ fn definitions_are_tried_once() {
 fn the_most_important_features_are_kept() {
     let importance: Vec<f64> = (0..768 + 144).map(|feature| f64::from((feature * 7) % 10)).collect();
     let keys = keys("select = [100, 144]");
-    let list = candidates("chess768 + threat-roles", &keys, Seed(0), &|set| Ok(set.to_owned()), Some(&importance))
+    let findings = NetworkFindings { importance: Some(importance.clone()), ..NetworkFindings::default() };
+    let list = candidates("chess768 + threat-roles", &keys, Seed(0), &|set| Ok(set.to_owned()), &findings)
         .expect("candidates");
     let sizes: Vec<u32> = list.iter().map(|candidate| candidate.features).collect();
     assert_eq!(sizes, [100 + 144, 768 + 100, 144 + 144]);
@@ -260,6 +298,11 @@ fn mistakes_name_their_key() {
     check("[grammar]\nmax_features = 1", "grammar", "the grammar yields no block");
     check("[grammar]\naxes = []\nsources = [\"pieces\"]", "grammar", "add sources or axes");
     check("select = [5]", "select", "importance");
+    let error = keys("king_buckets = [{ merged = 64 }]").check(Seed(0)).expect_err("nothing to merge").to_string();
+    assert_eq!(error, "king squares are merged into 2 to 63 buckets, not 64");
+    let value: serde_json::Value = toml::from_str("king_buckets = [{ merge = 8 }]").expect("TOML");
+    let error = crate::json::from_value::<CandidateKeys>(&value, "search").expect_err("no such key").to_string();
+    assert!(error.contains("a table of buckets, or { merged = 8 }"), "{error}");
     let error = tried("chess7", &keys("drop = true")).expect_err("no such set").to_string();
     assert!(error.starts_with("the incumbent cannot be used"), "{error}");
     let error = keys("select = [0]").check(Seed(0)).expect_err("nothing").to_string();
