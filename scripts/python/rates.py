@@ -21,15 +21,18 @@ import fsbench
 
 
 def of_python(data, features, threads, seconds, size):
-    """(positions per second, nanoseconds of processor time per position)"""
+    """(positions per second, nanoseconds of processor time per position, microseconds of the loop's own thread per batch)"""
     batches = fsbench.Batches(data, features, batch_size=size, threads=threads, epochs=0, needs="score")
     with iter(batches) as iterator:
         next(iterator)
-        positions, start, cpu = 0, time.perf_counter(), time.process_time()
-        while (elapsed := time.perf_counter() - start) < seconds:
-            positions += next(iterator)["positions"]
-        cpu = time.process_time() - cpu
-    return positions / elapsed, cpu / positions * 1e9
+        positions, count = 0, 0
+        start, cpu, own = time.perf_counter(), time.process_time(), time.thread_time()
+        for batch in iterator:
+            positions, count = positions + batch["positions"], count + 1
+            if time.perf_counter() - start > seconds:
+                break
+        elapsed, cpu, own = time.perf_counter() - start, time.process_time() - cpu, time.thread_time() - own
+    return positions / elapsed, cpu / positions * 1e9, own / count * 1e6
 
 
 def of_service(program, data, features, threads, size):
@@ -54,17 +57,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--program", default=os.environ.get("FSBENCH_PROGRAM", "fsbench"))
     arguments = parser.parse_args()
-    print("| set | threads | Batches, M positions/s | samples-service --bench | ratio | ns/position | of the service |")
-    print("|---|---|---|---|---|---|---|")
+    columns = ["set", "threads", "batch size", "M positions/s", "of the service", "ratio", "ns/position", "of the service"]
+    print("| " + " | ".join([*columns, "µs/batch of the loop"]) + " |")
+    print("|---" * (len(columns) + 1) + "|")
     for name in arguments.sets:
-        rounds = []
+        ours, theirs = [], []
         for _ in range(arguments.rounds):
-            ours = of_python(arguments.data, name, arguments.threads, arguments.seconds, arguments.batch_size)
-            rounds.append((ours, of_service(arguments.program, arguments.data, name, arguments.threads, arguments.batch_size)))
-        (rate, ours), (service, theirs) = ([statistics.median(side) for side in zip(*both)] for both in zip(*rounds))
-        ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in rounds)
-        print(f"| {name} | {arguments.threads} | {rate / 1e6:.2f} | {service / 1e6:.2f} | {ratio:.2f} | "
-              f"{ours:.0f} | {theirs:.0f} |", flush=True)
+            ours.append(of_python(arguments.data, name, arguments.threads, arguments.seconds, arguments.batch_size))
+            theirs.append(of_service(arguments.program, arguments.data, name, arguments.threads, arguments.batch_size))
+        (rate, cpu, own), (service, service_cpu) = ([statistics.median(part) for part in zip(*side)] for side in (ours, theirs))
+        ratio = statistics.median(our[0] / their[0] for our, their in zip(ours, theirs))
+        row = [name, arguments.threads, arguments.batch_size, f"{rate / 1e6:.1f}", f"{service / 1e6:.1f}", f"{ratio:.2f}"]
+        print("| " + " | ".join(map(str, [*row, f"{cpu:.0f}", f"{service_cpu:.0f}", f"{own:.0f}"])) + " |", flush=True)
 
 
 if __name__ == "__main__":

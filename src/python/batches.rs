@@ -16,9 +16,7 @@ use super::preparation::{PreparationMessages, StreamSource, lock};
 use super::request::source;
 use crate::chess::{fen_of, uci_move};
 use crate::data::GameResult;
-use crate::service::{
-    DataSample, LocalStream, NextBatch, PreparedStream, ProcessBound, ServiceError, Shard,
-};
+use crate::service::{DataSample, LocalStream, NextBatch, PreparedStream, ProcessBound, ServiceError, Shard};
 
 /// The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte, made
 /// by threads of this process. `iter()` starts from the beginning each time.

@@ -9,9 +9,7 @@ use super::interruptible::interruptible_while;
 use crate::data::ScoreUnit;
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::pipeline::{Manifest, WeightedInput};
-use crate::service::{
-    PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile, prepare, prepare_mixture,
-};
+use crate::service::{PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile, prepare, prepare_mixture};
 
 /// What a stream is made of.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! `fsbench.save_network`: a network trained elsewhere, from float arrays to a folder with its weights and its integers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -17,10 +18,13 @@ use crate::data::{Method, ScoreUnit};
 use crate::engine::{BackEnd, Differences, Evaluator, Model, NetworkPair, Strategy};
 use crate::features::{Factors, FeatureSet};
 use crate::json::from_value;
-use crate::net::{BucketChooser, Checkpoint, FloatNet, NetFile, Origin, Scheme, Shape, quantise, save_float};
+use crate::net::{
+    BucketChooser, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, quantise, save_float,
+};
 use crate::pipeline::{open_or_build, sample_games};
+use crate::service::ServiceError;
 use crate::train::run_dir::{self, RunDir};
-use crate::train::{EvalLoss, ShapeOptions};
+use crate::train::{EvalLoss, ShapeOptions, TrainError};
 
 /// Positions of the sample games in which the quantisation error is measured.
 const SAMPLE_POSITIONS: usize = 4096;
@@ -54,8 +58,8 @@ pub fn save_network<'py>(
     let mut arrays = Arrays::of(weights)?;
     let factors = if arrays.has(FACTOR_ROWS) {
         let none = || error::request(format!("weights has {FACTOR_ROWS}, and {} has no factor", set.name()));
-        let (set, name) = (std::sync::Arc::clone(set), set.name().to_owned());
-        Some(interruptible(py, move || Factors::of(&set))??.ok_or_else(|| drop(name)).map_err(|()| none())?)
+        let set = Arc::clone(set);
+        Some(interruptible(py, move || Factors::of(&set))??.ok_or_else(none)?)
     } else {
         None
     };
@@ -78,7 +82,7 @@ pub fn save_network<'py>(
         scale_output(&mut net, score / f64::from(scheme.nnue2score))?;
     }
     let positions = positions.map(|positions| positions_of(positions)).transpose()?;
-    let set = std::sync::Arc::clone(set);
+    let set = Arc::clone(set);
     let saved = interruptible(py, move || save(&path, force, &set, &net, &scheme, positions))?;
     let Saved { differences, shape, scheme } = saved?;
     let dict = PyDict::new(py);
@@ -140,9 +144,9 @@ impl Arrays {
                 false => value,
             };
             let array = numpy.call_method("ascontiguousarray", (value,), Some(&keywords))?;
-            let array = array.cast_into::<PyArrayDyn<f32>>().map_err(|_| {
-                PyTypeError::new_err(format!("weights[{name:?}] is not an array of numbers"))
-            })?;
+            let array = array
+                .cast_into::<PyArrayDyn<f32>>()
+                .map_err(|_| PyTypeError::new_err(format!("weights[{name:?}] is not an array of numbers")))?;
             let array = array.readonly();
             arrays.push((name, Array { sizes: array.shape().to_vec(), values: array.as_slice()?.to_vec() }));
         }
@@ -155,8 +159,7 @@ impl Arrays {
 
     fn get(&self, name: &str) -> PyResult<&Array> {
         let found = self.0.iter().find(|(other, _)| other == name);
-        let names = || self.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-        let missing = || error::request(format!("weights has no {name}; it has {}", names()));
+        let missing = || error::request(format!("weights has no {name}, which the network needs"));
         Ok(&found.ok_or_else(missing)?.1)
     }
 
@@ -173,7 +176,8 @@ impl Arrays {
         let psqt = columns != l1 || self.has(PSQT);
         let design = ShapeOptions { buckets, psqt, ..design.clone() }.for_set(set)?;
         // Names follow from the number of buckets.
-        let one = Shape { buckets: crate::net::OutputBuckets { count: buckets, ..Default::default() }, ..Shape::plain(1, 1, vec![]) };
+        let one =
+            Shape { buckets: OutputBuckets { count: buckets, ..Default::default() }, ..Shape::plain(1, 1, vec![]) };
         let mut widths = Vec::new();
         for layer in 0.. {
             let name = format!("{}.weight", one.layer_name(0, layer));
@@ -265,7 +269,8 @@ fn design_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<ShapeOptions> {
             value.extract::<u64>().map(Value::from).map_err(|_| wrong(String::new()))?
         };
         // One at a time, so that the error names the option.
-        from_value::<ShapeOptions>(&json!({ &name: &found }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
+        from_value::<ShapeOptions>(&json!({ &name: &found }), "")
+            .map_err(|error| wrong(format!(": {}", error.message)))?;
         document.insert(name, found);
     }
     from_value(&document.into(), "").map_err(error::request)
@@ -309,14 +314,12 @@ fn positions_of(positions: &Bound<'_, PyAny>) -> PyResult<Vec<Chess>> {
 
 /// About [`SAMPLE_POSITIONS`] positions of the sample games.
 fn sample_positions() -> PyResult<Vec<Chess>> {
-    let file = open_or_build(&sample_games()?, Method::Eval, None).map_err(crate::service::ServiceError::from)?;
+    let file = open_or_build(&sample_games()?, Method::Eval, None).map_err(ServiceError::from)?;
     let records = file.records();
     let every = (records.len() / SAMPLE_POSITIONS).max(1);
     let some = (0..).zip(records).step_by(every);
-    some.map(|(index, record)| {
-        record.position().map_err(|source| crate::service::ServiceError::Record { index, source }.into())
-    })
-    .collect()
+    some.map(|(index, record)| record.position().map_err(|source| ServiceError::Record { index, source }.into()))
+        .collect()
 }
 
 struct Saved {
@@ -326,7 +329,7 @@ struct Saved {
 }
 
 fn save(
-    path: &std::path::Path,
+    path: &Path,
     force: bool,
     set: &FeatureSet,
     net: &FloatNet,
@@ -342,7 +345,13 @@ fn save(
         evaluator.set(position.board());
         pair.compare(&mut evaluator, position.board(), position.turn(), &mut differences);
     }
-    let folder = RunDir::create(path, force)?;
+    let folder = RunDir::create(path, force).map_err(|problem| match problem {
+        TrainError::Occupied { folder, first } => error::request(format!(
+            "{} holds a network or a run already ({first}); give another path, or force=True to replace it",
+            folder.display()
+        )),
+        other => other.into(),
+    })?;
     let origin = Origin::of(set);
     let training = json!({ "scheme": scheme });
     save_float(&folder.path(run_dir::BEST), &Checkpoint { origin: origin.clone(), training }, net, &[])?;

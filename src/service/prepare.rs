@@ -193,11 +193,10 @@ fn prepare_built(
         }
         let path = PathBuf::from(named.join(", "));
         let path = path.as_path();
-        let OpenedData { file, origin } =
-            open_unchecked_or_build(&given, &options, None, &mut |event| match event {
-                CacheEvent::Begins(file) => observer.building(path, file),
-                CacheEvent::Reads(progress) => observer.built(done + progress.bytes, total),
-            })?;
+        let OpenedData { file, origin } = open_unchecked_or_build(&given, &options, None, &mut |event| match event {
+            CacheEvent::Begins(file) => observer.building(path, file),
+            CacheEvent::Reads(progress) => observer.built(done + progress.bytes, total),
+        })?;
         done += inputs.iter().map(length).sum::<u64>();
         if origin == DataOrigin::Input {
             refuse_filters(&request, "is built already; give the option to `dataset build`")?;
