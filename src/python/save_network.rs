@@ -64,7 +64,9 @@ pub fn save_network<'py>(
         None
     };
     let shape = arrays.shape(set, &design_options(design)?)?;
-    let unit: ScoreUnit = score_unit.parse().map_err(error::request)?;
+    let unit: ScoreUnit = score_unit
+        .parse()
+        .map_err(|why: String| error::request(format!("score_unit cannot be {score_unit}: {why}")))?;
     let scheme = match scheme {
         None => Scheme::first_admitting(&shape),
         Some(name) => Scheme::named(name).ok_or_else(|| {

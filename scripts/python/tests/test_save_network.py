@@ -195,6 +195,7 @@ def test_mistakes(tmp_path):
     refused("there is no scheme large; known are stockfish", scheme="large")
     refused("multiplies neurons, so it needs the activation pairwise or screlu", scheme="stockfish-18")
     refused("score_per_output is the score of output 1.0", score_per_output=-1.0)
+    refused("score_unit cannot be pawns: ", score_unit="pawns")
     refused("positions is empty", positions=[])
     refused('position 1: "no" is not a FEN', positions=[FENS[0], "no"])
     refused("there is no feature set `nothing-like`", features="nothing-like")

@@ -72,5 +72,6 @@ def results(*folders: Path) -> dict[str, Table]:
     below `results/` are read. Columns are described by `Table.about`, and by `fsbench help columns`. Raises RequestError
     for a folder without results. The program fsbench, which comes with the package, reads them.
     """
-    document = json.loads(_program.output("report", "--tables", *map(os.fspath, folders)))
+    names = [os.fspath(folder) for folder in folders]
+    document = json.loads(_program.output("report", "--tables", *names))
     return {table["name"]: Table(table["name"], table["columns"]) for table in document["tables"]}
