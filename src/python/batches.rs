@@ -128,12 +128,18 @@ impl Batches {
     /// 0.5 or 1 from the side to move's view, None if it is unknown), `ply` and `game` (its number in the data; None in
     /// a binpack that is decoded while it is read: `read="built"` knows games).
     fn samples<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let Ok(given) = indices.try_iter() else {
+            let found = indices.get_type().name()?;
+            let message =
+                format!("indices is an iterable of numbers of samples, as a batch's sample_index; found {found}");
+            return Err(PyTypeError::new_err(message));
+        };
         let mut numbers: Vec<u32> = Vec::new();
-        for (place, number) in indices.try_iter()?.enumerate() {
+        for (place, number) in given.enumerate() {
             let number = number?;
-            numbers.push(number.extract().map_err(|_| {
-                PyTypeError::new_err(format!("indices[{place}] is {number}, not a number of a sample from 0 on"))
-            })?);
+            let wrong =
+                |_| PyTypeError::new_err(format!("indices[{place}] is {number}, not a number of a sample from 0 on"));
+            numbers.push(number.extract().map_err(wrong)?);
         }
         let stream = self.stream(py)?;
         let found = py.detach(|| stream.samples(&numbers))?;

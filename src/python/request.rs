@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyBytes, PyDict};
 use serde_json::{Map, Value, json};
 
 use super::error;
@@ -26,7 +26,8 @@ pub fn source(set: &str, data: Option<&Bound<'_, PyAny>>, options: &Bound<'_, Py
         return Ok(StreamSource { request: request(set, sample_games()?.into(), options)?, mixture: None });
     };
     let inputs = inputs_of(data)?;
-    let files = inputs.iter().map(|input| input.origin.path()).collect();
+    // With weights they are what errors and `repr` call the mixture.
+    let files = inputs.iter().map(|input| PathBuf::from(input.to_string())).collect();
     let files = DataFiles::new(files)
         .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games"))?;
     let mixture = inputs.iter().any(|input| input.weight != 1.0).then_some(inputs);
@@ -44,6 +45,7 @@ fn inputs_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<WeightedInput>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     match (data.extract(), data.try_iter()) {
         (Ok(path), _) => paths.push(path),
+        (Err(_), _) if data.is_instance_of::<PyBytes>() => return Err(wrong(data)?),
         (Err(_), Err(_)) => return Err(wrong(data)?),
         (Err(_), Ok(several)) => {
             for path in several {

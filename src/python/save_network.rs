@@ -45,7 +45,7 @@ pub fn save_network<'py>(
     py: Python<'py>,
     path: PathBuf,
     features: &Bound<'py, PyAny>,
-    weights: &Bound<'py, PyDict>,
+    weights: &Bound<'py, PyAny>,
     scheme: Option<&str>,
     score_unit: &str,
     score_per_output: Option<f64>,
@@ -134,21 +134,30 @@ struct Array {
 
 impl Arrays {
     /// The arrays of a dict; tensors of PyTorch are taken, too.
-    fn of(weights: &Bound<'_, PyDict>) -> PyResult<Arrays> {
+    fn of(weights: &Bound<'_, PyAny>) -> PyResult<Arrays> {
+        let named = |name: &str, problem: &str| PyTypeError::new_err(format!("weights[\"{name}\"] {problem}"));
+        let Ok(weights) = weights.cast::<PyDict>() else {
+            let found = weights.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("weights is a dict from names to arrays, found {found}")));
+        };
         let numpy = weights.py().import("numpy")?;
+        // Refuses complex numbers and texts, which other casts take.
         let keywords = PyDict::new(weights.py());
-        keywords.set_item("dtype", "float32")?;
+        keywords.set_item("casting", "same_kind")?;
+        keywords.set_item("order", "C")?;
         let mut arrays = Vec::with_capacity(weights.len());
         for (name, value) in weights {
-            let name: String = name.extract()?;
+            let Ok(name) = name.extract::<String>() else {
+                return Err(PyTypeError::new_err(format!("weights has the name {name}, which is not a string")));
+            };
             let value = match value.hasattr("detach")? {
                 true => value.call_method0("detach")?.call_method0("cpu")?,
                 false => value,
             };
-            let array = numpy.call_method("ascontiguousarray", (value,), Some(&keywords))?;
-            let array = array
-                .cast_into::<PyArrayDyn<f32>>()
-                .map_err(|_| PyTypeError::new_err(format!("weights[{name:?}] is not an array of numbers")))?;
+            let array = numpy.call_method1("asarray", (value,));
+            let array = array.and_then(|array| array.call_method("astype", ("float32",), Some(&keywords)));
+            let array = array.map_err(|why| named(&name, &format!("is not an array of real numbers: {why}")))?;
+            let array = array.cast_into::<PyArrayDyn<f32>>().map_err(|_| named(&name, "is not an array of numbers"))?;
             let array = array.readonly();
             arrays.push((name, Array { sizes: array.shape().to_vec(), values: array.as_slice()?.to_vec() }));
         }
@@ -175,7 +184,7 @@ impl Arrays {
         };
         let of_stack = |(name, _): &(String, Array)| name.strip_prefix("stacks.")?.split('.').next()?.parse().ok();
         let buckets = 1 + self.0.iter().filter_map(of_stack).max().unwrap_or(0usize);
-        let psqt = columns != l1 || self.has(PSQT);
+        let psqt = self.has(PSQT) || columns == l1 + buckets;
         let design = ShapeOptions { buckets, psqt, ..design.clone() }.for_set(set)?;
         // Names follow from the number of buckets.
         let one =
@@ -350,6 +359,10 @@ fn save(
     let folder = RunDir::create(path, force).map_err(|problem| match problem {
         TrainError::Occupied { folder, first } => error::request(format!(
             "{} holds a network or a run already ({first}); give another path, or force=True to replace it",
+            folder.display()
+        )),
+        TrainError::Foreign { folder, first } => error::request(format!(
+            "{} holds files that are no network's ({first}); give another path",
             folder.display()
         )),
         other => other.into(),

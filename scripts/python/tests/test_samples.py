@@ -66,6 +66,8 @@ def test_numbers_without_a_sample():
         batches.samples([0, 4_000_000_000])
     with pytest.raises(TypeError, match=r"indices\[1\] is -1, not a number of a sample"):
         batches.samples([0, -1])
+    with pytest.raises(TypeError, match="indices is an iterable of numbers of samples.*; found int"):
+        batches.samples(5)
     assert batches.samples([]) == []
 
 
@@ -78,11 +80,13 @@ def test_globs_and_weights(tmp_path):
     once = globbed.samples_per_epoch
     mixture = of([f"{tmp_path}/a.pgn@2", f"{tmp_path}/b.pgn"])
     assert f"{tmp_path}/a.pgn@2, {tmp_path}/b.pgn: " in mixture.notes[0]
+    assert repr(mixture) == f"Batches({tmp_path}/a.pgn@2, {tmp_path}/b.pgn, PIECE, batch_size=64)"
     assert mixture.samples_per_epoch == once + of(tmp_path / "a.pgn").samples_per_epoch
     for wrong, message in [
         (str(tmp_path / "*.fsd"), "no file matches"),
         (f"{tmp_path}/a.pgn@0", "the weight 0 must be above 0"),
         (str(tmp_path), "it is a folder"),
+        (f"{tmp_path}/a.pgn@many", "cannot read .*a.pgn@many"),
         ("-", "data cannot be standard input"),
     ]:
         with pytest.raises(fsbench.RequestError, match=message):

@@ -190,6 +190,11 @@ def test_mistakes(tmp_path):
     refused(r"ft.weight\"\] has the shape \[768, 16\], not \[22528, 16\]", features="half-ka-v2-hm")
     refused(r"layers.0.weight\"\] has the shape \[8, 31\], not \[8, 32\]", {**arrays(), "layers.0.weight": np.zeros((8, 31))})
     refused("is NaN: training has diverged", {**arrays(), "ft.bias": np.full(L1, np.nan)})
+    refused(r"not an array of real numbers", {**arrays(), "ft.bias": np.ones(L1, complex)}, kind=TypeError)
+    refused(r"weights\[\"ft.bias\"\] is not an array of real numbers", {**arrays(), "ft.bias": "many"}, kind=TypeError)
+    refused("weights is a dict from names to arrays, found list", [1], kind=TypeError)
+    refused("weights has the name 1, which is not a string", {1: np.zeros(2)}, kind=TypeError)
+    refused(r"ft.weight\"\] has the shape \[16, 768\], not \[768, 16\]", {**arrays(), "ft.weight": arrays()["ft.weight"].T})
     refused("activation cannot be gelu: unknown variant", activation="gelu")
     refused("save_network has no option buckets", kind=TypeError, buckets=8)
     refused("there is no scheme large; known are stockfish", scheme="large")
@@ -199,6 +204,10 @@ def test_mistakes(tmp_path):
     refused("positions is empty", positions=[])
     refused('position 1: "no" is not a FEN', positions=[FENS[0], "no"])
     refused("there is no feature set `nothing-like`", features="nothing-like")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(fsbench.RequestError, match="holds files that are no network's .notes.txt."):
+        fsbench.save_network(tmp_path / "other", "piece", arrays(), force=True)
     fsbench.save_network(tmp_path / "net", "piece", arrays())
     with pytest.raises(fsbench.RequestError, match="holds a network or a run already .* or force=True to replace it"):
         fsbench.save_network(tmp_path / "net", "piece", arrays())
