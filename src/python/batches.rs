@@ -51,8 +51,9 @@ impl Batches {
         signature = (data = None, features = None, **options),
         text_signature = "(data, features, *, batch_size=4096, method='eval', seed=0, threads=None, epochs=1, \
                           shard=None, read='auto', min_ply=None, filter=None, needs=None, from_unit=None, \
-                          eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, slots=None, epoch_samples=None, split='all', \
-                          validation=0.1, split_seed=0, start_batch=0, shuffle=True, progress=None)"
+                          eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, slots=None, \
+                          epoch_samples=None, split='all', validation=0.1, split_seed=0, start_batch=0, \
+                          shuffle=True, progress=None)"
     )]
     fn new(
         py: Python<'_>,
@@ -222,8 +223,8 @@ impl BatchIterator {
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
-    /// Ends the stream's threads. Batches that were handed out stay valid. In a thread that waits for a batch, iteration
-    /// ends.
+    /// Ends the stream's threads. Batches that were handed out stay valid. In a thread that waits for a batch,
+    /// iteration ends.
     fn close(&self, py: Python<'_>) {
         let stream = lock(&self.stream).take();
         py.detach(|| {
