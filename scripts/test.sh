@@ -26,11 +26,14 @@ fi
 # Builds the Python package into the cache, unless it is newer than its sources.
 package=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}/python-package
 build_package() {
-  local sources=(src feature_sets build.rs Cargo.toml Cargo.lock scripts/python/pyproject.toml scripts/python/src)
+  local sources=(src feature_sets build.rs Cargo.toml Cargo.lock scripts/python/{pyproject.toml,build_backend.py,src})
   [ -e "$package/.built" ] && [ -z "$(find "${sources[@]}" -newer "$package/.built" -print -quit)" ] && return
   rm -rf "$package"
-  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$package" \
-    ./scripts/python && touch "$package/.built"
+  # The wheel gets the program that the tests before have built.
+  FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pip wheel --quiet --disable-pip-version-check --no-deps \
+    --wheel-dir "$package/wheel" ./scripts/python &&
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$package" \
+      "$package"/wheel/*.whl && touch "$package/.built"
 }
 
 # Runs the package's tests. The arguments are those of `pytest`.
@@ -42,7 +45,8 @@ test_package() {
         "$module" || [ "$module" != pytest ] || return
   done
   build_package || return
-  PYTHONPATH=$package:$PYTHONPATH FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pytest -q -rs scripts/python "$@"
+  PYTHONPATH=$package:$PYTHONPATH FSBENCH_WHEEL=$(echo "$package"/wheel/*.whl) \
+    FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pytest -q -rs scripts/python "$@"
 }
 
 # Prints the names of the optional data and programs that this machine has.
@@ -72,10 +76,10 @@ cargo test --release ${features[@]+"${features[@]}"} --no-fail-fast "$@" || stat
 # With arguments, which choose among cargo's tests, the package is left out.
 if [ $# -gt 0 ]; then
   :
-elif python3 -c 'import sys, numpy; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && python3 -m pip --version >/dev/null 2>&1; then
+elif python3 -c 'import sys, numpy; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && python3 -m pip --version >/dev/null 2>&1; then
   test_package || status=$?
 else
-  printf 'test: no python3 3.9 with pip and numpy; the Python package is not tested\n' >&2
+  printf 'test: no python3 3.10 with pip and numpy; the Python package is not tested\n' >&2
 fi
 scripts/skips.sh "$FSBENCH_SKIPS"
 exit "$status"

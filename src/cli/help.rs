@@ -8,6 +8,7 @@ use super::print::StdoutError;
 use super::{Failure, print_text};
 use crate::features::LANGUAGE_REFERENCE;
 use crate::features::nearest;
+use crate::report::COLUMNS;
 
 /// Print a topic, or the help of a command
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ struct Topic {
     text: &'static str,
 }
 
-const TOPICS: [Topic; 8] = [
+const TOPICS: [Topic; 9] = [
     Topic {
         name: "data",
         about: "From games to samples: sources, scores, filters, formats, many processes",
@@ -46,6 +47,7 @@ const TOPICS: [Topic; 8] = [
         about: "What the numbers of measures, matches and reports mean",
         text: include_str!("../report/RESULTS.md"),
     },
+    Topic { name: "columns", about: "What the columns of a report's tables mean", text: COLUMNS },
     Topic {
         name: "migration",
         about: "Coming from bullet or nnue-pytorch: options, files, definitions",

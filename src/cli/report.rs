@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::print::terminal_width;
-use super::{Failure, ResultFormat, print_json, print_text};
+use super::{Failure, ResultFormat, print_json, print_json_line, print_text};
 use crate::experiment::TrainedRun;
 use crate::record::{Results, ResultsError};
-use crate::report::{self, Summary};
+use crate::report::{self, DataFrames, Summary, TableDocument};
 
 /// Write tables, plots and an HTML page from an experiment's results
 ///
@@ -28,6 +28,9 @@ pub struct Arguments {
     /// training is missing
     #[arg(long, conflicts_with = "format")]
     watch: bool,
+    /// Print the tables of the report as one JSON document, each column with its meaning, and write no files
+    #[arg(long, conflicts_with_all = ["out", "watch", "format"])]
+    tables: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
@@ -45,6 +48,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let results = load(&folders).map_err(Failure::request)?;
     if results.learning_loop.is_some() && folders.len() > 1 {
         return Err(Failure::Request(anyhow::anyhow!("a loop has a report of its own: name one folder")));
+    }
+    if arguments.tables {
+        let frames = DataFrames::of(&Summary::of(&results), &results).map_err(Failure::work)?;
+        return print_json_line(&TableDocument::of(&frames).map_err(Failure::work)?).map_err(Failure::Work);
     }
     write_and_print(&results, &out, arguments.format, None)
 }

@@ -17,6 +17,7 @@ use crate::features::SetSummary;
 use crate::record::{
     ActivityRecord, DatasetStats, ErrorRecord, ImportanceRecord, LossRecord, PositionRecord, SpeedRecord, UpdatesRecord,
 };
+use crate::report::TableDocument;
 use crate::service::{BenchReport, Description};
 use crate::train::TrainOutcome;
 
@@ -32,7 +33,7 @@ pub struct Arguments {
 type RootSchema = fn(SchemaGenerator) -> Schema;
 
 /// Every document's name, its command and its schema.
-const DOCUMENTS: [(&str, &str, RootSchema); 40] = [
+const DOCUMENTS: [(&str, &str, RootSchema); 41] = [
     ("bench", "fsbench bench", root::<bench::BenchDocument>),
     ("dataset-build", "fsbench dataset build, fsbench dataset merge", root::<dataset::build::BuildDocument<'_>>),
     ("dataset-convert", "fsbench dataset convert", root::<dataset::convert::ConvertDocument<'_>>),
@@ -61,6 +62,7 @@ const DOCUMENTS: [(&str, &str, RootSchema); 40] = [
     ("net-info", "fsbench net info", root::<net::info::NetworkInfo>),
     ("openings", "fsbench openings", root::<openings::OpeningsOutput<'_>>),
     ("report", "fsbench report, fsbench run", root::<report::ReportDocument<'_>>),
+    ("report-tables", "fsbench report --tables", root::<TableDocument>),
     ("run-plan", "fsbench run --plan", root::<RunEstimate>),
     ("run-slurm", "fsbench run --on slurm", root::<SlurmStatus>),
     ("run-steps", "fsbench run --list-steps", root::<Vec<ListedStep>>),

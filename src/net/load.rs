@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::bullet::{OrderEvidence, OutputOrder};
 use super::nnue::{Architecture, Nnue, is_nnue};
-use super::{Checkpoint, NetError, NetFile, Scheme, Shape, bullet, load_float, quantise, read_description};
+use super::{Checkpoint, NetError, NetFile, Scheme, bullet, load_float, quantise, read_description};
 use crate::features::FeatureSet;
+use crate::json;
 
 /// What [`load`] must know of a file beyond its contents.
 #[derive(Clone, Debug, Default)]
@@ -99,17 +100,16 @@ pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, 
         result => result?,
     };
     let scheme = scheme.cloned().or_else(|| scheme_of_checkpoint(&training));
-    let scheme = scheme.unwrap_or_else(|| first_admitting(&net.shape));
+    let scheme = scheme.unwrap_or_else(|| Scheme::first_admitting(&net.shape));
     scheme.admits(&net.shape)?;
     Ok((NetFile { origin, net: quantise(&net, &scheme)? }, StoredPrecision::Float))
 }
 
-/// The scheme in a checkpoint's training state, or in the metadata of a file with weights alone.
+/// The scheme in a checkpoint's training state, or in the metadata of a file with weights alone: its name, or all of it.
 fn scheme_of_checkpoint(training: &serde_json::Value) -> Option<Scheme> {
+    if training["scheme"].is_object() {
+        return json::from_value(&training["scheme"], "").ok();
+    }
     let name = training["scheme"].as_str().or_else(|| training["config"]["scheme"].as_str());
     name.and_then(Scheme::named)
-}
-
-fn first_admitting(shape: &Shape) -> Scheme {
-    Scheme::all().into_iter().find(|scheme| scheme.admits(shape).is_ok()).unwrap_or_default()
 }

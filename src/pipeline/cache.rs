@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::build::{BuildError, BuildJob, BuildOptions, build, input_unit};
+use super::build::{BuildError, BuildJob, BuildOptions, BuildProgress, build, input_unit};
 use super::inputs::WeightedInput;
 use crate::data::formats::{Format, UnitOrigin, detect, score_unit};
 use crate::data::{DataError, FSD_VERSION, Fsd, FsdHeader, InputPath, Method, Needs, Purpose, ScoreUnit, hash_file};
@@ -52,6 +52,14 @@ pub(crate) struct OpenedData {
     pub(crate) origin: DataOrigin,
 }
 
+/// What a build into the cache says of itself.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum CacheEvent<'a> {
+    /// It begins to write this file.
+    Begins(&'a Path),
+    Reads(BuildProgress),
+}
+
 /// How a `.fsd` file came to stand for some inputs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum DataOrigin {
@@ -69,13 +77,13 @@ pub(crate) fn open_unchecked_or_build(
     inputs: &[WeightedInput],
     options: &BuildOptions,
     cache: Option<&Path>,
-    begins: &mut dyn FnMut(&Path),
+    hear: &mut dyn FnMut(CacheEvent<'_>),
 ) -> Result<OpenedData, BuildError> {
     match file_as_it_is(inputs, options)? {
         Some(path) => {
             Ok(OpenedData { file: Fsd::open_for_unchecked(path, options.method)?, origin: DataOrigin::Input })
         }
-        None => find_or_build(inputs, options, cache, begins),
+        None => find_or_build(inputs, options, cache, hear),
     }
 }
 
@@ -112,7 +120,7 @@ fn find_or_build(
     inputs: &[WeightedInput],
     options: &BuildOptions,
     cache: Option<&Path>,
-    begins: &mut dyn FnMut(&Path),
+    hear: &mut dyn FnMut(CacheEvent<'_>),
 ) -> Result<OpenedData, BuildError> {
     let method = options.method;
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
@@ -123,19 +131,17 @@ fn find_or_build(
     {
         return Ok(OpenedData { file: fsd, origin: DataOrigin::Cached });
     }
-    begins(&cached);
+    hear(CacheEvent::Begins(&cached));
     let mut command = ["fsbench", "dataset", "build"].map(String::from).to_vec();
-    command.extend(inputs.iter().map(|input| match (input.origin.path().display(), input.weight) {
-        (path, 1.0) => path.to_string(),
-        (path, weight) => format!("{path}@{weight}"),
-    }));
+    command.extend(inputs.iter().map(WeightedInput::to_string));
     command.extend(["--method", method.name(), "--out", &cached.display().to_string()].map(String::from));
     let units: Vec<Option<String>> = inputs.iter().map(assumed_unit).collect::<Result<_, _>>()?;
     command.extend(units.into_iter().flatten().next().into_iter().flat_map(|unit| ["--from-unit".to_owned(), unit]));
     if options.needs != Needs::default() {
         command.extend(["--needs", options.needs.name()].map(String::from));
     }
-    build(&BuildJob { command: &command, ..BuildJob::new(inputs, &cached, options) }, &mut |_| {})?;
+    let job = BuildJob { command: &command, ..BuildJob::new(inputs, &cached, options) };
+    build(&job, &mut |progress| hear(CacheEvent::Reads(progress)))?;
     Ok(OpenedData { file: Fsd::open_for(&cached, method)?, origin: DataOrigin::Built })
 }
 

@@ -1,5 +1,6 @@
 //! The inputs of a build: files, globs and standard input, each with a weight.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::data::formats::Format;
@@ -30,6 +31,16 @@ impl WeightedInput {
     pub(super) const fn of(origin: InputPath, weight: f64) -> WeightedInput {
         let evals = EvalOptions { eval_unit: None, eval_view: None };
         WeightedInput { origin, weight, format: None, unit: None, evals }
+    }
+}
+
+/// As it is written: `FILE`, or `FILE@WEIGHT`.
+impl fmt::Display for WeightedInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.origin.path().display(), self.weight) {
+            (path, 1.0) => path.fmt(f),
+            (path, weight) => write!(f, "{path}@{weight}"),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub mod stats;
 pub mod uci;
 pub mod verify;
 
-pub(crate) use cache::{OpenedData, open_unchecked_or_build};
+pub(crate) use cache::{CacheEvent, OpenedData, open_unchecked_or_build};
 
 pub use build::{BuildError, BuildJob, BuildOptions, build};
 pub use cache::{DataOrigin, default_cache, open_or_build, open_or_build_all, open_or_build_with};

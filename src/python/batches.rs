@@ -1,29 +1,22 @@
 //! `fsbench.Batches`: the batches of samples-service, made in this process.
 
 use std::ffi::CString;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
-use serde_json::{Map, Value, json};
+use shakmaty::Position;
 
 use super::arrays::batch_dict;
 use super::error;
 use super::feature_set::PyFeatureSet;
-use super::interruptible::{SIGNAL_INTERVAL, interruptible};
-use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
-use crate::data::{DataFiles, ScoreUnit};
-use crate::json::from_value;
-use crate::pipeline::{Manifest, sample_games};
-use crate::service::{
-    LocalStream, MAX_SLOTS, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServedFile,
-    ServiceError, Shard, prepare,
-};
-
-/// Slots beyond the threads: the number that a consumer can hold before batches are copied for it.
-const SPARE_SLOTS: usize = 4;
+use super::interruptible::SIGNAL_INTERVAL;
+use super::preparation::{PreparationMessages, StreamSource, lock};
+use super::request::source;
+use crate::chess::{fen_of, uci_move};
+use crate::data::GameResult;
+use crate::service::{DataSample, LocalStream, NextBatch, PreparedStream, ProcessBound, ServiceError, Shard};
 
 /// The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte, made
 /// by threads of this process. `iter()` starts from the beginning each time.
@@ -33,20 +26,13 @@ const SPARE_SLOTS: usize = 4;
 ///         torch.from_numpy(batch["stm_indices"])
 #[pyclass(module = "fsbench", frozen)]
 pub struct Batches {
-    request: Request,
+    source: StreamSource,
     features: Py<PyFeatureSet>,
     /// The findings of the data's preparation.
     notes: Vec<String>,
     /// As given, for copies in other processes.
     arguments: (Py<PyAny>, Py<PyDict>),
     prepared: Mutex<ProcessBound<Arc<PreparedStream>>>,
-}
-
-/// A path, or a list of paths.
-#[derive(IntoPyObject)]
-enum DataArgument {
-    One(PathBuf),
-    Several(Vec<PathBuf>),
 }
 
 /// The iterator of a `Batches` object: its threads make batches ahead. It belongs to the process that called `iter()`,
@@ -65,8 +51,9 @@ impl Batches {
         signature = (data = None, features = None, **options),
         text_signature = "(data, features, *, batch_size=4096, method='eval', seed=0, threads=None, epochs=1, \
                           shard=None, read='auto', min_ply=None, filter=None, needs=None, from_unit=None, \
-                          eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, slots=None, epoch_samples=None, split='all', \
-                          validation=0.1, split_seed=0, start_batch=0, shuffle=True)"
+                          eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, slots=None, \
+                          epoch_samples=None, split='all', validation=0.1, split_seed=0, start_batch=0, \
+                          shuffle=True, progress=None)"
     )]
     fn new(
         py: Python<'_>,
@@ -74,30 +61,28 @@ impl Batches {
         features: Option<Bound<'_, PyAny>>,
         options: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Batches> {
-        let data = data.map(|data| DataArgument::of(&data)).transpose()?;
         let features = match features {
             Some(features) => PyFeatureSet::of_argument(&features)?,
             None => return Err(PyTypeError::new_err("Batches needs features: a FeatureSet, or what names one")),
         };
-        let options = options.unwrap_or_else(|| PyDict::new(py));
-        let files = match &data {
-            None => sample_games()?.into(),
-            Some(DataArgument::One(file)) => file.into(),
-            Some(DataArgument::Several(files)) => DataFiles::new(files.clone())
-                .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games"))?,
-        };
-        let request = request(features.get().set.definition(), files, &options)?;
+        let options = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
+        let progress = progress_of(&options)?;
+        let source = source(features.get().set.definition(), data.as_ref(), &options)?;
         let found = Arc::new(PreparationMessages::default());
-        let prepared = prepared(py, &request, &found)?;
+        let prepared = source.prepare(py, &found, progress.as_ref());
+        if let Some(progress) = progress.filter(|progress| progress.hasattr("close").unwrap_or(false)) {
+            progress.call_method0("close")?;
+        }
+        let prepared = prepared?;
         for warning in found.warnings.take() {
             let category = py.get_type::<PyUserWarning>();
             let text = CString::new(warning).map_err(|error| PyValueError::new_err(error.to_string()))?;
             PyErr::warn(py, &category, &text, 1)?;
         }
-        let data = data.into_pyobject(py)?.into_any().unbind();
+        let data = data.map_or_else(|| py.None(), Bound::unbind);
         let notes = found.notes.take();
         let arguments = (data, options.unbind());
-        Ok(Batches { request, features, notes, arguments, prepared: Mutex::new(prepared) })
+        Ok(Batches { source, features, notes, arguments, prepared: Mutex::new(prepared) })
     }
 
     #[getter]
@@ -113,13 +98,13 @@ impl Batches {
 
     #[getter]
     fn batch_size(&self) -> usize {
-        self.request.batch_size
+        self.source.request.batch_size
     }
 
     /// Positions of a sample: 1, or 3 for pqr.
     #[getter]
     fn positions_per_sample(&self) -> usize {
-        self.request.positions_per_sample()
+        self.source.request.positions_per_sample()
     }
 
     /// The samples built and left out, with their numbers: the lines that samples-service prints.
@@ -139,10 +124,33 @@ impl Batches {
         Ok(self.stream(py)?.batches_per_epoch())
     }
 
+    /// The samples with these numbers, which batches have in `sample_index`: a list of dicts of `fen`, `move` (UCI
+    /// notation, None without one), `score` (centipawns from the side to move's view, None without one), `result` (0,
+    /// 0.5 or 1 from the side to move's view, None if it is unknown), `ply` and `game` (its number in the data; None in
+    /// a binpack that is decoded while it is read: `read="built"` knows games).
+    fn samples<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let Ok(given) = indices.try_iter() else {
+            let found = indices.get_type().name()?;
+            let message =
+                format!("indices is an iterable of numbers of samples, as a batch's sample_index; found {found}");
+            return Err(PyTypeError::new_err(message));
+        };
+        let mut numbers: Vec<u32> = Vec::new();
+        for (place, number) in given.enumerate() {
+            let number = number?;
+            let wrong =
+                |_| PyTypeError::new_err(format!("indices[{place}] is {number}, not a number of a sample from 0 on"));
+            numbers.push(number.extract().map_err(wrong)?);
+        }
+        let stream = self.stream(py)?;
+        let found = py.detach(|| stream.samples(&numbers))?;
+        numbers.iter().zip(&found).map(|(number, sample)| sample_dict(py, &stream, *number, sample)).collect()
+    }
+
     /// Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let start = self.request.start_batch;
-        let shard = self.request.shard;
+        let start = self.source.request.start_batch;
+        let shard = self.source.request.shard;
         let end = self.stream(py)?.batches();
         let end = end.ok_or_else(|| PyTypeError::new_err("batches of epochs=0 are without end"))?;
         Ok(end.saturating_sub(shard.first(start)).div_ceil(shard.of.into()) as usize)
@@ -155,8 +163,8 @@ impl Batches {
 
     /// Starts a stream. In a worker of a PyTorch DataLoader, the worker's share of it.
     fn __iter__(&self, py: Python<'_>) -> PyResult<BatchIterator> {
-        let shard = worker_shard(py, self.request.shard)?;
-        let start_batch = self.request.start_batch;
+        let shard = worker_shard(py, self.source.request.shard)?;
+        let start_batch = self.source.request.start_batch;
         let prepared = self.stream(py)?;
         let stream = Arc::new(LocalStream::start(&prepared, start_batch, shard)?);
         Ok(BatchIterator { stream: Mutex::new(Some(stream)), prepared: ProcessBound::new(prepared) })
@@ -164,7 +172,7 @@ impl Batches {
 
     fn __repr__(&self) -> String {
         let set = self.features.get().set.name();
-        format!("Batches({}, {set}, batch_size={})", self.request.data, self.request.batch_size)
+        format!("Batches({}, {set}, batch_size={})", self.source.request.data, self.source.request.batch_size)
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Py<PyDict>)> {
@@ -181,36 +189,10 @@ impl Batches {
         if let Some(prepared) = lock(&self.prepared).get() {
             return Ok(Arc::clone(prepared));
         }
-        let prepared = prepared(py, &self.request, &Arc::default())?;
+        let prepared = self.source.prepare(py, &Arc::default(), None)?;
         *lock(&self.prepared) = prepared;
         self.stream(py)
     }
-}
-
-impl DataArgument {
-    fn of(data: &Bound<'_, PyAny>) -> PyResult<DataArgument> {
-        let wrong = |found: &Bound<'_, PyAny>| {
-            let found = found.get_type().name()?;
-            Ok::<_, PyErr>(PyTypeError::new_err(format!(
-                "data is a path, a list of paths, or None for the sample games; found {found}"
-            )))
-        };
-        if let Ok(path) = data.extract::<PathBuf>() {
-            return Ok(DataArgument::One(path));
-        }
-        let Ok(paths) = data.try_iter() else { return Err(wrong(data)?) };
-        let mut several = Vec::new();
-        for path in paths {
-            let path = path?;
-            let Ok(path) = path.extract::<PathBuf>() else { return Err(wrong(&path)?) };
-            several.push(path);
-        }
-        Ok(DataArgument::Several(several))
-    }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -241,8 +223,8 @@ impl BatchIterator {
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
-    /// Ends the stream's threads. Batches that were handed out stay valid. In a thread that waits for a batch, iteration
-    /// ends.
+    /// Ends the stream's threads. Batches that were handed out stay valid. In a thread that waits for a batch,
+    /// iteration ends.
     fn close(&self, py: Python<'_>) {
         let stream = lock(&self.stream).take();
         py.detach(|| {
@@ -262,119 +244,46 @@ impl BatchIterator {
     }
 }
 
-/// The findings of the data's preparation, in words.
-#[derive(Default)]
-struct PreparationMessages {
-    warnings: Messages,
-    notes: Messages,
+/// What the option `progress` stands for, which is taken out of the options: a bar of tqdm for True.
+fn progress_of<'py>(options: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(progress) = options.get_item("progress")? else { return Ok(None) };
+    options.del_item("progress")?;
+    if progress.is_none() || progress.is(PyBool::new(options.py(), false)) {
+        return Ok(None);
+    }
+    if progress.is(PyBool::new(options.py(), true)) {
+        return options.py().import("fsbench._progress")?.call_method0("Bar").map(Some);
+    }
+    if progress.is_callable() {
+        return Ok(Some(progress));
+    }
+    Err(PyTypeError::new_err("progress is True, or a function of (done, total), both in bytes"))
 }
 
-#[derive(Default)]
-struct Messages(Mutex<Vec<String>>);
-
-impl Messages {
-    fn add(&self, line: String) {
-        self.extend([line]);
-    }
-
-    fn extend(&self, lines: impl IntoIterator<Item = String>) {
-        lock(&self.0).extend(lines);
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.0))
-    }
-}
-
-impl PrepareObserver for PreparationMessages {
-    fn score_unit(&self, data: &Path, FileUnit { unit, origin }: FileUnit) {
-        if origin == UnitOrigin::FormatDefault && unit != ScoreUnit::Centipawns {
-            self.warnings.add(format!(
-                "the scores of {} are assumed to be {}, as in Stockfish's training data; say from_unit=\"{unit}\", or \
-                 from_unit=\"cp\" if they are centipawns",
-                data.display(),
-                unit.describe()
-            ));
+fn sample_dict<'py>(
+    py: Python<'py>,
+    stream: &PreparedStream,
+    number: u32,
+    sample: &DataSample,
+) -> PyResult<Bound<'py, PyDict>> {
+    let DataSample { record, game } = sample;
+    let failed = |source| ServiceError::Record { index: number, source };
+    let position = record.position().map_err(failed)?;
+    let played = match record.has_move() {
+        false => None,
+        true => {
+            let played = position.legal_moves().into_iter().find(|mv| record.is_move(*mv));
+            Some(uci_move(played.ok_or_else(|| failed(record.no_such_move()))?))
         }
-    }
-
-    fn skipped(&self, data: &Path, skipped: &SkippedSamples) {
-        if !skipped.is_empty() {
-            self.warnings.add(format!("broken entries of {} are left out{}", data.display(), skipped.describe()));
-        }
-    }
-
-    fn opened(&self, opened: &ServedFile<'_>) {
-        self.notes.extend(opened.summary());
-        for source in opened.manifest.into_iter().flat_map(Manifest::without_plies) {
-            self.warnings.add(format!(
-                "{} records no games: each sample counts as a game of its own, so neighbouring positions of a game can \
-                 be on both sides of a split into training and validation",
-                source.path
-            ));
-        }
-        let sources = opened.manifest.into_iter().flat_map(|manifest| &manifest.sources);
-        for source in sources.filter(|source| source.notes.concerns_scores()) {
-            self.warnings.add(format!("{}: {}", source.path, source.notes.lines().join("; ")));
-        }
-    }
-
-    fn left_out(&self, samples: usize, required: &str) {
-        self.notes.add(format!("left out {samples} samples without {required}"));
-    }
-}
-
-fn prepared(
-    py: Python<'_>,
-    request: &Request,
-    found: &Arc<PreparationMessages>,
-) -> PyResult<ProcessBound<Arc<PreparedStream>>> {
-    let request = request.clone();
-    let found = Arc::clone(found);
-    Ok(ProcessBound::new(Arc::new(interruptible(py, move || prepare(request, &*found))??)))
-}
-
-/// The request of the keyword arguments: the keys of a request's JSON document.
-fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<Request> {
-    let schema = schemars::schema_for!(Request).to_value();
-    let mut document = Map::new();
-    for (name, value) in options {
-        let name: String = name.extract()?;
-        let is_option = schema["properties"].get(&name).is_some();
-        if !is_option || ["set", "data", "shm"].contains(&name.as_str()) {
-            return Err(PyTypeError::new_err(format!("Batches has no option {name}")));
-        }
-        if value.is_none() {
-            continue;
-        }
-        let wrong = |why: String| error::request(format!("{name} cannot be {value}{why}"));
-        let value = as_json(&name, &value).map_err(wrong)?;
-        // One at a time, so that the error names the option.
-        from_value::<Request>(&json!({ &name: &value }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
-        document.insert(name, value);
-    }
-    let mut request: Request = from_value(&document.into(), "").map_err(error::request)?;
-    request.slots.get_or_insert(MAX_SLOTS.min(request.threads.saturating_add(SPARE_SLOTS)));
-    Ok(Request { set: set.into(), data, ..request })
-}
-
-/// An option's value in a request's JSON document, or why there is none.
-fn as_json(name: &str, value: &Bound<'_, PyAny>) -> Result<Value, String> {
-    if let Ok(text) = value.extract::<String>() {
-        return match name {
-            "from_unit" => text.parse::<ScoreUnit>().map(|unit| json!(unit)),
-            "shard" => text.parse::<Shard>().map(|shard| json!(shard)),
-            _ => Ok(text.into()),
-        }
-        .map_err(|why| format!(": {why}"));
-    }
-    if let Ok(yes) = value.cast::<PyBool>() {
-        return Ok(yes.is_true().into());
-    }
-    if let Ok(number) = value.extract::<u64>() {
-        return Ok(number.into());
-    }
-    value.extract::<f64>().map(Value::from).map_err(|_| String::new())
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("fen", fen_of(&position))?;
+    dict.set_item("move", played)?;
+    dict.set_item("score", record.score().map(|score| stream.score_unit().in_centipawns(score)))?;
+    dict.set_item("result", record.result().map(GameResult::points))?;
+    dict.set_item("ply", record.ply().0)?;
+    dict.set_item("game", game)?;
+    Ok(dict)
 }
 
 /// The part of a shard that a worker of PyTorch's DataLoader makes; the whole shard elsewhere. Together the workers

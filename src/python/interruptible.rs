@@ -36,6 +36,18 @@ pub fn at_exit() {
 /// # Errors
 /// The signal handler's exception, or the work's panic.
 pub fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    interruptible_while(py, &mut |_| Ok(()), work)
+}
+
+/// As [`interruptible`]; `meanwhile` is called between looks at Python's signals, and once when the work is done.
+///
+/// # Errors
+/// As [`interruptible`], and the error of `meanwhile`, which ends the wait in the same way.
+pub fn interruptible_while<T: Send + 'static>(
+    py: Python<'_>,
+    meanwhile: &mut dyn FnMut(Python<'_>) -> PyResult<()>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
     let (sender, mut receiver) = channel();
     let worker = thread::Builder::new().name("fsbench".into()).spawn(move || {
         // Sending fails if nobody waits any more.
@@ -45,8 +57,14 @@ pub fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T
         let received;
         (received, receiver) = py.detach(move || (receiver.recv_timeout(SIGNAL_INTERVAL), receiver));
         match received {
-            Ok(result) => return result,
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Ok(result) => {
+                meanwhile(py)?;
+                return result;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals()?;
+                meanwhile(py)?;
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 drop(worker.join());
                 return Err(PyRuntimeError::new_err("fsbench panicked; see its message on stderr"));

@@ -11,6 +11,9 @@ mod factors;
 mod feature_set;
 mod interruptible;
 mod network;
+mod preparation;
+mod request;
+mod save_network;
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -29,6 +32,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", py.get_type::<error::Error>())?;
     module.add("RequestError", py.get_type::<error::RequestError>())?;
     module.add_function(wrap_pyfunction!(feature_set::feature_sets, module)?)?;
+    module.add_function(wrap_pyfunction!(save_network::save_network, module)?)?;
+    module.add_function(wrap_pyfunction!(save_network::schemes, module)?)?;
     module.add_class::<feature_set::PyFeatureSet>()?;
     module.add_class::<feature_set::PyBlock>()?;
     module.add_class::<feature_set::PyDelta>()?;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::network_records::{NetworkRecord, RecordKind};
+use crate::engine::Differences;
 use crate::features::Identity;
 
 /// The records of networks, each in a results folder's file of its own.
@@ -133,7 +134,7 @@ pub struct ErrorRecord {
 
 impl ErrorRecord {
     /// The usual tolerance.
-    pub const TOLERANCE: f64 = 0.03;
+    pub const TOLERANCE: f64 = Differences::TOLERANCE;
 }
 
 impl NetworkRecord for ErrorRecord {

@@ -24,6 +24,7 @@ mod scaling;
 mod search;
 mod strength;
 mod summary;
+mod table_document;
 mod tables;
 mod text;
 mod training_data;
@@ -53,6 +54,7 @@ pub use published::{Agreement, PublishedComparison, PublishedElo, PublishedLoss}
 pub use scaling::{ScalingSummary, SetCrossing, SetScaling, ShareLoss};
 pub use strength::Strength;
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
+pub use table_document::{COLUMNS, TableDocument};
 pub use text::{WIDTH, text};
 pub use training_data::TrainingData;
 pub use write::{WriteError, write};

@@ -47,8 +47,32 @@ impl AllSegments {
         file.first_sample(segment)
     }
 
+    /// The segment of the sample with this number, if there is one.
+    pub(super) fn of_sample(&self, number: u32) -> Option<usize> {
+        if u64::from(number) >= self.samples() {
+            return None;
+        }
+        let mut segment = None;
+        for (first, file) in self.first.iter().zip(&self.files) {
+            segment = file.of_sample(number).map(|in_file| first + in_file).or(segment);
+        }
+        segment
+    }
+
+    /// Samples of all files, including those that the method cannot use.
+    pub(super) fn samples(&self) -> u64 {
+        self.files.iter().map(Segments::samples).sum()
+    }
+
     pub(super) fn decode(&self, segment: usize, buffers: &mut DecodeBuffers) -> Result<(), ServiceError> {
         let (file, segment) = self.locate(segment);
         Ok(file.decode(segment, &mut buffers.bytes, &mut buffers.records)?)
+    }
+
+    /// As [`AllSegments::decode`] with all samples, including those that the method cannot use.
+    pub(super) fn decode_all(&self, segment: usize, buffers: &mut DecodeBuffers) -> Result<(), ServiceError> {
+        let (file, segment) = self.locate(segment);
+        buffers.records.clear();
+        Ok(file.decode_all(segment, &mut buffers.bytes, &mut buffers.records)?)
     }
 }

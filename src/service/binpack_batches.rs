@@ -198,6 +198,10 @@ impl BinpackBatches {
         self.samples
     }
 
+    pub(super) fn segments(&self) -> &AllSegments {
+        &self.segments
+    }
+
     /// The number of samples of the segments that are read which the method cannot use.
     pub(super) fn unusable(&self) -> usize {
         let segments = self.eligible.iter().map(|&segment| self.segments.get(segment as usize));

@@ -135,6 +135,14 @@ impl MappedFiles {
         MappedRecords(self.files.iter().map(|file| (file.first_record, file.file.records())).collect())
     }
 
+    /// The record with this number, and the number of its game in the data; `None` if there is no such record.
+    pub(super) fn sample(&self, number: u32) -> Option<(Record, u32)> {
+        let files = self.files.partition_point(|file| file.first_record <= number);
+        let MappedFile { file, first_record, first_game, .. } = &self.files[..files].last()?;
+        let record = file.records().get((number - first_record) as usize)?;
+        Some((*record, first_game.wrapping_add(record.game())))
+    }
+
     /// Visits each file that holds some of the records, with their range in it.
     fn for_each_file(&self, records: &Range<usize>, mut visit: impl FnMut(&Fsd, Range<usize>)) {
         for MappedFile { file, first_record, .. } in &self.files {

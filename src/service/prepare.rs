@@ -1,6 +1,6 @@
 //! Makes a request ready: resolves its feature set, opens its data, and builds data that are not in a `.fsd` file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{MappedFiles, PreparedStream, ReadMode, ReadOptions, Request, ServiceError};
 use crate::data::formats::binpack::{Segments, UsableSamples};
@@ -8,7 +8,7 @@ use crate::data::formats::{FileUnit, SkippedSamples, score_unit};
 use crate::data::{Fsd, Method, Purpose, ScoreUnit, Split};
 use crate::features::FeatureSet;
 use crate::pipeline::{
-    BuildOptions, DataOrigin, Manifest, OpenedData, WeightedInput, default_cache, open_unchecked_or_build,
+    BuildOptions, CacheEvent, DataOrigin, Manifest, OpenedData, WeightedInput, default_cache, open_unchecked_or_build,
 };
 
 /// Hears the findings of a request's preparation. Every method does nothing by default; `()` ignores all.
@@ -24,6 +24,9 @@ pub trait PrepareObserver: Sync {
 
     /// `data` are being built into a file of the cache, which may take minutes.
     fn building(&self, _data: &Path, _file: &Path) {}
+
+    /// The build has read `done` of the `total` bytes of its inputs.
+    fn built(&self, _done: u64, _total: u64) {}
 
     /// A file of the data is open. Not called for a binpack that is decoded while it is served.
     fn opened(&self, _file: &ServedFile<'_>) {}
@@ -78,12 +81,34 @@ pub fn prepare(request: Request, observer: &dyn PrepareObserver) -> Result<Prepa
             refuse_filters(&request, "is decoded without a filter; give --read built to filter it")?;
             prepare_binpack(request, set, observer)?
         }
-        ReadMode::Built => prepare_built(request, set, observer)?,
+        ReadMode::Built => {
+            let files: Vec<_> = request.data.iter().map(|path| vec![WeightedInput::file(path)]).collect();
+            prepare_built(request, set, &files, observer)?
+        }
     };
+    Ok(with_note(stream, observer))
+}
+
+/// As [`prepare`] for the mixture of some files, each with a weight, instead of the request's data: one data set, which
+/// is built.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_mixture(
+    request: Request,
+    inputs: &[WeightedInput],
+    observer: &dyn PrepareObserver,
+) -> Result<PreparedStream, ServiceError> {
+    request.check()?;
+    let set = FeatureSet::resolve(&request.set)?;
+    Ok(with_note(prepare_built(request, set, &[inputs.to_vec()], observer)?, observer))
+}
+
+fn with_note(stream: PreparedStream, observer: &dyn PrepareObserver) -> PreparedStream {
     if stream.unusable > 0 && says_what_it_finds(stream.request()) {
         observer.left_out(stream.unusable, stream.request().required());
     }
-    Ok(stream)
+    stream
 }
 
 /// A training's second service, which validates, need not repeat the messages of the first.
@@ -141,9 +166,11 @@ fn refuse_filters(request: &Request, reason: &str) -> Result<(), ServiceError> {
     }
 }
 
+/// `inputs_of_files`: the inputs of each file that is served.
 fn prepare_built(
     request: Request,
     set: FeatureSet,
+    inputs_of_files: &[Vec<WeightedInput>],
     observer: &dyn PrepareObserver,
 ) -> Result<PreparedStream, ServiceError> {
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
@@ -151,12 +178,26 @@ fn prepare_built(
     let ReadOptions { from_unit, min_ply, filter, .. } = request.reading;
     options.min_ply = min_ply.unwrap_or(options.min_ply);
     options.filter = filter.unwrap_or(options.filter);
-    let mut files = Vec::with_capacity(request.data.files().len());
-    for path in request.data.iter() {
-        unit(&request, path, observer)?;
-        let input = WeightedInput { unit: from_unit, evals: request.evals, ..WeightedInput::file(path) };
-        let OpenedData { file, origin } =
-            open_unchecked_or_build(&[input], &options, None, &mut |file| observer.building(path, file))?;
+    let mut files = Vec::with_capacity(inputs_of_files.len());
+    let length = |input: &WeightedInput| input.origin.length().unwrap_or(0);
+    let total = inputs_of_files.iter().flatten().map(length).sum();
+    let mut done = 0;
+    for inputs in inputs_of_files {
+        let mut named: Vec<String> = Vec::new();
+        let mut given = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let path = input.origin.path();
+            unit(&request, &path, observer)?;
+            named.push(input.to_string());
+            given.push(WeightedInput { unit: from_unit, evals: request.evals, ..input.clone() });
+        }
+        let path = PathBuf::from(named.join(", "));
+        let path = path.as_path();
+        let OpenedData { file, origin } = open_unchecked_or_build(&given, &options, None, &mut |event| match event {
+            CacheEvent::Begins(file) => observer.building(path, file),
+            CacheEvent::Reads(progress) => observer.built(done + progress.bytes, total),
+        })?;
+        done += inputs.iter().map(length).sum::<u64>();
         if origin == DataOrigin::Input {
             refuse_filters(&request, "is built already; give the option to `dataset build`")?;
         }

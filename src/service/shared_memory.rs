@@ -44,6 +44,9 @@ impl Slots {
         let failed = |source| ServiceError::SharedMemory { action: "map private memory instead of", source };
         let bytes = slot_bytes.saturating_mul(count);
         let map = MmapOptions::new().len(bytes).map_anon().map_err(failed)?;
+        // Best effort: a stream's first batches otherwise wait for thousands of pages.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
         Ok(Slots { map: map.into(), count, slot_bytes })
     }
 

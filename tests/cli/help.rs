@@ -4,11 +4,12 @@ use std::path::Path;
 
 use super::workspace::Workspace;
 
-const TOPICS: [(&str, &str); 8] = [
+const TOPICS: [(&str, &str); 9] = [
     ("data", "src/data/DATA.md"),
     ("training", "src/train/TRAINING.md"),
     ("experiments", "src/experiment/EXPERIMENTS.md"),
     ("results", "src/report/RESULTS.md"),
+    ("columns", "src/report/COLUMNS.md"),
     ("migration", "src/net/MIGRATION.md"),
     ("language", "src/features/LANGUAGE.md"),
     ("protocol", "src/service/PROTOCOL.md"),

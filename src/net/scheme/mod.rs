@@ -180,6 +180,12 @@ impl Scheme {
         Scheme::all().into_iter().find(|scheme| scheme.name == name)
     }
 
+    /// The first known scheme that supports the shape.
+    #[must_use]
+    pub fn first_admitting(shape: &Shape) -> Scheme {
+        Scheme::all().into_iter().find(|scheme| scheme.admits(shape).is_ok()).unwrap_or_default()
+    }
+
     /// # Errors
     /// When a scale is not positive, the hidden scale is not a power of two, or activations do not fit seven bits
     /// (eight bits with i16 weights).

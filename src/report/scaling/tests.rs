@@ -77,6 +77,7 @@ fn curves_cross_where_they_do() {
     let svg = figure.inline_svg().expect("drawn");
     assert!(svg.contains("<title>piece, ") && svg.ends_with("</svg>\n"));
     let frames = crate::report::DataFrames::of(&summary, &results).expect("frames");
+    crate::report::table_document::check_meanings(&frames);
     let heights = [frames.scaling, frames.crossings].map(|frame| frame.map(|frame| frame.height()));
     assert_eq!(heights, [Some(2), Some(1)]);
 }

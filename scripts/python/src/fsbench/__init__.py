@@ -21,8 +21,11 @@ from ._fsbench import (
     RequestError,
     __version__,
     feature_sets,
+    save_network,
+    schemes,
 )
-from .types import Batch, Positions, ShippedSet
+from ._results import Table, results
+from .types import Batch, Positions, QuantisationError, Sample, Scheme, ShippedSet
 
 __all__ = [
     "Batch",
@@ -35,8 +38,15 @@ __all__ = [
     "FeatureSet",
     "Network",
     "Positions",
+    "QuantisationError",
     "RequestError",
+    "Sample",
+    "Scheme",
     "ShippedSet",
+    "Table",
     "__version__",
     "feature_sets",
+    "results",
+    "save_network",
+    "schemes",
 ]

@@ -1,15 +1,65 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Literal, final
 
 from typing_extensions import Self
 
-from .types import Batch, Board, Int32, Move, Path, Positions, ShippedSet
+from .types import Batch, Board, Int32, Move, Path, Positions, QuantisationError, Sample, Scheme, ShippedSet
 
 __version__: str
 
 def feature_sets() -> list[ShippedSet]:
     """The sets that have names: those that come with fsbench, and those of the folders that `fsbench define` looks in."""
+
+def schemes() -> list[Scheme]:
+    """The quantisation schemes, each with the largest weights that it holds."""
+
+def save_network(
+    path: Path,
+    features: FeatureSet | Path,
+    weights: dict[str, Any],
+    *,
+    scheme: str | None = None,
+    score_unit: str = "cp",
+    score_per_output: float | None = None,
+    positions: Iterable[str | Board] | None = None,
+    force: bool = False,
+    activation: Literal["relu", "crelu", "screlu", "pairwise"] = "crelu",
+    hidden_activation: Literal["relu", "crelu", "screlu", "dual"] = "crelu",
+    skip: bool = False,
+    skip_difference: bool = False,
+    concatenated: bool = False,
+    narrow: int = 0,
+    bucket_rule: str = "stockfish",
+) -> QuantisationError:
+    """Writes a network that was trained elsewhere into the folder `path`: its float weights (`best.safetensors`) and its
+    integers (`network.safetensors`), as `fsbench train` leaves them. `fsbench.Network`, `fsbench match` and all others
+    take the folder. Returns the quantisation error.
+
+        error = fsbench.save_network("mine", "half-ka-v2-hm", {
+            "ft.weight": rows,                 # [features, l1]: a row per feature
+            "ft.bias": bias,                   # [l1]
+            "layers.0.weight": hidden,         # [outputs, 2 * l1]: the side to move's half first
+            "layers.0.bias": hidden_bias,      # [outputs]
+            "layers.1.weight": output,         # [1, inputs]
+            "layers.1.bias": output_bias,      # [1]
+        })
+
+    weights: float arrays, or tensors of PyTorch, by name; their sizes give the widths. Layers are numbered from the first
+        hidden layer to the output. With output buckets they are `stacks.B.layers.N`, with B from 0; `psqt.weight` has a
+        value per feature and bucket, which also may be further columns of `ft.weight`. `factor.weight` has the rows of
+        `FeatureSet.factors()`, with the columns of `ft.weight`: they are added to the features' rows.
+    scheme: "stockfish", "stockfish-18", "stockfish-19" or "simple"; by default the first that supports the shape.
+        `fsbench.schemes()` says which weights they hold; a training clips to them.
+    score_unit: the unit of the scores that the network gives: "cp", or "internal:PAWN" with its units per pawn.
+    score_per_output: the score of output 1.0, in that unit; the scheme's own by default (600, of "simple" 400).
+    positions: those in which the quantisation error is measured; by default about 4,000 of the sample games.
+    force: replaces a network, or a run, that is in the folder.
+    The others are the options of `fsbench train` of these names: what lies between the layers, and what the sizes do not
+    show.
+
+    Raises RequestError for arrays that make no network, and Error for weights that the scheme cannot hold.
+    """
 
 class Error(Exception):
     """Something that fsbench was asked for failed."""
@@ -139,11 +189,15 @@ class Batches:
     every batch once: `DataLoader(batches.dataset(), batch_size=None, num_workers=4)`.
 
     data: games or samples in any format that fsbench reads, or a list of files, which are read as one; None = the sample
-        games that come with it.
+        games that come with it. A name may be a glob, "games/*.pgn.zst", whose files are read by name. With a weight,
+        "games.pgn@0.25" or "games.pgn@2", that part of its games is taken, or all of them so often: the files are built
+        into one data set.
     read: "auto" decodes a binpack as it is, "built" builds it first, which gives the same samples; `min_ply` and `filter`
         leave out some.
     shard: "I/N" gives every N-th batch from batch I on.
     slots: batches that the memory holds, 1 to 200. With more than `slots - threads` of them kept, further ones are copies.
+    progress: a function of (done, total), both in bytes, which hears how far a binpack is scanned, or games are built, at
+        most ten times a second; True shows a bar of tqdm.
     The other options are those of `fsbench samples-service`, with their defaults; `fsbench help samples-service`.
     """
 
@@ -174,6 +228,7 @@ class Batches:
         split_seed: int = 0,
         start_batch: int = 0,
         shuffle: bool = True,
+        progress: bool | Callable[[int, int], object] | None = None,
     ) -> Self: ...
     @property
     def features(self) -> FeatureSet: ...
@@ -193,6 +248,11 @@ class Batches:
         """Batches of an epoch, of all shards."""
     def __len__(self) -> int:
         """Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end."""
+    def samples(self, indices: Iterable[int]) -> list[Sample]:
+        """The samples with these numbers, which batches have in `sample_index`: the positions behind their rows.
+
+            batches.samples(batch["sample_index"][:3])
+        """
     def dataset(self) -> Any:
         """These batches as a `torch.utils.data.IterableDataset`, which PyTorch's DataLoader takes. Imports torch."""
     def __iter__(self) -> BatchIterator: ...

@@ -32,6 +32,52 @@ class ShippedSet(TypedDict):
     num_features: int
 
 
+class Sample(TypedDict):
+    """The position behind a row."""
+
+    fen: str
+    move: str | None
+    """In UCI notation: the move played."""
+    score: float | None
+    """Centipawns from the side to move's view."""
+    result: float | None
+    """0, 0.5 or 1 from the side to move's view."""
+    ply: int
+    game: int | None
+    """The game's number in the data. None in a binpack that is decoded while it is read: `read="built"` knows games."""
+
+
+class Scheme(TypedDict):
+    """A quantisation scheme: the largest absolute weights that it holds, to which a training clips."""
+
+    name: str
+    score_per_output: int
+    """The score of output 1.0."""
+    ft: float
+    """Of the feature transformer, factors merged."""
+    hidden: list[float]
+    """Of the first and of the second hidden layer."""
+    output: float
+
+
+class QuantisationError(TypedDict):
+    """How far the integer network is from the float one, over some positions. Differences are of expected results, from 0
+    to 1."""
+
+    shape: str
+    """In words."""
+    scheme: str
+    positions: int
+    mean: float
+    p99: float
+    max: float
+    within_tolerance: float
+    """Share of positions with a difference of at most `tolerance`."""
+    tolerance: float
+    accumulator_overflows: int
+    """Positions in which an accumulator leaves sixteen bits: the engine would err there."""
+
+
 class Positions(TypedDict):
     """Active features. Those of position i are `indices[offsets[i]:offsets[i + 1]]`."""
 

@@ -176,6 +176,12 @@ impl Segments {
         self.first_samples[segment]
     }
 
+    /// The last segment that begins at or before the sample with this number.
+    #[must_use]
+    pub fn of_sample(&self, number: u32) -> Option<usize> {
+        self.first_samples.partition_point(|first| *first <= number).checked_sub(1)
+    }
+
     /// The broken parts of the file, which are left out.
     #[must_use]
     pub const fn skipped(&self) -> &SkippedSamples {
