@@ -15,13 +15,16 @@ impl BackEnd {
     /// The back ends that this CPU supports, slowest first.
     #[must_use]
     pub fn available() -> Vec<BackEnd> {
-        let vector: &[Option<BackEnd>] = &[
+        [
+            Some(BackEnd::Scalar(Scalar)),
             #[cfg(target_arch = "x86_64")]
             Avx2::detect().map(BackEnd::Avx2),
             #[cfg(target_arch = "x86_64")]
             Avx512::detect().map(BackEnd::Avx512),
-        ];
-        std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.iter().copied().flatten()).collect()
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// The fastest back end of this CPU.
