@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The modules, lowest first: the library's, then `cli`, the program's.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "units",
     "json",
     "settings",
     "statistics",
     "text",
+    "system",
     "output",
     "cpu",
     "chess",
