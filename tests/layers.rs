@@ -180,6 +180,21 @@ fn the_report_uses_records_only() {
     }
 }
 
+/// But for tests, and for processors, only `system` asks for what it is compiled.
+#[test]
+fn only_system_names_systems() {
+    let named = ["(unix", "(windows", "target_os", "target_env", "std::os::", "libc::", "windows_sys"];
+    for module in ORDER.into_iter().filter(|module| *module != "system") {
+        for path in files(module) {
+            let code = code(&path);
+            let library = code.split("#[cfg(test)]").next().unwrap_or_default();
+            let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs");
+            let found = named.iter().find(|name| library.contains(*name));
+            assert_eq!(found.filter(|_| !is_test), None, "{}", path.display());
+        }
+    }
+}
+
 #[test]
 fn no_module_uses_libtorch_and_only_cli_prints() {
     for module in ORDER {

@@ -33,7 +33,7 @@ exercise() {
   done
   step train-binpack train piece --data x.binpack --l1 16 --batch-size 64 --epoch-samples 12800 --epochs 1 --out 'netz binpack'
   step measure-updates measure updates piece --data pqr.fsd --format json
-  step measure-error measure error --net 'netz piece' --checkpoint 'netz piece/best.safetensors' --games 100 --data pqr.fsd --format json
+  step measure-error measure error --net 'netz piece/network.safetensors' --checkpoint 'netz piece/best.safetensors' --games 100 --data pqr.fsd --format json
   step measure-loss measure loss 'netz piece' 'netz king-piece' --data 'gebaute spiele.fsd' --format json
   step match match 'netz piece' 'netz king-piece' --nodes 60 --pairs 3 --seed 3 --concurrency 1 --out spiele
   step bench bench --net 'netz piece' --depth 5 --format json
@@ -57,7 +57,7 @@ sums() {
     measure-*.out; do
     printf '%s %s\n' "$(sha256sum <"$file" | cut -c1-32)" "$file"
   done
-  printf '%s games.pgn\n' "$(grep -v '^\[\(Date\|Time\|UTC\|Event\)' spiele/games.pgn | sha256sum | cut -c1-32)"
+  printf '%s games.pgn\n' "$(sed -E 's/ [0-9.]+s\}/}/g' spiele/games.pgn | sha256sum | cut -c1-32)"
   printf '%s bench.out\n' "$(grep -E 'nodes|signature' bench.out | grep -v second | sha256sum | cut -c1-32)"
   printf '%s uci.out\n' "$(sed -E 's/ (time|nps) [0-9]+//g' uci.out | sha256sum | cut -c1-32)"
   [ -s bericht/report.html ] || echo 'no report.html'
@@ -71,17 +71,19 @@ name  = "versuch"
 about = "Zwei Mengen, ein Keim: größer?"
 data  = "games.pgn.zst"
 seeds = [1]
-work  = "läufe"
 
 [dataset.eval]
 min_ply = 20
 samples = 5000
 
 [train]
-l1         = 16
-hidden     = [8]
-batch_size = 256
-epochs     = 1
+l1            = 16
+hidden        = [8]
+batch_size    = 256
+epochs        = 1
+learning_rate = 0.002
+decay         = 0.5
+validation    = 0.1
 
 [[runs]]
 method = "eval"

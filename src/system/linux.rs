@@ -65,17 +65,11 @@ pub fn peak_memory() -> Option<u64> {
     Some(1024 * kibibytes)
 }
 
-/// The processor's name, by the first `model name`; kernels for ARM have none.
+/// The machine's name where `/proc/cpuinfo` has no processor's: boards with ARM processors have one.
 #[must_use]
 pub fn processor() -> Option<String> {
-    model_name(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
-}
-
-/// The first `model name` in the text of `/proc/cpuinfo`.
-pub(super) fn model_name(info: &str) -> Option<String> {
-    let line = info.lines().find(|line| line.starts_with("model name"))?;
-    let name = line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" ");
-    if name.is_empty() { None } else { Some(name) }
+    let model = std::fs::read_to_string("/proc/device-tree/model").ok()?;
+    Some(model.trim_matches(['\0', ' ', '\n']).to_owned()).filter(|model| !model.is_empty())
 }
 
 /// The kernel kills this process when its parent ends.
