@@ -119,6 +119,8 @@ else
         need qemu-aarch64 qemu-user || { skip "$target: not run (qemu-user)"; continue; }
         compare "$target" qemu-aarch64 -L /usr/aarch64-linux-gnu "$program" ;;
       x86_64-pc-windows-gnu)
+        # Debian's package keeps it out of PATH.
+        PATH=$PATH:/usr/lib/wine
         need wine64 wine64 || { skip "$target: not run (wine64)"; continue; }
         compare "$target" wine64 "$program.exe" ;;
       *) skip "$target: compiled, not linked and not run; that takes a Mac" ;;

@@ -102,11 +102,8 @@ pub fn is_removed(file: &File) -> io::Result<bool> {
 /// When another process holds the lock, or the file system has none.
 pub fn try_lock(file: &File, shared: bool) -> Result<(), TryLockError> {
     let mut place = OVERLAPPED::default();
-    // SAFETY: the two numbers are the variant that tells an offset.
-    unsafe {
-        place.Anonymous.Anonymous.Offset = u32::MAX - 1;
-        place.Anonymous.Anonymous.OffsetHigh = i32::MAX as u32;
-    }
+    place.Anonymous.Anonymous.Offset = u32::MAX - 1;
+    place.Anonymous.Anonymous.OffsetHigh = i32::MAX as u32;
     let alone = if shared { 0 } else { LOCKFILE_EXCLUSIVE_LOCK };
     // SAFETY: the handle is open, and `place` outlives the call, which does not wait.
     let taken = unsafe { LockFileEx(file.as_raw_handle(), alone | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &raw mut place) };
