@@ -59,6 +59,13 @@ need_zig() {
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$tools" ziglang cargo-zigbuild
 }
 
+# Windows has a library for random numbers that older versions of wine lack; it stands beside the program for wine alone.
+random_numbers() { # FOLDER
+  printf '%s\n' '#include <windows.h>' '#include <ntsecapi.h>' \
+    '__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) { return RtlGenRandom(data, length); }' |
+    x86_64-w64-mingw32-gcc -shared -o "$1/bcryptprimitives.dll" -xc - -ladvapi32
+}
+
 # Whether a target can be compiled here; says what it lacks.
 prepare() { # TARGET
   if ! rustup target list --installed 2>/dev/null | grep -qx "$1"; then
@@ -122,6 +129,7 @@ else
         # Debian's package keeps it out of PATH.
         PATH=$PATH:/usr/lib/wine
         need wine64 wine64 || { skip "$target: not run (wine64)"; continue; }
+        random_numbers "$CARGO_TARGET_DIR/$target/$folder"
         compare "$target" wine64 "$program.exe" ;;
       *) skip "$target: compiled, not linked and not run; that takes a Mac" ;;
     esac

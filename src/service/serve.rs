@@ -103,7 +103,7 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
     with_workers(stream, memory.slots(), control, || {
         if let Err(error) = announce(&line, control, output, &mut name) {
             // A consumer may stop reading at any time; that is no failure.
-            let stopped = error.kind() == io::ErrorKind::BrokenPipe;
+            let stopped = system::is_closed_pipe(&error);
             control.end(if stopped { StreamEnd::Stopped } else { StreamEnd::Failed(ServiceError::Consumer(error)) });
         }
     });

@@ -124,6 +124,12 @@ pub fn reader_is_gone(pipe: &impl AsFd) -> bool {
     ready > 0 && poll.revents & (libc::POLLERR | libc::POLLNVAL) != 0
 }
 
+/// Whether a write failed because the reader of the pipe is gone.
+#[must_use]
+pub fn is_closed_pipe(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
 /// The machine's name; empty where the kernel does not tell.
 #[must_use]
 pub fn hostname() -> String {

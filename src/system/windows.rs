@@ -14,7 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
-use windows_sys::Win32::Foundation::{ERROR_LOCK_VIOLATION, EXCEPTION_IN_PAGE_ERROR, FALSE, HANDLE, TRUE};
+use windows_sys::Win32::Foundation::{
+    ERROR_LOCK_VIOLATION, ERROR_PIPE_NOT_CONNECTED, EXCEPTION_IN_PAGE_ERROR, FALSE, HANDLE, TRUE,
+};
 use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, FILE_TYPE_PIPE, GetDiskFreeSpaceExW, GetFileInformationByHandle, GetFileType,
     LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, WriteFile,
@@ -207,6 +209,12 @@ pub fn is_readable(pipe: &impl AsHandle, timeout: Duration) -> bool {
 #[must_use]
 pub fn reader_is_gone(_: &impl AsHandle) -> bool {
     false
+}
+
+/// Whether a write failed because the reader of the pipe is gone.
+#[must_use]
+pub fn is_closed_pipe(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(ERROR_PIPE_NOT_CONNECTED as i32)
 }
 
 /// The machine's name; empty where the system does not tell.
