@@ -183,7 +183,8 @@ fn the_report_uses_records_only() {
 /// But for tests, and for processors, only `system` asks for what it is compiled.
 #[test]
 fn only_system_names_systems() {
-    let named = ["(unix", "(windows", "target_os", "target_env", "std::os::", "libc::", "windows_sys"];
+    let conditions = ["cfg(unix", "cfg(windows", "not(unix", "not(windows", "any(unix", "any(windows"];
+    let named = [&conditions[..], &["target_os", "target_env", "std::os::", "libc::", "windows_sys"]].concat();
     for module in ORDER.into_iter().filter(|module| *module != "system") {
         for path in files(module) {
             let code = code(&path);
