@@ -124,7 +124,8 @@ else
     case $target in
       aarch64-unknown-linux-gnu)
         need qemu-aarch64 qemu-user || { skip "$target: not run (qemu-user)"; continue; }
-        compare "$target" qemu-aarch64 -L /usr/aarch64-linux-gnu "$program" ;;
+        aarch64-linux-gnu-gcc -shared -fPIC -O1 -o "${program%/*}/spawn.so" scripts/portability/spawn.c
+        compare "$target" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_PRELOAD="${program%/*}/spawn.so" "$program" ;;
       x86_64-pc-windows-gnu)
         # Debian's package keeps it out of PATH.
         PATH=$PATH:/usr/lib/wine
