@@ -136,7 +136,7 @@ else
     esac
   done
 fi
-printf 'passed: %s\n' ${passed[@]+"${passed[@]}"}
-printf 'skipped: %s\n' ${skipped[@]+"${skipped[@]}"}
+[ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"
+[ ${#skipped[@]} -eq 0 ] || printf 'skipped: %s\n' "${skipped[@]}"
 [ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"
 [ ${#failed[@]} -eq 0 ]

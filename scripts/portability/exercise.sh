@@ -19,6 +19,8 @@ exercise() {
     step "encode-$set" encode "$set" --fens positions.fens
     step "delta-$set" delta "$set" --moves moves.txt
   done
+  # What is found within a time limit depends on the speed.
+  step thorough-piece define piece --thorough --format json
   step build-eval dataset build games.pgn.zst --method eval --min-ply 20 --samples 20000 --out 'gebaute spiele.fsd'
   step build-pqr dataset build games.pgn.zst --method pqr --min-ply 20 --samples 5000 --out pqr.fsd
   for format in binpack viriformat bullet text bullet-text plain; do
@@ -53,9 +55,12 @@ exercise() {
 # The files whose bytes must be the same, with their sums; what contains times or paths is reduced to what does not.
 sums() {
   local file
-  for file in *.fsd x.* netz*/network.safetensors netz*/best.safetensors encode-*.out delta-*.out define-*.out \
+  for file in *.fsd x.* netz*/network.safetensors netz*/best.safetensors encode-*.out delta-*.out thorough-*.out \
     measure-*.out; do
     printf '%s %s\n' "$(sha256sum <"$file" | cut -c1-32)" "$file"
+  done
+  for file in define-*.out; do
+    printf '%s %s\n' "$(grep -E '"(name|identity|num_features|size|offset|stride|formula)"' "$file" | sha256sum | cut -c1-32)" "$file"
   done
   printf '%s games.pgn\n' "$(sed -E 's/ [0-9.]+s\}/}/g' spiele/games.pgn | sha256sum | cut -c1-32)"
   printf '%s bench.out\n' "$(grep -E 'nodes|signature' bench.out | grep -v second | sha256sum | cut -c1-32)"
