@@ -13,6 +13,12 @@ fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("shipped_sets.rs"), shipped_sets(&root)?)?;
     println!("cargo:rustc-env=FSBENCH_COMMIT={}", commit(&root).unwrap_or_default());
+    // As large as on other systems, where Windows gives the first thread 1 MB.
+    let target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+    if target("OS") == "windows" {
+        let option = if target("ENV") == "msvc" { "/STACK:" } else { "-Wl,--stack," };
+        println!("cargo:rustc-link-arg-bins={option}{}", 8 << 20);
+    }
     // torch-sys passes its library folder to packages that depend on it directly.
     println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
     if let Some(folder) = env::var_os("DEP_TCH_LIBTORCH_LIB") {

@@ -14,10 +14,12 @@ options=()
 if [ "${1:-}" = --without-tch ]; then
   shift
   export FSBENCH_WITHOUT_TCH=1
-  options=(--without "$row")
 fi
 . scripts/setup.sh
-[ ${#options[@]} -eq 0 ] || printf "quickstart: without libtorch; the row '%s' is left out\n" "$row" >&2
+if [ ${#features[@]} -eq 0 ]; then
+  options=(--without "$row")
+  printf "quickstart: without libtorch; the row '%s' is left out\n" "$row" >&2
+fi
 printf 'quickstart: building (seven to twelve minutes on two cores the first time)\n' >&2
 cargo build --release ${features[@]+"${features[@]}"}
 "$CARGO_TARGET_DIR/release/fsbench" run experiments/quickstart.toml ${options[@]+"${options[@]}"} "$@"

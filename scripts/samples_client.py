@@ -26,6 +26,7 @@ import mmap
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy
@@ -33,8 +34,9 @@ import numpy
 END = 255
 FAILED = 254
 VERSION = 1
-# Prefix of the names in /dev/shm that `--shm named` creates.
+# Prefix of the names that `--shm named` creates (on macOS and Windows every service does), and their folders.
 NAME_PREFIX = "fsbench-samples-"
+NAME_FOLDERS = ["/dev/shm", tempfile.gettempdir(), os.path.join(tempfile.gettempdir(), "shared_memory-rs")]
 DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4", "f32": "<f4"}
 
 
@@ -92,7 +94,7 @@ class Samples:
             raise ServiceError(f"the service speaks version {version} of the protocol, this client version {VERSION}")
         try:
             with open(path, "rb") as file:
-                self._memory = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)
+                self._memory = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             if self._process.poll() is not None:
                 raise self._died("ended before its first batch") from error
@@ -161,7 +163,7 @@ class Samples:
         self._process.stderr.close()
         # A service killed before the first slot came back has left its name.
         path = getattr(self, "description", {}).get("shm", "")
-        if os.path.dirname(path) == "/dev/shm" and os.path.basename(path).startswith(NAME_PREFIX):
+        if os.path.dirname(path) in NAME_FOLDERS and os.path.basename(path).startswith(NAME_PREFIX):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 

@@ -24,11 +24,15 @@ fail() { # MESSAGE REMEDY
 
 need_tools() {
   command -v cargo >/dev/null || fail "cargo is missing." "Install Rust 1.95 or later: https://rustup.rs"
-  command -v cc >/dev/null || fail "a C compiler is missing." "Install one, for example: apt-get install gcc"
+  command -v cc >/dev/null || fail "a C compiler is missing." "Install one, for example: apt-get install gcc, or on macOS: xcode-select --install"
   local have want
   have=$(rustc --version | awk '{print $2}')
   want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
-  [ "$(printf '%s\n' "$want" "${have%%-*}" | sort -V | head -n 1)" = "$want" ] ||
+  # `sort -V` is not everywhere.
+  awk -v have="${have%%-*}" -v want="$want" 'BEGIN {
+    split(have, h, "."); split(want, w, ".")
+    for (i = 1; i <= 3; i++) if (h[i] + 0 != w[i] + 0) exit h[i] + 0 < w[i] + 0
+  }' ||
     fail "rustc is $have; fsbench needs $want." "Run: rustup update stable"
 }
 
@@ -84,12 +88,16 @@ write_cargo_config() { # CONTENTS
 }
 
 need_tools
+# PyTorch, from whose package libtorch is taken, has none for Intel Macs any more.
+if [ "$(uname -sm)" = "Darwin x86_64" ] && [ -z "${LIBTORCH:-}${LIBTORCH_USE_PYTORCH:-}" ]; then
+  export FSBENCH_WITHOUT_TCH=1
+fi
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 config=$(printf '[build]\ntarget-dir = "%s"' "$CARGO_TARGET_DIR")
 features=(--features tch)
 [ -n "${FSBENCH_WITHOUT_TCH:-}" ] || need_tools_of_libtorch
 if [ -n "${FSBENCH_WITHOUT_TCH:-}" ]; then
-  log "fsbench alone, without libtorch and fsbench-tch (FSBENCH_WITHOUT_TCH is set)"
+  log "fsbench alone, without libtorch and fsbench-tch (FSBENCH_WITHOUT_TCH, or an Intel Mac)"
   features=()
 elif [ -n "${LIBTORCH_USE_PYTORCH:-}" ]; then
   log "using the libtorch of python3's PyTorch (LIBTORCH_USE_PYTORCH is set)"

@@ -24,6 +24,8 @@ pub mod statistics;
 
 pub mod text;
 
+pub mod system;
+
 pub mod output;
 
 pub mod cpu;

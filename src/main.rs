@@ -5,7 +5,7 @@ use std::process::ExitCode;
 // The library's modules, so that `crate::data` is the same module in every file under `src`.
 use fsbench::{
     VERSION, alpha_beta, chess, cpu, data, engine, experiment, export, features, generate, json, measure, net, output,
-    pipeline, play, record, report, service, text, train, units,
+    pipeline, play, record, report, service, system, text, train, units,
 };
 
 mod cli;

@@ -16,6 +16,8 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
+use crate::system;
+
 /// Failure to write a file.
 #[derive(Debug, Error)]
 #[error("cannot write {}: {cause}; nothing was left behind", path.display())]
@@ -46,7 +48,10 @@ impl OutputFile {
         remove_stale_parts(folder, &prefix);
         let mut part = tempfile::Builder::new();
         part.prefix(&prefix).suffix(SUFFIX);
-        set_default_mode(&mut part);
+        // Temporary files are private by default.
+        if let Some(permissions) = system::default_permissions() {
+            part.permissions(permissions);
+        }
         let (file, unfinished) =
             Unfinished::create(|| part.tempfile_in(folder), |file| file.path().to_path_buf()).map_err(failed(path))?;
         // The lock tells other processes that the file is in use. File systems without locks do not remove stale files.
@@ -245,16 +250,6 @@ pub fn remove_unfinished() {
     }
     std::mem::forget(all);
 }
-
-/// Sets the mode 0666, from which the system takes the umask. (Temporary files are private by default.)
-#[cfg(unix)]
-fn set_default_mode(part: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt;
-    part.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn set_default_mode(_: &mut tempfile::Builder<'_, '_>) {}
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
     let path = path.to_path_buf();

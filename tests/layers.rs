@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The modules, lowest first: the library's, then `cli`, the program's.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "units",
     "json",
     "settings",
     "statistics",
     "text",
+    "system",
     "output",
     "cpu",
     "chess",
@@ -175,6 +176,22 @@ fn the_report_uses_records_only() {
     for path in files("report") {
         for name in named_modules(&code(&path)) {
             assert!(!HIDDEN_FROM_REPORT.contains(&name.as_str()), "{} uses {name}", path.display());
+        }
+    }
+}
+
+/// But for tests, and for processors, only `system` asks for what it is compiled.
+#[test]
+fn only_system_names_systems() {
+    let conditions = ["cfg(unix", "cfg(windows", "not(unix", "not(windows", "any(unix", "any(windows"];
+    let named = [&conditions[..], &["target_os", "target_env", "std::os::", "libc::", "windows_sys"]].concat();
+    for module in ORDER.into_iter().filter(|module| *module != "system") {
+        for path in files(module) {
+            let code = code(&path);
+            let library = code.split("#[cfg(test)]").next().unwrap_or_default();
+            let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs");
+            let found = named.iter().find(|name| library.contains(*name));
+            assert_eq!(found.filter(|_| !is_test), None, "{}", path.display());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How the command line names a UCI engine: `PROGRAM ARGUMENTS|Option=value|…`, with quotes as in a shell.
 
-use std::path::Path;
+use std::path::{Path, is_separator};
 
 use crate::pipeline::uci::EngineSpec;
 
@@ -8,7 +8,9 @@ use crate::pipeline::uci::EngineSpec;
 pub fn parse(text: &str) -> Result<EngineSpec, String> {
     let mut parts = text.split('|');
     let command = parts.next().unwrap_or_default();
-    let words = shlex::split(command).ok_or("a quote is not closed, or the command ends with a backslash")?;
+    // Where it separates folders it escapes nothing.
+    let command = if is_separator('\\') { command.replace('\\', "\\\\") } else { command.to_owned() };
+    let words = shlex::split(&command).ok_or("a quote is not closed, or the command ends with a backslash")?;
     let Some((program, arguments)) = words.split_first().filter(|(program, _)| !program.is_empty()) else {
         return Err("it names no program; write PROGRAM, PROGRAM ARGUMENTS or PROGRAM|Option=value".into());
     };

@@ -8,10 +8,8 @@ use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-
 use crate::output::remove_unfinished;
+use crate::system;
 
 /// The first signal received; 0 before that.
 ///
@@ -36,11 +34,7 @@ pub(super) fn on_exit_say(message: impl Fn() -> String + Send + 'static) {
 /// Starts a thread that handles signals, so that they are handled even if the work hangs. Signals that the process
 /// ignores from its start, as under `nohup`, stay ignored.
 pub(super) fn listen() -> io::Result<()> {
-    let ignored = ignored_signals();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !contains(ignored, *signal)))?;
-    let handle_all = move || signals.forever().for_each(|signal| handle(signal as u8));
-    std::thread::Builder::new().name("signals".into()).spawn(handle_all)?;
-    Ok(())
+    system::listen_to_signals(handle)
 }
 
 fn handle(signal: u8) {
@@ -53,7 +47,7 @@ fn handle(signal: u8) {
             let new_line = if io::stderr().is_terminal() { "\n" } else { "" };
             note!("{new_line}{}", message());
         }
-        signal_hook::low_level::exit(i32::from(exit_status_of(signal)));
+        system::exit_now(exit_status_of(signal));
     }
 }
 
@@ -86,15 +80,4 @@ pub(super) fn exit_status() -> Option<u8> {
 /// The shells' convention.
 const fn exit_status_of(signal: u8) -> u8 {
     128 + signal
-}
-
-/// The ignored signals, one bit per signal; 0 if /proc is not available.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-}
-
-const fn contains(mask: u64, signal: i32) -> bool {
-    mask >> (signal - 1) & 1 == 1
 }

@@ -58,6 +58,7 @@ use crate::VERSION;
 use crate::data::DataError;
 use crate::data::install_truncation_handler;
 use crate::output::remove_unfinished;
+use crate::system;
 use print::{StdoutError, print_json, print_json_line, print_text};
 
 /// Why a command failed.
@@ -172,7 +173,7 @@ fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
 /// The first argument or environment variable that is not UTF-8 and so cannot be written into a text file.
 fn find_not_utf8() -> Option<String> {
     let arguments = std::env::args_os().skip(1).map(|argument| ("the argument".to_owned(), argument));
-    let variables = ["FSBENCH_CACHE", "XDG_CACHE_HOME", "HOME"];
+    let variables = ["FSBENCH_CACHE", "XDG_CACHE_HOME", system::HOME];
     let variables = variables.into_iter().filter_map(|name| Some((format!("{name} ="), std::env::var_os(name)?)));
     let mut values = arguments.chain(variables);
     values.find(|(_, value)| value.to_str().is_none()).map(|(name, value)| format!("{name} {}", value.display()))

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::Failure;
 use crate::json::{to_indented, to_text};
+use crate::system;
 
 /// A failure to write to stdout.
 #[derive(Debug, Error)]
@@ -21,7 +22,7 @@ pub struct StdoutError(#[from] pub io::Error);
 impl StdoutError {
     /// Whether the reader of stdout has closed the pipe.
     pub fn is_closed_pipe(&self) -> bool {
-        self.0.kind() == io::ErrorKind::BrokenPipe
+        system::is_closed_pipe(&self.0)
     }
 }
 

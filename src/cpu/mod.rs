@@ -11,14 +11,18 @@ pub use back_end::{BackEnd, Scalar};
 pub use back_end::{Neon, NeonDot};
 pub use tasks::{map_tasks, run_beside};
 
+use crate::system;
+
 /// Bytes that a CPU moves between memory and its cache at once.
 pub const CACHE_LINE: usize = 64;
 
-/// The model's name as Linux reports it, else the architecture.
+/// The model's name as the system reports it, else the architecture.
 #[must_use]
 pub fn model_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    parse_model_name(&info).unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
+    parse_model_name(&info)
+        .or_else(system::processor)
+        .unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
 }
 
 /// The first `model name` in the text of `/proc/cpuinfo`.

@@ -9,6 +9,7 @@ use super::formats::binpack::ChunkError;
 use super::formats::{ForeignFormat, Format};
 use super::{Method, Purpose, RecordError, ScoreUnit};
 use crate::output::OutputError;
+use crate::system;
 
 /// Why data could not be read or written. Each message includes its cause, so causes are not chained.
 #[derive(Debug, Error)]
@@ -106,7 +107,7 @@ pub enum DataError {
     Manifest { path: PathBuf, reason: String },
     #[error("{} exists already; give --force to replace it", path.display())]
     Exists { path: PathBuf },
-    #[error("there is no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
+    #[error("there is no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or {}", system::HOME)]
     NoCache,
 }
 

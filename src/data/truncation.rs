@@ -1,11 +1,9 @@
 //! Reports files that are truncated while they are mapped: reading a missing page raises SIGBUS, which would end the
 //! process without a message.
-#![allow(unsafe_code, reason = "handles the signal that reading mapped memory may raise")]
 
 use std::io;
 
-use signal_hook::consts::SIGBUS;
-use signal_hook::low_level::{exit, register};
+use crate::system;
 
 const MESSAGE: &[u8] =
     b"error: a file was cut off while it was read (a .fsd file, or shared memory), or its disk failed; \
@@ -17,12 +15,5 @@ const MESSAGE: &[u8] =
 /// # Errors
 /// When the handler cannot be installed.
 pub fn install_truncation_handler() -> io::Result<()> {
-    let handler = || {
-        // SAFETY: the bytes are static, and `write` is async-signal-safe. A failure cannot be reported any more.
-        let _ = unsafe { libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len()) };
-        exit(1);
-    };
-    // SAFETY: the handler only calls `write` and `_exit`, which are async-signal-safe; it takes no lock and allocates
-    // nothing.
-    unsafe { register(SIGBUS, handler) }.map(drop)
+    system::exit_on_lost_page(MESSAGE)
 }

@@ -7,6 +7,8 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
 
+use crate::system;
+
 #[derive(Copy, Clone, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct CacheLine([u8; 64]);
@@ -77,8 +79,7 @@ impl<T: Pod> HugePageTable<T> {
         let memory = match MmapMut::map_anon((len * size_of::<T>()).max(1)) {
             Ok(map) => {
                 // Best effort: without huge pages the table works all the same.
-                #[cfg(target_os = "linux")]
-                let _ = map.advise(memmap2::Advice::HugePage);
+                system::want_large_pages(map.as_ptr(), map.len());
                 TableMemory::Mapped(map)
             }
             Err(_) => TableMemory::Plain(AlignedVec::zeroed(len)),

@@ -8,7 +8,7 @@ use super::kept_runs::UsedRuns;
 use super::runner_options::RunnerOptions;
 use super::spec::Experiment;
 use super::store::ResultKey;
-use crate::output::file_lock::hostname;
+use crate::system::hostname;
 
 /// What earlier passes over an experiment, and earlier calls of [`super::Runner::run_free`], have done.
 #[derive(Default)]

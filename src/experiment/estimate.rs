@@ -22,6 +22,7 @@ use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchOptions;
 use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord, ScalingBy};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
+use crate::system;
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
@@ -305,7 +306,7 @@ impl Runner<'_> {
             to_do: pending.len(),
             seconds: stages.iter().map(|stage| stage.seconds).sum(),
             stages,
-            memory_bytes: peak_memory(),
+            memory_bytes: system::peak_memory(),
             disk_bytes: rehearsals.iter().map(|own| own.disk_bytes * trainings(own)).sum(),
             rows: rehearsals.iter().map(row).collect(),
             own_figures: self.own_figures(),
@@ -449,14 +450,6 @@ fn training_split(settings: &TrainSettings, outcome: &TrainOutcome) -> u64 {
     let share = settings.validation.clamp(1e-6, 1.0);
     let split = outcome.validation_samples as f64 * (1.0 - share) / share;
     outcome.training_samples.max(split as u64)
-}
-
-/// The largest resident memory of this process so far, where Linux tells.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(1024 * kibibytes)
 }
 
 /// Follows nothing, but may be stopped.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
 use crate::data::Method;
-use crate::output::file_lock::hostname;
 use crate::record::{RecordFileError, read_checked_json, write_checked_json};
+use crate::system::hostname;
 use crate::train::TrainConfig;
 use crate::train::run_dir::{CONFIG, OUTCOME};
 use crate::units::{Seed, sort_by};

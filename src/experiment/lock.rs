@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::ExperimentError;
-use crate::output::file_lock::{FileLock, LockError, hostname};
+use crate::output::file_lock::{FileLock, LockError};
+use crate::system::hostname;
 
 /// Between two looks at steps that others do.
 const POLL: Duration = Duration::from_millis(300);

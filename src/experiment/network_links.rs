@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::record::RunKey;
+use crate::system;
 
 /// A finished run of an experiment, and where its network is.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -34,6 +35,6 @@ pub(super) fn link(results: &Path, key: &RunKey, network: &Path) -> Option<PathB
     if link.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
         std::fs::remove_file(&link).ok()?;
     }
-    std::os::unix::fs::symlink(network, &link).ok()?;
+    system::symlink_file(network, &link).ok()?;
     Some(link)
 }

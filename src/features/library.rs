@@ -233,7 +233,7 @@ pub fn unknown(request: &str, siblings: Siblings<'_>) -> UnknownName {
 /// Whether a request can only be meant as the path of a file.
 pub fn is_path(request: &str) -> bool {
     let is_expression = || request.contains(['(', '"', '#']) || request.contains(char::is_whitespace);
-    request.contains('/') && (request.ends_with(".toml") || !is_expression())
+    request.contains(std::path::is_separator) && (request.ends_with(".toml") || !is_expression())
 }
 
 /// Explains why there is no definition at a path.

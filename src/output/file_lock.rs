@@ -4,7 +4,6 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::json;
+use crate::system;
 use crate::text::utc;
 
 /// The process that holds a lock, as the lock's file names it.
@@ -42,7 +42,7 @@ fn describe(holder: Option<&LockHolder>) -> String {
 
 impl LockHolder {
     fn this() -> LockHolder {
-        LockHolder { pid: std::process::id(), host: hostname(), since: utc(SystemTime::now()) }
+        LockHolder { pid: std::process::id(), host: system::hostname(), since: utc(SystemTime::now()) }
     }
 
     fn read(path: &Path) -> Option<LockHolder> {
@@ -96,7 +96,7 @@ impl FileLock {
             // NFS refuses a shared lock of a file that is not open for reading, and an exclusive one without writing.
             let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
             let mut file = opened.map_err(failed)?;
-            let taken = if holder.is_some() { file.try_lock() } else { file.try_lock_shared() };
+            let taken = system::try_lock(&file, holder.is_none());
             match taken {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -134,10 +134,9 @@ impl FileLock {
 
 /// Whether the file has no name any more.
 fn is_removed(file: &File) -> io::Result<bool> {
-    match file.metadata() {
-        Ok(data) => Ok(data.nlink() == 0),
+    match system::is_removed(file) {
         Err(error) if is_removed_by(&error) => Ok(true),
-        Err(error) => Err(error),
+        known => known,
     }
 }
 
@@ -156,12 +155,6 @@ impl Drop for FileLock {
     }
 }
 
-/// The machine's name; empty where the kernel does not tell.
-#[must_use]
-pub fn hostname() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +165,7 @@ mod tests {
         let lock = FileLock::of_folder(folder.path()).expect("free");
         let refused = FileLock::of_folder(folder.path()).expect_err("held");
         let LockError::Held { holder: Some(holder), .. } = &refused else { panic!("{refused}") };
-        assert_eq!((holder.pid, &holder.host), (std::process::id(), &hostname()));
+        assert_eq!((holder.pid, &holder.host), (std::process::id(), &system::hostname()));
         assert!(refused.to_string().contains(&format!("process {} on", std::process::id())), "{refused}");
         drop(lock);
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);

@@ -8,8 +8,9 @@ use super::inputs::WeightedInput;
 use crate::data::formats::{Format, UnitOrigin, detect, score_unit};
 use crate::data::{DataError, FSD_VERSION, Fsd, FsdHeader, InputPath, Method, Needs, Purpose, ScoreUnit, hash_file};
 use crate::json;
+use crate::system;
 
-/// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`.
+/// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`, on every system.
 ///
 /// # Errors
 /// When none of the variables is set.
@@ -17,7 +18,7 @@ pub fn default_cache() -> Result<PathBuf, DataError> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = variable("FSBENCH_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("fsbench")))
-        .or_else(|| variable("HOME").map(|folder| folder.join(".cache").join("fsbench")))
+        .or_else(|| variable(system::HOME).map(|folder| folder.join(".cache").join("fsbench")))
         .ok_or(DataError::NoCache)?;
     Ok(base.join("data"))
 }

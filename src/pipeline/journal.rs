@@ -12,6 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::output::checked::{with_line_sum, without_line_sum};
+use crate::system;
 
 /// Why a journal cannot be used. Its content is never lost.
 #[derive(Debug, Error)]
@@ -227,25 +228,11 @@ fn open_locked(path: &Path) -> Result<File, JournalError> {
             Err(TryLockError::WouldBlock) => return Err(JournalError::Locked { path: path.into() }),
             Err(TryLockError::Error(cause)) => return Err(failed(cause)),
         }
-        if is_file_at(&file, path) {
+        if system::is_same_file(&file, path) {
             return Ok(file);
         }
         // The process that held the lock has removed the file meanwhile.
     }
-}
-
-#[cfg(unix)]
-fn is_file_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    let opened = file.metadata().map(identity);
-    let present = path.metadata().map(identity);
-    matches!((opened, present), (Ok(opened), Ok(present)) if opened == present)
-}
-
-#[cfg(not(unix))]
-fn is_file_at(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 /// The values that differ between two documents, each with its path in them.

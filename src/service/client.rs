@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::batch_reader::{Announcement, BatchMemory, BatchReader, ClientBatch};
 use super::service_process::ServiceProcess;
-use super::shared_memory::is_readable;
 use super::{Description, Request, ServiceError, shm_name};
+use crate::system;
 
 /// A running service. Dropping it ends the service.
 pub struct Client {
@@ -169,5 +169,5 @@ fn wait(output: &BufReader<ChildStdout>, should_stop: &dyn Fn() -> bool) -> bool
 
 /// Whether the output has something to read, or has ended, within a time.
 fn is_ready(output: &BufReader<ChildStdout>, within: Duration) -> bool {
-    !output.buffer().is_empty() || is_readable(output.get_ref(), within)
+    !output.buffer().is_empty() || system::is_readable(output.get_ref(), within)
 }

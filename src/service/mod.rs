@@ -4,7 +4,7 @@
 //! command `samples-service`), [`Client`] the consumer, and [`bench()`] measures the producer without a consumer.
 //! [`LocalStream`] makes the same batches for a consumer in this process.
 //!
-//! By default the shared memory has no name: it is an unlinked file in `/dev/shm`, which consumers open through the
+//! By default the shared memory has no name (on Linux; elsewhere always one): it is an unlinked file in `/dev/shm`, which consumers open through the
 //! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it has ended, even by a kill. With
 //! `--shm named` it has a name until the consumer has mapped it.
 //!
@@ -90,10 +90,12 @@ pub enum ServiceError {
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error(
-        "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {folder} has {free} \
-         free; ask for fewer slots or a smaller batch, or enlarge {folder}"
+        "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {} has {free} free; \
+         ask for fewer slots or a smaller batch, or enlarge {}",
+        folder.display(),
+        folder.display()
     )]
-    SharedMemoryFull { needed: u64, slots: usize, slot_bytes: u64, free: u64, folder: &'static str },
+    SharedMemoryFull { needed: u64, slots: usize, slot_bytes: u64, free: u64, folder: PathBuf },
     #[error("cannot {action} shared memory: {source}")]
     SharedMemory { action: &'static str, source: io::Error },
     #[error("sample {index} of the data: {source}")]

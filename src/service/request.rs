@@ -161,7 +161,8 @@ pub struct Request {
     #[arg(help_heading = BATCHES, long, value_name = "I/N", default_value_t)]
     pub shard: Shard,
     /// How consumers open the memory: unnamed = through /proc/PID/fd/N, which leaves nothing behind after a kill; named
-    /// = through a file in /dev/shm, for consumers in another container or without access to /proc
+    /// = through a file in /dev/shm, for consumers in another container or without access to /proc (always so on macOS
+    /// and Windows)
     #[arg(help_heading = BATCHES, long, value_enum, default_value_t)]
     pub shm: ShmNaming,
 }

@@ -1,10 +1,7 @@
 //! The producer: worker threads fill slots, the main thread announces them in order, and a listener thread takes slots
 //! back from the consumer.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -13,9 +10,10 @@ use std::time::Duration;
 use super::batch_encoder::BatchEncoder;
 use super::control::{StreamControl, StreamEnd};
 use super::exchange::{announce, listen};
-use super::shared_memory::{SharedMemory, Slots, reader_is_gone};
+use super::shared_memory::{SharedMemory, Slots};
 use super::{FAILED, PreparedStream, ServiceError};
 use crate::json;
+use crate::system::{self, AsPipe};
 
 /// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until all batches
 /// are delivered or the consumer closes `input`.
@@ -24,14 +22,15 @@ use crate::json;
 /// The error of `prepare`, a failure to make a batch, or a consumer that gives back a slot it does not hold.
 pub fn run<E>(
     prepare: impl FnOnce() -> Result<PreparedStream, E> + Send + 'static,
-    input: impl Read + AsFd + Send + 'static,
-    output: &mut (impl Write + AsRawFd),
+    input: impl Read + AsPipe + Send + 'static,
+    output: &mut (impl Write + AsPipe),
 ) -> Result<(), E>
 where
     E: From<ServiceError> + Send + 'static,
 {
     let control = Arc::new(StreamControl::default());
-    let input_is_pipe = is_pipe(&input);
+    // A service started without stdin, or with `/dev/null`, still writes its description.
+    let input_is_pipe = system::is_pipe(&input);
     let listener = Arc::clone(&control);
     thread::spawn(move || listen(input, &listener));
     match prepare_while_wanted(prepare, &control, input_is_pipe, output)? {
@@ -43,20 +42,13 @@ where
     }
 }
 
-/// Whether the end of an input means that a consumer closed it: true for pipes and sockets. A service started without
-/// stdin, or with `/dev/null`, still writes its description.
-fn is_pipe(input: &impl AsFd) -> bool {
-    let metadata = input.as_fd().try_clone_to_owned().and_then(|input| File::from(input).metadata());
-    metadata.is_ok_and(|metadata| metadata.file_type().is_fifo() || metadata.file_type().is_socket())
-}
-
 /// Calls `prepare`, which may build a data set for minutes. `None` if the consumer went away meanwhile; the call then
 /// runs on until the process ends.
 fn prepare_while_wanted<T: Send + 'static>(
     prepare: impl FnOnce() -> T + Send + 'static,
     control: &StreamControl,
     input_is_pipe: bool,
-    output: &impl AsRawFd,
+    output: &impl AsPipe,
 ) -> Result<Option<T>, ServiceError> {
     let (sender, receiver) = channel();
     let preparing = thread::spawn(move || {
@@ -66,7 +58,9 @@ fn prepare_while_wanted<T: Send + 'static>(
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok(prepared) => return Ok(Some(prepared)),
-            Err(RecvTimeoutError::Timeout) if control.has_ended() && (input_is_pipe || reader_is_gone(output)) => {
+            Err(RecvTimeoutError::Timeout)
+                if control.has_ended() && (input_is_pipe || system::reader_is_gone(output)) =>
+            {
                 return Ok(None);
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -82,7 +76,8 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
     let request = &stream.request;
     let (memory, mut name) = SharedMemory::create(request.slots(), stream.layout.slot_bytes, request.shm)?;
     control.open(request.slots(), request.start_batch, stream.source.batch_order().batches(), request.shard);
-    let path = name.as_ref().map_or_else(|| memory.path(), |name| name.path().display().to_string());
+    let named = name.as_ref().map(|name| name.path().display().to_string());
+    let path = named.or_else(|| memory.path()).unwrap_or_default();
     let mut line = json::to_text(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
     // Once the consumer has mapped the memory, its name is removed, so that a kill leaves no file behind.
@@ -94,7 +89,7 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
     with_workers(stream, memory.slots(), control, || {
         if let Err(error) = announce(&line, control, output, &mut mapped) {
             // A consumer may stop reading at any time; that is no failure.
-            let stopped = error.kind() == io::ErrorKind::BrokenPipe;
+            let stopped = system::is_closed_pipe(&error);
             control.end(if stopped { StreamEnd::Stopped } else { StreamEnd::Failed(ServiceError::Consumer(error)) });
         }
     });

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::ServiceError;
 use super::sync::lock;
+use crate::system;
 
 /// The exit status of a command whose request was wrong.
 const REQUEST_REFUSED: i32 = 2;
@@ -32,7 +32,7 @@ impl ServiceProcess {
     pub(super) fn start(command: &mut Command) -> Result<(ServiceProcess, ChildStdout), ServiceError> {
         // In a process group of its own, so that Ctrl-C reaches only the consumer, which then ends the service
         // properly.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        system::in_own_group(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let program = command.get_program().into();
         let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

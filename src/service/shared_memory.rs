@@ -1,10 +1,10 @@
-//! The shared memory: a file in `/dev/shm`, with or without a name.
+//! The shared memory: a file in the system's folder for that (`/dev/shm` on Linux), with or without a name.
 //!
-//! By default the file is made with `O_TMPFILE` (tempfile falls back on create-and-unlink). No path leads to it but the
+//! By default, on Linux, the file is made with `O_TMPFILE` (tempfile falls back on create-and-unlink). No path leads to it but the
 //! `/proc/PID/fd` of processes that hold it open, so a process killed at any moment leaves nothing behind. With a name
 //! ([`shm_name`](super::shm_name)), a consumer that cannot see this process in `/proc` can open it.
 //!
-//! `posix_fallocate` allocates every page at once: a full `/dev/shm` is an error here, not a SIGBUS at the first write.
+//! Every page is allocated at once: a full `/dev/shm` is an error here, not a SIGBUS at the first write.
 //!
 //! # Memory that another process can write
 //! Producer and consumer map the same pages, and neither can keep the other from writing. Rust assumes that memory
@@ -17,9 +17,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::Duration;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::{MmapOptions, MmapRaw};
@@ -27,9 +25,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::control::SlotClaim;
 use super::shm_name::{ShmName, sweep};
 use super::{ServiceError, ShmNaming};
-
-/// The folder of all shared memory.
-pub(super) const SHM_FOLDER: &str = "/dev/shm";
+use crate::system;
 
 /// The producer's mapping: `count` slots of `slot_bytes` bytes.
 pub(super) struct Slots {
@@ -81,32 +77,39 @@ impl SharedMemory {
         sweep();
         let failed = |action| move |source| ServiceError::SharedMemory { action, source };
         let needed = (slot_bytes as u64).saturating_mul(slots as u64);
-        let full = |free| {
+        let folder = system::shm_folder();
+        let free = system::free_bytes(&folder).map_err(failed("measure the free"))?;
+        let full = || {
             let slot_bytes = slot_bytes as u64;
-            ServiceError::SharedMemoryFull { needed, slots, slot_bytes, free, folder: SHM_FOLDER }
+            ServiceError::SharedMemoryFull { needed, slots, slot_bytes, free, folder: folder.clone() }
+        };
+        if needed > free {
+            return Err(full());
+        }
+        let out_of_room = |action| {
+            let full = &full;
+            move |source: io::Error| match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => full(),
+                _ => failed(action)(source),
+            }
         };
         let (file, name) = match naming {
-            ShmNaming::Unnamed => (tempfile::tempfile_in(SHM_FOLDER).map_err(failed("create"))?, None),
-            ShmNaming::Named => {
-                let (file, name) = ShmName::create(needed as usize).map_err(failed("create"))?;
+            ShmNaming::Unnamed if system::OPEN_FILES_HAVE_PATHS => {
+                (tempfile::tempfile_in(&folder).map_err(failed("create"))?, None)
+            }
+            _ => {
+                let (file, name) = ShmName::create(needed as usize).map_err(out_of_room("create"))?;
                 (file, Some(name))
             }
         };
-        let free = free_bytes(&file).map_err(failed("measure the free"))?;
-        if needed > free {
-            return Err(full(free));
-        }
-        allocate(&file, needed).map_err(|source| match source.raw_os_error() {
-            Some(libc::ENOSPC | libc::EFBIG) => full(free),
-            _ => failed("allocate")(source),
-        })?;
+        system::allocate(&file, needed).map_err(out_of_room("allocate"))?;
         let map = MmapOptions::new().len(needed as usize).map_raw(&file).map_err(failed("map"))?;
         Ok((SharedMemory { file, slots: Slots { map, count: slots, slot_bytes } }, name))
     }
 
-    /// A path by which other processes of this user can open the memory while this process runs.
-    pub(super) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    /// A path by which other processes of this user can open memory without a name while this process runs.
+    pub(super) fn path(&self) -> Option<String> {
+        system::path_of_open(&self.file)
     }
 
     pub(super) const fn slots(&self) -> &Slots {
@@ -184,44 +187,4 @@ impl Mapping {
         }
         Some(())
     }
-}
-
-/// Free bytes of the file system that holds `file`.
-fn free_bytes(file: &File) -> io::Result<u64> {
-    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the descriptor is open, and `stat` is writable and large enough for the result.
-    if unsafe { libc::fstatvfs(file.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: fstatvfs succeeded, so it filled `stat`.
-    let stat = unsafe { stat.assume_init() };
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-fn allocate(file: &File, bytes: u64) -> io::Result<()> {
-    let length = libc::off_t::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-    loop {
-        // SAFETY: the descriptor is open, and no pointer is passed.
-        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
-            0 => return Ok(()),
-            libc::EINTR => {}
-            code => return Err(io::Error::from_raw_os_error(code)),
-        }
-    }
-}
-
-/// Waits, at most `timeout`, until a pipe has data or is at its end; returns whether it is.
-pub(super) fn is_readable(pipe: &impl AsRawFd, timeout: Duration) -> bool {
-    let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let milliseconds = timeout.as_millis().min(1000) as libc::c_int;
-    // SAFETY: the count of 1 matches the one pollfd, which outlives the call.
-    unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
-}
-
-/// Whether the reader of a pipe is gone.
-pub(super) fn reader_is_gone(pipe: &impl AsRawFd) -> bool {
-    let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: the count of 1 matches the one pollfd, which outlives the call.
-    let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
-    ready > 0 && poll.revents & (libc::POLLERR | libc::POLLNVAL) != 0
 }

@@ -1,6 +1,6 @@
 //! Names of shared memory, for consumers in another container or without access to `/proc`.
 //!
-//! The name exists in `/dev/shm` from the description until the consumer gives its first slot back, which shows that it
+//! The name exists in the system's folder from the description until the consumer gives its first slot back, which shows that it
 //! has mapped the memory. A service removes its name when it ends; a service killed before that leaves it, and the next
 //! service or client removes it. A lock on the file shows whether the owner lives: the kernel releases it however a
 //! process ends, even across containers, where process IDs cannot be compared.
@@ -12,19 +12,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shared_memory::{Shmem, ShmemConf, ShmemError};
 
-use super::shared_memory::SHM_FOLDER;
 use crate::output::Unfinished;
+use crate::system::{self, NamedMemory};
 
 /// How a consumer finds the shared memory.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShmNaming {
-    /// Through the service's `/proc/PID/fd`: killed processes leave nothing behind.
+    /// Through the service's `/proc/PID/fd`: killed processes leave nothing behind. Systems without it name the memory.
     #[default]
     Unnamed,
-    /// Through a file in `/dev/shm`, which another container can share.
+    /// Through a file, on Linux in `/dev/shm`, which another container can share.
     Named,
 }
 
@@ -36,8 +35,8 @@ const ATTEMPTS: u32 = 100;
 /// The name of shared memory; dropping it removes the name.
 pub(super) struct ShmName {
     path: PathBuf,
-    /// Removes the name when it is dropped. Its mapping of the memory is never accessed.
-    owner: Shmem,
+    /// Removes the name when it is dropped.
+    owner: NamedMemory,
     /// Removes the name on a signal.
     unfinished: Unfinished,
 }
@@ -49,12 +48,12 @@ impl ShmName {
         for attempt in 0..ATTEMPTS {
             // The time, because a process in another container may have the same ID.
             let name = format!("{PREFIX}{}-{now:x}-{attempt}", std::process::id());
-            let path = Path::new(SHM_FOLDER).join(&name);
-            let create = || ShmemConf::new().os_id(format!("/{name}")).size(bytes).create();
+            let path = system::shm_folder().join(&name);
+            let create = || NamedMemory::create(&name, bytes);
             let (owner, unfinished) = match Unfinished::create(create, |_| path.clone()) {
                 Ok(created) => created,
-                Err(ShmemError::MappingIdExists) => continue,
-                Err(error) => return Err(into_io_error(error)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
             };
             let file = File::options().read(true).write(true).open(&path);
             let name = ShmName { path, owner, unfinished };
@@ -65,7 +64,7 @@ impl ShmName {
             };
             file.lock()?;
             // A sweep that locked the file first has removed it, taking its owner for dead.
-            if is_same_file(&file, &name.path) {
+            if system::is_same_file(&file, &name.path) {
                 return Ok((file, name));
             }
         }
@@ -84,16 +83,9 @@ impl ShmName {
     }
 }
 
-/// Whether `path` leads to `file`.
-fn is_same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let (Ok(file), Ok(at_path)) = (file.metadata(), path.metadata()) else { return false };
-    (file.dev(), file.ino()) == (at_path.dev(), at_path.ino())
-}
-
 /// Removes the names of dead services; files that cannot be opened or removed stay.
 pub(super) fn sweep() {
-    for entry in std::fs::read_dir(SHM_FOLDER).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(system::shm_folder()).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
@@ -101,7 +93,7 @@ pub(super) fn sweep() {
         // A service that is just creating this file waits for the lock, then sees that the file is gone.
         if let Ok(file) = File::open(&path)
             && file.try_lock().is_ok()
-            && is_same_file(&file, &path)
+            && system::is_same_file(&file, &path)
         {
             let _ = std::fs::remove_file(&path);
         }
@@ -111,17 +103,7 @@ pub(super) fn sweep() {
 /// Whether a path is the name of a service's shared memory.
 pub(super) fn is_shm_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.parent() == Some(Path::new(SHM_FOLDER)) && name.starts_with(PREFIX)
-}
-
-/// The system's own error, if there is one.
-fn into_io_error(error: ShmemError) -> io::Error {
-    match error {
-        ShmemError::MapCreateFailed(code) | ShmemError::MapOpenFailed(code) | ShmemError::UnknownOsError(code) => {
-            io::Error::from_raw_os_error(code as i32)
-        }
-        other => io::Error::other(other.to_string()),
-    }
+    path.parent() == Some(&*system::shm_folder()) && name.starts_with(PREFIX)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::sample_cell::SampleCell;
 use crate::data::formats::binpack::RecordSink;
 use crate::data::{CompactRecord, Method, Record};
+use crate::system;
 
 /// A large page of x86-64 and most others.
 const LARGE_PAGE: usize = 2 << 20;
@@ -62,8 +63,7 @@ impl WindowMemory {
         let bytes = (samples * size_of::<SampleCell>()).next_multiple_of(LARGE_PAGE);
         let map: MmapRaw = MmapOptions::new().len(bytes + LARGE_PAGE).map_anon()?.into();
         // Without large pages it is only slower.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
+        system::want_large_pages(map.as_ptr(), map.len());
         let start = map.as_ptr().addr().wrapping_neg() % LARGE_PAGE;
         Ok(WindowMemory { map, start, samples: bytes / size_of::<SampleCell>() })
     }

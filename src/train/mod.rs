@@ -24,7 +24,6 @@ mod lookahead;
 mod loss;
 mod loss_options;
 mod matmul;
-mod memory;
 mod metrics;
 mod micro_batch;
 mod objective;

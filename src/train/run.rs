@@ -8,7 +8,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::checkpoint::{self, DataMatch, RunProgress, ValidationState};
 use super::cpu_trainer::CpuTrainer;
-use super::memory::keep_freed_memory;
 use super::objective::{Objective, ValidationResult};
 use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LOSSES, NETWORK, OUTCOME, RunDir};
 use super::start::{PreparedRun, TrainedSet};
@@ -25,6 +24,7 @@ use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
 use crate::net::{FloatNet, NetFile, Origin, Scheme};
 use crate::service::{ServiceError, check_validation};
+use crate::system;
 
 impl TrainingRun<'_> {
     /// Trains with the trainer that the settings name or leave to `auto`, and writes the files listed in
@@ -69,7 +69,7 @@ impl TrainingRun<'_> {
         if let Some(outcome) = finished_outcome(&run_dir, config, &prepared.trained_set.set, data_match)? {
             return Ok(outcome);
         }
-        keep_freed_memory();
+        system::keep_freed_memory();
         let stop = || observer.interrupted();
         let session = Session::open(self, prepared, run_dir, make_trainer, &stop, (data_match, &hashes))?;
         session.train(observer)

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fsbench::VERSION;
+use fsbench::system;
 use fsbench::train::tch_program::{NAME, answer};
 use fsbench::train::trainer::{MakeTrainer, TrainerSetup};
 use fsbench::train::{DeviceChoice, TrainConfig, TrainError};
@@ -55,7 +56,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    end_with_parent();
+    // So that the run's folder is free for whoever goes on when `fsbench` was killed.
+    system::end_with_parent();
     let stop = Arc::new(AtomicBool::new(false));
     if let Err(error) = stop_on_signals(&stop) {
         let _ = writeln!(io::stderr(), "{NAME}: cannot handle signals: {error}");
@@ -80,18 +82,6 @@ fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
     }
     Ok(())
 }
-
-/// A killed `fsbench` takes this program with it, so that the run's folder is free for whoever goes on.
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "a call of the system")]
-fn end_with_parent() {
-    // SAFETY: the call changes nothing but which signal this process gets when its parent ends. It fails for no reason that
-    // matters here: without it, the end of the input stops the run.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_with_parent() {}
 
 fn choose_trainer(config: &TrainConfig, device: DeviceChoice) -> Result<Box<MakeTrainer<'static>>, TrainError> {
     let device = device::choose(device)?;

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memmap2::{Advice, Mmap, UncheckedAdvice};
+use memmap2::Mmap;
 use rayon::prelude::*;
 
 use super::header::{FsdHeader, HEADER_BYTES};
 use crate::data::{DataError, Method, Purpose, Record};
+use crate::system;
 
 /// Touching a page also maps the pages up to this far on either side.
 const FAULT_AROUND_BYTES: usize = 64 << 10;
@@ -131,9 +132,8 @@ impl Fsd {
             self.prefetch((number + 1) * count..(number + 2) * count);
             visit(records)?;
             let bytes = size_of_val(records);
-            // SAFETY: the pages map a file that is never changed in place, so they are read back unchanged. The advice
-            // is best effort.
-            let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
+            // SAFETY: the pages map a file that is never changed in place, so they are read back unchanged.
+            unsafe { system::release_pages(&self.map, at, bytes) };
             at += bytes;
         }
         Ok(())
@@ -167,8 +167,7 @@ impl Fsd {
     /// Starts reading these records from the disk.
     pub fn prefetch(&self, records: Range<usize>) {
         let (at, bytes) = self.byte_range(records);
-        // The advice is best effort.
-        let _ = self.map.advise_range(Advice::WillNeed, at, bytes);
+        system::will_need(&self.map, at, bytes);
     }
 
     /// Releases the memory of these records, which are read from the file again when needed.
@@ -177,7 +176,7 @@ impl Fsd {
         let end = (at + bytes + FAULT_AROUND_BYTES).min(self.map.len());
         let start = at.saturating_sub(FAULT_AROUND_BYTES);
         // SAFETY: as in `for_each_chunk`.
-        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
+        unsafe { system::release_pages(&self.map, start, end - start) };
     }
 
     /// Offset and length in bytes of the records of this range that exist.

@@ -1,7 +1,6 @@
 //! The side of `fsbench`: starts `fsbench-tch`, hands it the run and passes its events on.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -12,6 +11,7 @@ use super::gpus::{self, ClaimedGpu};
 use super::{Cause, Event, TchError, TrainingRequest, find};
 use crate::VERSION;
 use crate::json;
+use crate::system;
 use crate::train::{DeviceChoice, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// How long an event is waited for before the observer is asked whether to go on.
@@ -84,7 +84,7 @@ impl TchProcess {
     fn start(program: PathBuf, gpu: Option<ClaimedGpu>) -> Result<TchProcess, TchError> {
         let mut command = Command::new(&program);
         // In a process group of its own, so that Ctrl-C reaches only this program, which then ends the other properly.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        system::in_own_group(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped());
         // Idle threads of libtorch's OpenMP would spin on the cores that the samples service needs: ten times slower.
         if std::env::var_os(WAIT_POLICY).is_none() {
             command.env(WAIT_POLICY, "passive");

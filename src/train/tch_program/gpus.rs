@@ -1,8 +1,9 @@
 //! One GPU for one training: processes that train at the same time on a machine of several GPUs take one each.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::system;
 
 /// CUDA's own list of the devices that a process may use. Slurm sets it for jobs with `--gres=gpu:1`.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
@@ -67,7 +68,7 @@ fn lock(name: &str, folder: &Path) -> Option<File> {
     let letters = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
     let name: String = name.chars().map(letters).collect();
     // Users of one machine cannot lock each other's files.
-    let user = std::fs::metadata("/proc/self").map_or(0, |process| process.uid());
+    let user = system::user();
     let path = folder.join(format!("fsbench-gpu-{user}-{name}.lock"));
     let file = File::options().create(true).append(true).open(path).ok()?;
     file.try_lock().is_ok().then_some(file)

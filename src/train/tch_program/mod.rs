@@ -146,12 +146,13 @@ impl TchError {
 /// # Errors
 /// If it is in neither place.
 pub fn find(fsbench: &Path) -> Result<PathBuf, TchError> {
-    let beside = fsbench.with_file_name(NAME);
+    let name = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
+    let beside = fsbench.with_file_name(&name);
     if beside.is_file() {
         return Ok(beside);
     }
     for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
-        let program = folder.join(NAME);
+        let program = folder.join(&name);
         if program.is_file() {
             return Ok(program);
         }

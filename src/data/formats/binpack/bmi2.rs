@@ -28,6 +28,7 @@ pub trait BitTask {
     type Output;
     /// Whether the task packs boards from piece codes. Only that code gains by AVX-512; other code, compiled for it,
     /// loads values as vectors that were stored in parts just before, which makes the CPU wait.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other CPUs have one form of it"))]
     const PACKS_CODES: bool = false;
     fn run(self, bits: impl BitInstructions) -> Self::Output;
 }

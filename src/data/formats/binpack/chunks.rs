@@ -3,12 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 
 use memchr::memmem::Finder;
 
 use super::error::ChunkError;
 use super::{HEADER_BYTES, MAGIC, MAX_CHUNK_BYTES};
+use crate::system;
 
 /// Bytes searched for a header at once, at first and at most.
 const FIRST_SEARCH_BYTES: usize = 1 << 12;
@@ -228,7 +228,7 @@ impl FileBytes for StoredBytes<'_> {
     fn bytes(&mut self, from: u64, count: usize) -> io::Result<&[u8]> {
         let count = self.length.saturating_sub(from).min(count as u64) as usize;
         self.buffer.resize(count, 0);
-        self.file.read_exact_at(&mut self.buffer, from)?;
+        system::read_exact_at(self.file, &mut self.buffer, from)?;
         Ok(&self.buffer)
     }
 

@@ -1,7 +1,6 @@
 //! Scans a binpack: finds its segments, and counts its broken parts.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +12,7 @@ use super::{ChunkDecoder, HEADER_BYTES, Segment, UsableSamples};
 use crate::data::formats::game_numbers::GameNumbers;
 use crate::data::formats::skipped::SkippedSamples;
 use crate::data::{DataError, Record};
+use crate::system;
 
 /// Number of samples after which the next game begins a new segment.
 const SEGMENT_SAMPLES: usize = 4_096;
@@ -101,7 +101,7 @@ fn scan_chunk(
     let start = span.offset + HEADER_BYTES as u64;
     let mut bytes = vec![0; span.bytes as usize];
     if !bytes.is_empty() {
-        file.read_exact_at(&mut bytes, start)?;
+        system::read_exact_at(file, &mut bytes, start)?;
     }
     let mut decoder = ChunkDecoder::new(bytes);
     let mut segments: Vec<Segment> = Vec::new();

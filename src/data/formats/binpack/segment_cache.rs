@@ -15,14 +15,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use super::scan::Scan;
 use super::{Segment, UsableSamples};
 use crate::data::DataError;
 use crate::json;
 use crate::output::OutputFile;
+use crate::system;
 
 const MAGIC: &[u8; 8] = b"FSBPIECE";
 const HEAD_BYTES: usize = 44;
@@ -47,14 +48,15 @@ impl Key {
         hasher.update(&VERSION.to_le_bytes());
         hasher.update(usable.name().as_bytes());
         let length = about.len();
-        for number in [length.cast_signed(), about.mtime(), about.mtime_nsec()] {
+        let modified = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_else(|before| before.duration());
+        for number in [length, modified.as_secs(), u64::from(modified.subsec_nanos())] {
             hasher.update(&number.to_le_bytes());
         }
         let mut block = vec![0; LOOK_BYTES.min(length) as usize];
         let last = length - block.len() as u64;
         for look in 0..LOOKS {
             let at = (u128::from(last) * u128::from(look) / u128::from(LOOKS - 1)) as u64;
-            file.read_exact_at(&mut block, at)?;
+            system::read_exact_at(file, &mut block, at)?;
             hasher.update(&block);
         }
         Ok(Key(hasher.finalize()))

@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::decoder::{ChunkDecoder, RecordSink};
@@ -13,6 +12,7 @@ use super::segment_cache;
 use super::triplet::has_triplet;
 use crate::data::formats::skipped::SkippedSamples;
 use crate::data::{DataError, Method, Needs, Record};
+use crate::system;
 
 /// The segments of smaller files are not cached: scanning takes no time.
 const MIN_CACHED_BYTES: u64 = 4 << 20;
@@ -224,7 +224,7 @@ impl Segments {
         let Segment { offset, bytes: length, samples, .. } = self.segments[segment];
         let mut segment_bytes = std::mem::take(bytes);
         segment_bytes.resize(length as usize, 0);
-        self.file.read_exact_at(&mut segment_bytes, offset).map_err(|error| match error.kind() {
+        system::read_exact_at(&self.file, &mut segment_bytes, offset).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => self.changed(segment),
             _ => DataError::read(&self.path)(error),
         })?;

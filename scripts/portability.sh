@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Builds fsbench for other systems and runs there what can be run here: aarch64 Linux under qemu-user, Windows under
+# wine; for macOS it only compiles. What the other program writes is compared, byte for byte, with what this machine's
+# program writes from the same files.
+#
+#   scripts/portability.sh [TARGET…]            build and run; by default for all four systems:
+#                                               aarch64-unknown-linux-gnu x86_64-pc-windows-gnu
+#                                               aarch64-apple-darwin x86_64-apple-darwin
+#   scripts/portability.sh --check [TARGET…]    only `cargo check` of the targets that are installed, for at most two
+#                                               minutes together; a second call goes on where the first one stopped
+#   FSBENCH_PORTABILITY_SETS=piece,compact      compare these feature sets only [default: all shipped ones]
+#   FSBENCH_PORTABILITY_PROFILE=dev             cargo's profile [default: release]
+#   CARGO_TARGET_DIR, FSBENCH_CACHE             as for setup.sh
+#
+# Needs, for Debian: rustup target add TARGET; apt-get install gcc-aarch64-linux-gnu qemu-user gcc-mingw-w64-x86-64 wine64;
+# for macOS: pip install ziglang cargo-zigbuild. As root the script installs what is missing; else it says so and leaves
+# that system out. Exit status: 0 = nothing failed (what was skipped is listed), 1 = something failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export LC_ALL=C.UTF-8
+
+all=(aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin)
+mode=run
+if [ "${1:-}" = --check ]; then
+  mode=check
+  shift
+fi
+[ $# -eq 0 ] || all=("$@")
+cache=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+profile=${FSBENCH_PORTABILITY_PROFILE:-release}
+folder=$profile
+[ "$profile" != dev ] || folder=debug
+export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-D warnings"
+skipped=() failed=() passed=()
+skip() { skipped+=("$1"); }
+
+log() { printf 'portability: %s\n' "$*" >&2; }
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Installs a Debian package that has the program, where that is allowed.
+need() { # PROGRAM PACKAGE
+  have "$1" && return
+  [ "$mode" = run ] && [ "$(id -u)" = 0 ] && have apt-get || return
+  log "installing $2"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null 2>&1 ||
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2"; } >/dev/null 2>&1
+  have "$1"
+}
+
+# The C compiler of macOS, by zig, which brings the headers.
+need_zig() {
+  local tools=$cache/zig
+  export PYTHONPATH=$tools${PYTHONPATH:+:$PYTHONPATH} PATH=$tools/bin:$PATH
+  have cargo-zigbuild && python3 -c 'import ziglang' 2>/dev/null && return
+  [ "$mode" = run ] && have python3 || return
+  log "fetching ziglang and cargo-zigbuild into $tools"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$tools" ziglang cargo-zigbuild
+}
+
+# Windows has a library for random numbers that older versions of wine lack; it stands beside the program for wine alone.
+random_numbers() { # FOLDER
+  printf '%s\n' '#include <windows.h>' '#include <ntsecapi.h>' \
+    '__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) { return RtlGenRandom(data, length); }' |
+    x86_64-w64-mingw32-gcc -shared -o "$1/bcryptprimitives.dll" -xc - -ladvapi32
+}
+
+# Whether a target can be compiled here; says what it lacks.
+prepare() { # TARGET
+  if ! rustup target list --installed 2>/dev/null | grep -qx "$1"; then
+    [ "$mode" = run ] && have rustup && rustup target add "$1" >/dev/null 2>&1 || { skip "$1: rustup target add $1"; return 1; }
+  fi
+  case $1 in
+    aarch64-unknown-linux-gnu)
+      need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu || { skip "$1: no C compiler (gcc-aarch64-linux-gnu)"; return 1; }
+      export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc ;;
+    x86_64-pc-windows-gnu)
+      need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || { skip "$1: no C compiler (gcc-mingw-w64-x86-64)"; return 1; } ;;
+    *-apple-darwin)
+      need_zig || { skip "$1: no C compiler (pip install ziglang cargo-zigbuild)"; return 1; } ;;
+    *) skip "$1: this script does not know it"; return 1 ;;
+  esac
+}
+
+# cargo's command for a target: zig compiles what is C for macOS.
+cargo_of() { # TARGET check|build
+  case $1 in
+    *-apple-darwin) printf 'cargo-zigbuild\n%s\n' "$2" ;;
+    *) printf 'cargo\n%s\n' "$2" ;;
+  esac
+}
+
+if [ "$mode" = check ]; then
+  end=$((SECONDS + 120))
+  for target in "${all[@]}"; do
+    prepare "$target" || continue
+    left=$((end - SECONDS))
+    [ $left -gt 0 ] || { skip "$target: two minutes are over"; continue; }
+    mapfile -t command < <(cargo_of "$target" check)
+    status=0
+    timeout "$left" "${command[@]}" --quiet --profile "$profile" --target "$target" --lib --bin fsbench || status=$?
+    case $status in
+      0) passed+=("$target compiles") ;;
+      124) skip "$target: not compiled within two minutes; the next check goes on there" ;;
+      *) failed+=("$target does not compile") ;;
+    esac
+  done
+else
+  . scripts/portability/exercise.sh
+  for target in "${all[@]}"; do
+    prepare "$target" || continue
+    # Without macOS's frameworks nothing links there.
+    action=build
+    [ "${target%-apple-darwin}" = "$target" ] || action=check
+    mapfile -t command < <(cargo_of "$target" $action)
+    log "$target: $action"
+    if ! "${command[@]}" --quiet --profile "$profile" --target "$target" --lib --bin fsbench; then
+      failed+=("$target does not compile")
+      continue
+    fi
+    passed+=("$target compiles without warnings")
+    program=$CARGO_TARGET_DIR/$target/$folder/fsbench
+    case $target in
+      aarch64-unknown-linux-gnu)
+        need qemu-aarch64 qemu-user || { skip "$target: not run (qemu-user)"; continue; }
+        aarch64-linux-gnu-gcc -shared -fPIC -O1 -o "${program%/*}/spawn.so" scripts/portability/spawn.c
+        compare "$target" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_PRELOAD="${program%/*}/spawn.so" "$program" ;;
+      x86_64-pc-windows-gnu)
+        # Debian's package keeps it out of PATH.
+        PATH=$PATH:/usr/lib/wine
+        need wine64 wine64 || { skip "$target: not run (wine64)"; continue; }
+        random_numbers "$CARGO_TARGET_DIR/$target/$folder"
+        compare "$target" wine64 "$program.exe" ;;
+      *) skip "$target: compiled, not linked and not run; that takes a Mac" ;;
+    esac
+  done
+fi
+[ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"
+[ ${#skipped[@]} -eq 0 ] || printf 'skipped: %s\n' "${skipped[@]}"
+[ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"
+[ ${#failed[@]} -eq 0 ]

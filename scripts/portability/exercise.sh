@@ -1,0 +1,177 @@
+# What scripts/portability.sh runs on both programs. To be sourced there.
+
+# The folder's name has what paths are broken by.
+work=$cache/portability/'größe & raum'
+
+# Runs one command of a program, in its folder, and keeps what it prints.
+step() { # NAME ARGUMENTS
+  local name=$1
+  shift
+  "${program[@]}" "$@" >"$name.out" 2>"$name.err" </dev/null || { printf '%s\n' "$name" >>failed; return 0; }
+}
+
+# All that is compared, in the current folder. `program` is the command that starts fsbench.
+exercise() {
+  export FSBENCH_CACHE=cache
+  local set format
+  for set in $sets; do
+    step "define-$set" define "$set" --format json --threads 1
+    step "encode-$set" encode "$set" --fens positions.fens
+    step "delta-$set" delta "$set" --moves moves.txt
+  done
+  # What is found within a time limit depends on the speed.
+  step thorough-piece define piece --thorough --format json
+  step build-eval dataset build games.pgn.zst --method eval --min-ply 20 --samples 20000 --out 'gebaute spiele.fsd'
+  step build-pqr dataset build games.pgn.zst --method pqr --min-ply 20 --samples 5000 --out pqr.fsd
+  for format in binpack viriformat bullet text bullet-text plain; do
+    step "convert-$format" dataset convert 'gebaute spiele.fsd' "x.$format" --to "$format"
+    step "back-$format" dataset convert "x.$format" --from "$format" "back $format.fsd"
+    step "rebuild-$format" dataset build "x.$format" --from "$format" --method eval --out "built $format.fsd"
+  done
+  # The trainer reads its batches from a samples-service, which is a process of its own.
+  for set in piece king-piece; do
+    step "train-$set" train "$set" --data 'gebaute spiele.fsd' --l1 32 --hidden 8 --batch-size 64 --epoch-samples 12800 \
+      --epochs 1 --seed 7 --threads 2 --out "netz $set"
+  done
+  step train-binpack train piece --data x.binpack --l1 16 --batch-size 64 --epoch-samples 12800 --epochs 1 --out 'netz binpack'
+  step measure-updates measure updates piece --data pqr.fsd --format json
+  step measure-error measure error --net 'netz piece/network.safetensors' --checkpoint 'netz piece/best.safetensors' --games 100 --data pqr.fsd --format json
+  step measure-loss measure loss 'netz piece' 'netz king-piece' --data 'gebaute spiele.fsd' --format json
+  step match match 'netz piece' 'netz king-piece' --nodes 60 --pairs 3 --seed 3 --concurrency 1 --out spiele
+  step bench bench --net 'netz piece' --depth 5 --format json
+  printf 'position startpos moves e2e4\neval\ngo nodes 300\nquit\n' |
+    "${program[@]}" uci --net 'netz piece/network.safetensors' >uci.out 2>uci.err || echo uci >>failed
+  # Times differ: these must only succeed.
+  step timed-speed measure speed --net 'netz piece' --data pqr.fsd --positions 500 --repetitions 2 --seconds 0.01
+  step timed-run run versuch.toml --out ergebnis
+  step timed-report report ergebnis --out bericht
+  # A service whose consumer has gone ends by itself.
+  local start=$SECONDS
+  (sleep 3) | timeout 60 "${program[@]}" samples-service piece --data 'gebaute spiele.fsd' --epochs 0 >/dev/null 2>service.err ||
+    echo service-ends >>failed
+  [ $((SECONDS - start)) -lt 50 ] || echo service-ends >>failed
+}
+
+# The files whose bytes must be the same, with their sums; what contains times or paths is reduced to what does not.
+sums() {
+  local file
+  for file in *.fsd x.* netz*/network.safetensors netz*/best.safetensors encode-*.out delta-*.out thorough-*.out \
+    measure-*.out; do
+    printf '%s %s\n' "$(sha256sum <"$file" | cut -c1-32)" "$file"
+  done
+  for file in define-*.out; do
+    printf '%s %s\n' "$(grep -E '"(name|identity|num_features|size|offset|stride|formula)"' "$file" | sha256sum | cut -c1-32)" "$file"
+  done
+  printf '%s games.pgn\n' "$(sed -E 's/ [0-9.]+s\}/}/g' spiele/games.pgn | sha256sum | cut -c1-32)"
+  printf '%s bench.out\n' "$(grep -E 'nodes|signature' bench.out | grep -v second | sha256sum | cut -c1-32)"
+  printf '%s uci.out\n' "$(sed -E 's/ (time|nps) [0-9]+//g' uci.out | sha256sum | cut -c1-32)"
+  [ -s bericht/report.html ] || echo 'no report.html'
+  [ ! -e failed ] || sed 's/^/failed: /' failed
+}
+
+# The experiment that `run` and `report` do.
+experiment() {
+  cat <<'T'
+name  = "versuch"
+about = "Zwei Mengen, ein Keim: größer?"
+data  = "games.pgn.zst"
+seeds = [1]
+
+[dataset.eval]
+min_ply = 20
+samples = 5000
+
+[train]
+l1            = 16
+hidden        = [8]
+batch_size    = 256
+epochs        = 1
+learning_rate = 0.002
+decay         = 0.5
+validation    = 0.1
+
+[[runs]]
+method = "eval"
+sets   = ["piece", "compact"]
+
+[measure.updates]
+T
+}
+
+# Positions of the sample games, and the moves played in them.
+positions() { # PROGRAM…
+  local text=$work/text
+  rm -rf "$text"
+  mkdir -p "$text"
+  "$@" dataset build experiments/quickstart/games.pgn.zst --method eval --samples 300 --out "$text/x.fsd" >/dev/null 2>&1
+  "$@" dataset convert "$text/x.fsd" "$text/x.text" --to text >/dev/null 2>&1
+  cut -d, -f1 "$text/x.text" >"$work/positions.fens"
+  awk -F, '{print $1 "|" $3}' "$text/x.text" >"$work/moves.txt"
+}
+
+# A fresh folder with the inputs.
+inputs() { # FOLDER
+  rm -rf "$1"
+  mkdir -p "$1"
+  cp experiments/quickstart/games.pgn.zst "$1"
+  cp "$work/positions.fens" "$work/moves.txt" "$1"
+  experiment >"$1/versuch.toml"
+}
+
+# Runs everything on this machine's program, once, and on another one, and compares.
+compare() { # TARGET PROGRAM…
+  local target=$1
+  shift
+  local other=("$@") program sets
+  if [ ! -e "$work/here/sums" ]; then
+    log "building for this machine"
+    cargo build --quiet --profile "$profile" --bin fsbench
+    program=("$CARGO_TARGET_DIR/$folder/fsbench")
+    positions "${program[@]}"
+    inputs "$work/here"
+    sets=$(set_names "${program[@]}")
+    log "running here"
+    (cd "$work/here" && exercise && sums >sums)
+  fi
+  sets=$(set_names "$CARGO_TARGET_DIR/$folder/fsbench")
+  log "$target: running (emulated: this takes a while)"
+  inputs "$work/$target"
+  program=("${other[@]}")
+  export WINEDEBUG=-all WINEPREFIX=$work/wine
+  (cd "$work/$target" && exercise && sums >sums)
+  if differences=$(diff "$work/here/sums" "$work/$target/sums"); then
+    passed+=("$target: $(wc -l <"$work/here/sums") results are the same as here")
+  else
+    printf '%s\n' "$differences" >&2
+    failed+=("$target: results differ; see $work")
+  fi
+  python_client "$target"
+}
+
+# Reads a service by the Python client, which opens its shared memory from outside.
+python_client() { # TARGET
+  if [ "$1" = x86_64-pc-windows-gnu ]; then
+    skip "$1: the Python client (a Windows path means nothing to this machine's Python); the trainer reads the service"
+  elif ! python3 -c 'import numpy' 2>/dev/null; then
+    skip "$1: the Python client (no numpy)"
+  else
+    local name=("$work/here" "$work/$1") here other
+    here=$(cd "${name[0]}" && python3 "$OLDPWD/scripts/samples_client.py" --batches 4 -- "$CARGO_TARGET_DIR/$folder/fsbench" \
+      samples-service piece --data 'gebaute spiele.fsd' --batch-size 512 2>/dev/null)
+    other=$(cd "${name[1]}" && python3 "$OLDPWD/scripts/samples_client.py" --batches 4 -- "${program[@]}" \
+      samples-service piece --data 'gebaute spiele.fsd' --batch-size 512 2>/dev/null)
+    if [ -n "$here" ] && [ "$here" = "$other" ]; then
+      passed+=("$1: the Python client reads the same batches")
+    else
+      failed+=("$1: the Python client reads other batches")
+    fi
+  fi
+}
+
+set_names() { # PROGRAM
+  if [ -n "${FSBENCH_PORTABILITY_SETS:-}" ]; then
+    printf '%s\n' "${FSBENCH_PORTABILITY_SETS//,/ }"
+  else
+    "$@" define --list --format json | sed -n 's/^ *"name": "\(.*\)",$/\1/p'
+  fi
+}
