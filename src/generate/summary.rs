@@ -8,7 +8,7 @@ use crate::data::formats::Omissions;
 use crate::data::{GameResult, ScoreUnit};
 use crate::pipeline::generation::BookFacts;
 use crate::pipeline::uci::EngineFault;
-use crate::play::{MoveCounts, PlayedGame};
+use crate::play::{GameLength, PlayedGame};
 use crate::units::SortedMap;
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -66,7 +66,7 @@ pub struct GenerateSummary {
 impl GenerateSummary {
     /// Counts a game that was not dropped.
     pub(super) fn add(&mut self, game: &PlayedGame) {
-        let MoveCounts { plies, positions } = game.summary().counts;
+        let GameLength { plies, positions } = game.summary().counts;
         self.games += 1;
         self.plies += u64::from(plies);
         self.positions += u64::from(positions);

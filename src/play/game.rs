@@ -112,12 +112,12 @@ pub struct GameSummary {
     #[serde(default)]
     pub forfeit: Option<Forfeit>,
     #[serde(rename = "moves", deserialize_with = "count_moves")]
-    pub counts: MoveCounts,
+    pub counts: GameLength,
 }
 
-/// The length of a game.
+/// The length of a game in moves and searches.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct MoveCounts {
+pub struct GameLength {
     /// Moves, the opening's included.
     pub plies: u32,
     /// Positions that were searched.
@@ -125,11 +125,11 @@ pub struct MoveCounts {
 }
 
 /// Counts the words of a journal's moves, as [`PlayedGame::to_journal`] describes them.
-fn count_moves<'de, D: Deserializer<'de>>(moves: D) -> Result<MoveCounts, D::Error> {
+fn count_moves<'de, D: Deserializer<'de>>(moves: D) -> Result<GameLength, D::Error> {
     let moves = String::deserialize(moves)?;
     let count = |letter: char| moves.matches(letter).count() as u32;
     let plies = if moves.is_empty() { 0 } else { count(' ') + 1 };
-    Ok(MoveCounts { plies, positions: count('@') })
+    Ok(GameLength { plies, positions: count('@') })
 }
 
 impl GameSummary {
@@ -188,7 +188,7 @@ impl PlayedGame {
             result: self.result,
             termination: self.termination,
             forfeit: self.forfeit.clone(),
-            counts: MoveCounts { plies: self.moves.len() as u32, positions },
+            counts: GameLength { plies: self.moves.len() as u32, positions },
         }
     }
 
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(game.to_journal().expect("JSON"), LINE);
         let summary = GameSummary::parse(LINE).expect("a game");
         assert_eq!((summary.game, summary.white), (5, 1));
-        assert_eq!(summary.counts, MoveCounts { plies: 4, positions: 3 });
+        assert_eq!(summary.counts, GameLength { plies: 4, positions: 3 });
         assert_eq!(summary, game.summary());
         let check = |from: &str, to: &str, message: &str| {
             let error = PlayedGame::from_journal(&LINE.replace(from, to)).expect_err("damaged");

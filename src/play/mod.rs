@@ -37,7 +37,7 @@ pub use book::{Book, BookError, BookPart};
 pub use equal_cost::{CostPlayer, CostRatio, equal_cost};
 pub use error::PlayError;
 pub use fixtures::{Fixture, TournamentType, fixture};
-pub use game::{Forfeit, GameMove, GameSummary, MoveCounts, PlayedGame, SearchInfo, Termination};
+pub use game::{Forfeit, GameLength, GameMove, GameSummary, PlayedGame, SearchInfo, Termination};
 pub use game_line::GameLine;
 pub use game_loop::{GameRules, GameStart, RandomMoves};
 pub use journal::GameJournal;
