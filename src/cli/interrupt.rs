@@ -13,9 +13,9 @@ use crate::system;
 
 /// The first signal received; 0 before that.
 ///
-/// SeqCst, as [`GRACEFUL`]: the thread of the signals sets this and then reads that, a command that ends resets that and
-/// then reads this. In one order of all four, at least one of the two sees the other; in any weaker order both may miss
-/// it, and the signal is lost.
+/// SeqCst, as [`GRACEFUL`]: the thread of the signals sets this and then reads that, a command that ends resets that
+/// and then reads this. In one order of all four, at least one of the two sees the other; in any weaker order both may
+/// miss it, and the signal is lost.
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
 
 /// Whether the command ends by itself after the first signal.

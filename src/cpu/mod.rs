@@ -32,13 +32,14 @@ fn parse_model_name(info: &str) -> Option<String> {
     if name.is_empty() { None } else { Some(name) }
 }
 
-/// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on CPUs other than x86-64 and ARM's.
+/// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on CPUs other than x86-64 and
+/// ARM's.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 2 * CACHE_LINE) }
     let start = std::ptr::from_ref(value).cast::<u8>();
-    // SAFETY: `start` and `start + size_of::<T>() - 1` are the first and last byte of `value`, so the offset stays in its
-    // allocation.
+    // SAFETY: `start` and `start + size_of::<T>() - 1` are the first and last byte of `value`, so the offset stays in
+    // its allocation.
     let last = unsafe { start.add(size_of::<T>() - 1) };
     prefetch_line(start);
     if size_of::<T>() > 1 && align_of::<T>() < size_of::<T>() {

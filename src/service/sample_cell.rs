@@ -3,8 +3,8 @@
 use super::sync::{AtomicU64, Ordering};
 use crate::data::CompactRecord;
 
-/// The place of a sample. Its words are written by one thread, which then finishes its task, and read by others once all
-/// tasks are finished ([`SharedTasks`](super::shared_tasks::SharedTasks)).
+/// The place of a sample. Its words are written by one thread, which then finishes its task, and read by others once
+/// all tasks are finished ([`SharedTasks`](super::shared_tasks::SharedTasks)).
 ///
 /// Relaxed: the words are atomic only because Rust has no other way to write memory through a shared reference. The
 /// tasks' mutex orders the writes before the reads.

@@ -1,5 +1,5 @@
-//! The primitives by which the threads of a stream hand slots and samples to one another. `model` compiles the files that
-//! use this module a second time, with the primitives of a model checker in its place.
+//! The primitives by which the threads of a stream hand slots and samples to one another. `model` compiles the files
+//! that use this module a second time, with the primitives of a model checker in its place.
 
 use std::sync::PoisonError;
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

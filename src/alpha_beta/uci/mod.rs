@@ -106,8 +106,8 @@ fn run(
 /// State that both threads use.
 struct UciSession<W> {
     output: Mutex<W>,
-    /// Number of searches requested and not yet answered. Relaxed, as the flags: nothing is passed on by it, and `readyok`
-    /// may come just before or just after a `bestmove`.
+    /// Number of searches requested and not yet answered. Relaxed, as the flags: nothing is passed on by it, and
+    /// `readyok` may come just before or just after a `bestmove`.
     searching: AtomicU64,
     /// Whether writing to the output has failed.
     output_closed: Arc<AtomicBool>,

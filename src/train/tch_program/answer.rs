@@ -24,7 +24,8 @@ pub type ChooseTrainer<'a> =
     dyn FnMut(&TrainConfig, DeviceChoice) -> Result<Box<MakeTrainer<'static>>, TrainError> + 'a;
 
 /// Does the run that `input` asks for, writes its events to `output` and returns its outcome. `stop` stops the run; it
-/// is set at the end of the input and when nobody reads the output. Nothing is passed on by it: its accesses are relaxed.
+/// is set at the end of the input and when nobody reads the output. Nothing is passed on by it: its accesses are
+/// relaxed.
 ///
 /// # Errors
 /// As the run; the error is written to the output, too.
