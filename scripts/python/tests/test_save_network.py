@@ -113,9 +113,9 @@ def test_the_error_is_what_the_program_measures(tmp_path, program):
     for move in "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 Nf6 O-O Be7".split():
         fens.append(board.fen())
         board.push_san(move)
-    fens.append(board.fen())
     found = fsbench.save_network(tmp_path / "net", "piece", arrays(), positions=fens)
-    record = program.json("measure", "error", tmp_path / "net", "--data", games)
+    files = ["--net", tmp_path / "net" / "network.safetensors", "--checkpoint", tmp_path / "net" / "best.safetensors"]
+    record = program.json("measure", "error", *files, "--data", games)
     names = ["positions", "mean", "p99", "max", "within_tolerance", "tolerance", "accumulator_overflows"]
     for name in names:
         assert found[name] == pytest.approx(record[name], rel=1e-6), name
