@@ -83,7 +83,7 @@ mod tests {
             let optimisation = Optimisation { average_from, average_every, ..Optimisation::default() };
             (1..=20).filter(|step| optimisation.averages(*step, 20)).collect::<Vec<u64>>()
         };
-        assert_eq!(steps(None, 1), []);
+        assert!(steps(None, 1).is_empty());
         assert_eq!(steps(Some(0.75), 1), [16, 17, 18, 19, 20]);
         assert_eq!(steps(Some(0.5), 4), [14, 18, 20]);
         assert_eq!(steps(Some(0.0), 100), [20]);
