@@ -178,7 +178,7 @@ fn what_cannot_score_is_refused() {
     check(SearchLimit::Nodes(0), "at least one node");
     check(SearchLimit::MoveTime(5), "limited by nodes or depth");
     let PlayingNetwork { model, .. } = network();
-    let other = PlayingNetwork { set: FeatureSet::resolve("piece * king").unwrap(), model };
+    let other = PlayingNetwork { set: FeatureSet::resolve("half-kp").unwrap(), model };
     let refused = RecordScorer::new(other, String::new(), None, 8).unwrap_err().to_string();
     assert!(refused.contains("768"), "{refused}");
 }

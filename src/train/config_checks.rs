@@ -182,7 +182,8 @@ fn why_no_effect(methods: &[Method], key: &str, value: &Value) -> String {
         ("eval_loss", "lambda_schedule") => "λ does not move without lambda_end",
         ("eval_loss", _) => "the loss is epsilon",
         ("pqr_loss", _) => "this run does not learn by pqr",
-        ("skip", "unlikely") => "pqr reads no scores",
+        // A table of defaults alone is not written.
+        ("skip", "unlikely") | ("", "skip") => "pqr reads no scores",
         (_, "weight_decay") => "the optimiser adam has none",
         (_, "step_epochs") => "the schedule is not step",
         (_, "final_share") => "the schedule is neither cosine nor one-cycle",

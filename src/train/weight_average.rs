@@ -46,7 +46,7 @@ impl Optimisation {
     #[must_use]
     pub fn averages(&self, step: u64, steps: u64) -> bool {
         let Some(from) = self.average_from else { return false };
-        let first = (from * steps as f64).ceil() as u64;
+        let first = (from * steps as f64).floor() as u64;
         step > first && ((step - first).is_multiple_of(self.average_every) || step == steps)
     }
 }
@@ -87,5 +87,6 @@ mod tests {
         assert_eq!(steps(Some(0.75), 1), [16, 17, 18, 19, 20]);
         assert_eq!(steps(Some(0.5), 4), [14, 18, 20]);
         assert_eq!(steps(Some(0.0), 100), [20]);
+        assert_eq!(steps(Some(0.99), 1), [20]);
     }
 }

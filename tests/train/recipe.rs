@@ -82,14 +82,14 @@ fn epochs_skip_samples_anew() {
         assert!((1250..1550).contains(&samples[3]) && samples[0] * 2 != samples[1], "{samples:?}");
         let full = workspace.run(&workspace.config(method), &format!("full-{method:?}"), false, &mut Silent);
         assert_eq!(full.expect("trained").validation_samples, outcome.validation_samples);
-        workspace.run(&config, &cut, false, &mut StopAt::new(8)).expect_err("stopped");
         let threads = with(&config, |settings| settings.threads = Some(1));
-        workspace.run(&threads, &cut, true, &mut Silent).expect("trained");
+        workspace.run(&threads, &cut, false, &mut StopAt::new(8)).expect_err("stopped");
+        workspace.run(&config, &cut, true, &mut Silent).expect("trained");
         same_results(&workspace, &whole, &cut);
     }
     let unlikely = with(&workspace.config(Method::Pqr), |settings| settings.skip.unlikely = true);
     let error = workspace.run(&unlikely, "unlikely", false, &mut Silent).expect_err("no effect").to_string();
-    assert!(error.contains("unlikely (true) has no effect: pqr reads no scores"), "{error}");
+    assert!(error.contains("has no effect: pqr reads no scores"), "{error}");
 }
 
 #[test]
@@ -108,6 +108,6 @@ fn jitter_moves_targets_and_not_the_validation() {
     let jitter = run("jitter", 0.2, 0.7);
     assert_eq!(plain.epochs[0].validation_loss, jitter.epochs[0].validation_loss);
     assert_ne!(plain.epochs[0].train_loss, jitter.epochs[0].train_loss);
-    // A sample has the same λ in every epoch; sums differ by the order of the samples.
-    assert!((jitter.epochs[0].train_loss - jitter.epochs[1].train_loss).abs() < 1e-9);
+    let again = run("again", 0.2, 0.7);
+    assert_eq!(again.epochs[1].train_loss, jitter.epochs[1].train_loss);
 }
