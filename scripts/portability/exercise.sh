@@ -2,6 +2,8 @@
 
 # The folder's name has what paths are broken by.
 work=$cache/portability/'größe & raum'
+# Of another commit's program.
+rm -f "$work/here/sums"
 
 # Runs one command of a program, in its folder, and keeps what it prints.
 step() { # NAME ARGUMENTS
