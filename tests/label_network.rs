@@ -48,7 +48,7 @@ fn records(games: u64, plies: usize) -> Vec<Record> {
                 break;
             }
             let mv = moves[(ply * 7 + game as usize * 5) % moves.len()];
-            if (ply + game as usize) % 11 != 0 {
+            if !(ply + game as usize).is_multiple_of(11) {
                 records.push(record(&position, ply as u16, Some(mv), None));
             }
             position.play_unchecked(mv);

@@ -83,7 +83,7 @@ mod tests {
         fn check(document: &Value, preset: &Value, path: &str) {
             match preset.as_object() {
                 Some(keys) => {
-                    keys.iter().for_each(|(key, value)| check(&document[key], value, &format!("{path}.{key}")))
+                    keys.iter().for_each(|(key, value)| check(&document[key], value, &format!("{path}.{key}")));
                 }
                 None if preset.is_number() && preset.as_f64() == Some(0.0) => {
                     assert!(document.is_null() || document.as_f64() == Some(0.0), "{path}: {document}");

@@ -317,7 +317,8 @@ pub fn label(
     run.report_progress();
     let mut first = Some(engine);
     let searchers = 0..workers.concurrency.clamp(1, Workers::MOST);
-    let searchers = searchers.map(|_| PositionSearcher::Engine(UciSearcher::new(settings, workers, first.take())));
+    let searchers =
+        searchers.map(|_| PositionSearcher::Engine(Box::new(UciSearcher::new(settings, workers, first.take()))));
     pool::search_all(records, searchers.collect(), &mut run)?;
     run.finish()
 }

@@ -94,7 +94,7 @@ pub fn search_all<Q: SearchQueue>(
 
 /// What searches the positions of one thread.
 pub enum PositionSearcher<'a> {
-    Engine(UciSearcher<'a>),
+    Engine(Box<UciSearcher<'a>>),
     Network(SearchPosition<'a>),
 }
 

@@ -89,3 +89,25 @@ fn a_shape_with_every_option() {
     check(Method::Eval, &shape);
     check(Method::Pqr, &shape);
 }
+
+#[test]
+fn losses_with_an_offset_and_an_asymmetry() {
+    let shape = Shape::plain(FEATURES, 16, vec![8, 4]);
+    let mut rules = rules(Optimisation::default());
+    rules.loss.eval = EvalLoss { output_offset: 250.0, qp_asymmetry: 0.4, ..EvalLoss::default() };
+    let state = || TrainingState::new(spread(&shape), None, rules.optimisation.optimiser);
+    let mut ours = CpuTrainer::new(state(), rules.clone(), 2).expect("threads");
+    let kernels = Box::new(EmulatedKernels::new(&shape, &rules.scheme).expect("a C++ compiler"));
+    let streams = Rc::new(kernels.streams());
+    let emulated = KernelTrainer::new(state(), rules.clone(), kernels, streams, Device::Cpu).expect("tensors");
+    let tensors = TchTrainer::new(state(), rules.clone(), Device::Cpu).expect("tensors");
+    let mut others: [Box<dyn Trainer>; 2] = [Box::new(tensors), Box::new(emulated)];
+    let samples = samples_for(&shape, Method::Eval, 512, 0);
+    let batches = [WeightedBatch { batch: samples.batch(), weight: 1.0 }];
+    let expected = ours.train(&batches, RATE).expect("a step")[0].mean_loss();
+    for (trainer, theirs) in others.iter_mut().enumerate() {
+        let found = step_losses(&mut **theirs, &batches, RATE).expect("a step")[0].mean_loss();
+        assert!((found - expected).abs() <= FIRST_STEP * expected, "trainer {trainer}: {found} {expected}");
+        compare_gradients(&mut ours, &mut **theirs, &format!("an offset, trainer {trainer}"));
+    }
+}
