@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn figures_are_drawn() {
         let figures = figures(&record());
-        let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+        let names: Vec<&str> = figures.iter().map(Figure::name).collect();
         assert_eq!(names, ["loop-elo", "loop-positions", "loop-loss"]);
         for figure in figures {
             figure.svg().expect("drawn");
