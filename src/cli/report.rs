@@ -98,7 +98,7 @@ fn watch(folders: &[PathBuf], out: &Path) -> Result<(), Failure> {
 
 /// When a record of the folders last changed; `None` if they have none.
 fn newest_change(folders: &[PathBuf]) -> Option<SystemTime> {
-    let records = ["study.json", "runs.json", "validation.json", "speed.json", "match.json"];
+    let records = ["study.json", "runs.json", "validation.json", "speed.json", "match.json", "loop.json"];
     let paths = folders.iter().flat_map(|folder| records.map(|record| folder.join(record)));
     paths.filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
@@ -117,6 +118,15 @@ pub struct MatchRequest<'a> {
     pub folder: PathBuf,
 }
 
+/// The network that a loop starts with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopStart {
+    /// The name of its set.
+    pub set: String,
+    /// Whether the loop's trainings can begin with it.
+    pub has_shape: bool,
+}
+
 /// Games of a network against itself, to play or to go on with.
 #[derive(Clone, Debug)]
 pub struct GenerationRequest<'a> {
@@ -163,11 +173,10 @@ pub trait Executor {
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError>;
 
     /// Writes the network that a loop of such trainings starts with; without a path, only checks that there is one.
-    /// Returns whether the trainings can begin with it.
     ///
     /// # Errors
     /// When there is none, or it is of another set or shape.
-    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<bool, StepError>;
+    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<LoopStart, StepError>;
 
     /// Plays games of a network against itself; `None` if the monitor stopped it.
     ///

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
-    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet,
-    StepError, TrainRequest,
+    DataRequest, Executor, GenerationRequest, LoopStart, MatchRequest, MatchSetup, NetRequest, PreparedData,
+    ResolvedSet, StepError, TrainRequest,
 };
 use super::local_generation::play_games;
 use super::local_match;
@@ -89,12 +89,12 @@ impl Executor for LocalExecutor {
         Ok(data)
     }
 
-    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<bool, StepError> {
+    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<LoopStart, StepError> {
         let (file, has_shape) = config.starting_network()?;
         if let Some(path) = path {
             file.save(path)?;
         }
-        Ok(has_shape)
+        Ok(LoopStart { set: file.origin.name, has_shape })
     }
 
     fn generate(

@@ -46,8 +46,8 @@ pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest, EqualSpeedTerms};
 pub use error::ExperimentError;
 pub use estimate::{RowEstimate, RowFigures, RunEstimate, StageEstimate};
 pub use executor::{
-    DataRequest, Executor, GenerationRequest, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet,
-    StepError, TrainRequest,
+    DataRequest, Executor, GenerationRequest, LoopStart, MatchRequest, MatchSetup, NetRequest, PreparedData,
+    ResolvedSet, StepError, TrainRequest,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
 pub use listed_steps::ListedStep;

@@ -410,7 +410,10 @@ pub(super) fn study(experiment: &Experiment, plan: &Plan) -> Study {
     Study {
         name: experiment.name.clone(),
         about: experiment.about.clone(),
-        data: experiment.data.iter().map(|file| file.get_ref().as_str()).collect::<Vec<_>>().join(", "),
+        data: match experiment.loop_record {
+            Some(_) => "games of its own networks".into(),
+            None => experiment.data.iter().map(|file| file.get_ref().as_str()).collect::<Vec<_>>().join(", "),
+        },
         rows: experiment.rows.iter().map(row).collect(),
         train,
         published: experiment.published.clone(),

@@ -371,8 +371,9 @@ impl<'a> Runner<'a> {
 
     /// Whether a step is of the set of `--only`, if there is one.
     pub(super) fn is_requested(&self, step: &PlanStep) -> bool {
-        let set = &self.plan.sets[self.plan.runs[step.run_of(&self.plan)].set];
-        self.options.only.as_ref().is_none_or(|only| set.is_called(only))
+        // Without such a set, the plan may have steps and no run.
+        let set = || &self.plan.sets[self.plan.runs[step.run_of(&self.plan)].set];
+        self.options.only.as_ref().is_none_or(|only| set().is_called(only))
     }
 
     /// A step's key: the hash of its kind, its version, its inputs and the keys of the steps that it needs.

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use super::ExperimentError;
 use super::network_links::TrainedRun;
+use super::store::ResultKey;
 use crate::generate::GenerateProgress;
 use crate::play::MatchProgress;
-use crate::record::MatchResult;
+use crate::record::{MatchResult, StageSeconds};
 use crate::train::EpochMetrics;
+use crate::units::SortedMap;
 
 /// How to run an experiment.
 #[derive(Clone, Debug)]
@@ -102,4 +104,13 @@ pub enum Stage {
     Training,
     Measures,
     Matches,
+}
+
+/// The times of results, by stage. They are added in the order of the keys, so that the sums do not depend on the order
+/// of the steps.
+pub(super) fn stage_seconds(seconds: &SortedMap<ResultKey, (Stage, f64)>) -> StageSeconds {
+    let sum = |stage: Stage| seconds.values().filter(|(of, _)| *of == stage).map(|(_, seconds)| seconds).sum();
+    let [data, training, measures, matches] = [Stage::Data, Stage::Training, Stage::Measures, Stage::Matches].map(sum);
+    let total: f64 = data + training + measures + matches;
+    StageSeconds { data, training, measures, matches, total }
 }

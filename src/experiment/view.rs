@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::ExperimentError;
 use super::runner::Runner;
-use super::runner_options::{PassPurpose, Stage};
-use crate::record::{StageSeconds, write_atomically};
+use super::runner_options::{PassPurpose, stage_seconds};
+use crate::record::write_atomically;
 
 impl Runner<'_> {
     /// Writes the results folder, but for trials: the experiment's text, and every record in the plan's order.
@@ -30,12 +30,8 @@ impl Runner<'_> {
         if let Some(newest) = &self.newest {
             environment.recorded = newest.clone();
         }
-        // In the order of the keys, so that the sums do not depend on the order of the steps.
-        let sum = |stage: Stage| self.seconds.values().filter(|(of, _)| *of == stage).map(|(_, seconds)| seconds).sum();
-        let [data, training, measures, matches] =
-            [Stage::Data, Stage::Training, Stage::Measures, Stage::Matches].map(sum);
-        let total = data + training + measures + matches;
-        environment.seconds = StageSeconds { data, training, measures, matches, total };
+        let of_loop = self.results.learning_loop.as_ref().map(|found| found.seconds);
+        environment.seconds = of_loop.unwrap_or_else(|| stage_seconds(&self.seconds));
         write_atomically(&self.options.out.join("experiment.toml"), self.experiment.text.as_bytes())?;
         self.results.save(&self.options.out)?;
         Ok(())

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::GameCounts;
+use super::{GameCounts, StageSeconds};
 use crate::statistics::pentanomial::Interval;
 use crate::units::SortedMap;
 
@@ -19,8 +19,8 @@ pub struct LoopRecord {
     /// than two accepted networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LoopMatch>,
-    /// Of all steps so far.
-    pub seconds: f64,
+    /// Time of all steps so far.
+    pub seconds: StageSeconds,
     /// Why the loop ended, in words; `None` while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,

@@ -17,7 +17,7 @@ pub(super) fn sentences(record: &LoopRecord) -> Vec<String> {
     let done = record.iterations.iter().filter(|one| one.gate.is_some()).count();
     let accepted = record.iterations.iter().filter(|one| one.is_accepted()).count();
     let ended = record.stopped.as_ref().map_or("It goes on.".to_owned(), |why| format!("It ended: {why}."));
-    let time = duration(record.seconds);
+    let time = duration(record.seconds.total);
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
     let mut sentences = vec![format!(
         "The first games are those of {}. {iterations} are done, in {time} of all steps; {accepted} of their networks \
@@ -34,7 +34,7 @@ pub(super) fn sentences(record: &LoopRecord) -> Vec<String> {
         ));
     }
     sentences.push(
-        "Chained Elo is the sum over the gates of the accepted networks since the first of them. A gate stops when it \
+        "Chained Elo is the sum over the gates since the first accepted network, or the start before there is one. A gate stops when it \
          has decided, which exaggerates its Elo; the last match is the better measure of the whole."
             .into(),
     );
@@ -113,35 +113,34 @@ fn row(one: &LoopIteration, chain: &[(u32, Estimate)]) -> Vec<String> {
     row
 }
 
-/// Elo of each network that has played, against the first accepted one, by the gates in between; the start is
-/// iteration 0. Empty before a network is accepted.
+/// Elo of each network that has played, by the gates in between, against the first accepted one or, as long as there is
+/// none, against the start, which is iteration 0. Empty before the first gate.
 fn chained(record: &LoopRecord) -> Vec<(u32, Estimate)> {
     let gates: Vec<&LoopMatch> = record.iterations.iter().filter_map(|one| one.gate.as_ref()).collect();
-    let Some(first) = gates.iter().find(|gate| gate.verdict == Some(GateVerdict::Accepted)) else {
+    if gates.is_empty() {
         return Vec::new();
-    };
+    }
+    // Elo and the variance of its error.
     let of_gate = |gate: &LoopMatch| (gate.elo.value, ((gate.elo.high - gate.elo.low) / 2.0).powi(2));
-    let estimate = |elo: f64, variance: f64| Estimate { mean: elo, interval: Some(variance.sqrt()), count: 1 };
-    let (elo, variance) = of_gate(first);
-    let mut chain = vec![(0, estimate(-elo, variance))];
-    // Of the networks that were accepted so far.
-    let mut best = (0.0, 0.0);
+    let first = gates.iter().find(|gate| gate.verdict == Some(GateVerdict::Accepted));
+    let start = first.map_or((0.0, 0.0), |gate| (-gate.elo.value, of_gate(gate).1));
+    let mut best = start;
+    let mut chain = vec![(0, start)];
     for gate in &gates {
         let (elo, variance) = of_gate(gate);
-        if gate.player == first.player {
-            chain.push((gate.player, Estimate { mean: 0.0, interval: None, count: 1 }));
-            continue;
-        }
-        // Before the first one, networks have played the start.
-        let opponent = if gate.opponent == 0 { of_gate(first) } else { best };
-        let sign = if gate.opponent == 0 { -1.0 } else { 1.0 };
-        let sum = (sign * opponent.0 + elo, opponent.1 + variance);
-        chain.push((gate.player, estimate(sum.0, sum.1)));
+        let is_first = first.is_some_and(|first| first.player == gate.player);
+        let sum = if is_first { (0.0, 0.0) } else { (best.0 + elo, best.1 + variance) };
+        chain.push((gate.player, sum));
         if gate.verdict == Some(GateVerdict::Accepted) {
             best = sum;
         }
     }
-    chain
+    let estimate = |(elo, variance): (f64, f64)| Estimate {
+        mean: elo,
+        interval: Some(variance.sqrt()).filter(|half| *half > 0.0),
+        count: 1,
+    };
+    chain.into_iter().map(|(number, sum)| (number, estimate(sum))).collect()
 }
 
 /// Elo, positions and losses by iteration, as far as there are any.
@@ -167,7 +166,12 @@ pub(super) fn figures(record: &LoopRecord) -> Vec<Figure> {
         }
         series.retain(|one| !one.points.is_empty());
         series.insert(0, of("", SeriesStyle::Line, &is_accepted));
-        figures.push(figure("elo", "Elo by iteration", "Elo against the first accepted network, by the gates", series));
+        figures.push(figure(
+            "elo",
+            "Elo by iteration",
+            "Elo against the first accepted network (or the start), by the gates",
+            series,
+        ));
     }
     let points = |value: &dyn Fn(&LoopIteration) -> Option<f64>| -> Vec<(f64, Estimate)> {
         let exact = |mean: f64| Estimate { mean, interval: None, count: 1 };
@@ -218,7 +222,7 @@ impl Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{GameCounts, GeneratedGames, LoopTraining};
+    use crate::record::{GameCounts, GeneratedGames, LoopTraining, StageSeconds};
     use crate::units::SortedMap;
 
     fn gate(player: u32, opponent: u32, elo: f64, verdict: Option<GateVerdict>) -> LoopMatch {
@@ -262,7 +266,7 @@ mod tests {
             start: "material values".into(),
             iterations,
             last: Some(gate(3, 2, 90.0, None)),
-            seconds: 360.0,
+            seconds: StageSeconds { total: 360.0, ..StageSeconds::default() },
             stopped: Some("iteration 4 was the last".into()),
             ..LoopRecord::default()
         }
@@ -294,8 +298,12 @@ mod tests {
         close(&chain[2].1, 0.0, None);
         close(&chain[3].1, 100.0, Some(30.0));
         close(&chain[4].1, 105.0, Some(1800f64.sqrt()));
-        let nothing = LoopRecord { iterations: vec![iteration(1, 0, -9.0, GateVerdict::Rejected)], ..record() };
-        assert!(chained(&nothing).is_empty());
+        // Without one that was accepted, all have played the start.
+        let rejected = LoopRecord { iterations: vec![iteration(1, 0, -9.0, GateVerdict::Rejected)], ..record() };
+        let chain = chained(&rejected);
+        close(&chain[0].1, 0.0, None);
+        close(&chain[1].1, -9.0, Some(30.0));
+        assert!(chained(&LoopRecord::default()).is_empty());
     }
 
     #[test]
@@ -310,7 +318,7 @@ mod tests {
     #[test]
     fn figures_are_drawn() {
         let figures = figures(&record());
-        let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+        let names: Vec<&str> = figures.iter().map(Figure::name).collect();
         assert_eq!(names, ["loop-elo", "loop-positions", "loop-loss"]);
         for figure in figures {
             figure.svg().expect("drawn");

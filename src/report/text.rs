@@ -172,7 +172,7 @@ pub(super) fn provenance(summary: &Summary) -> String {
     if let Some(machine) = &environment.timed_on {
         let _ = write!(text, " Times were measured on {machine}.");
     }
-    if summary.is_partial() {
+    if summary.is_partial() && summary.learning_loop.is_none() {
         text.push_str(" The experiment is not finished: see the column `seeds`.");
     }
     text

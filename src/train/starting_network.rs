@@ -3,7 +3,8 @@
 //!
 //! A network of material values has random weights but for its last layer, which is zero, and PSQT values: each feature
 //! of a piece has the piece's value. Its scores are exact, and it can be trained further. A shape without PSQT values
-//! gets them, and then nothing else is learned from such a network than its games.
+//! gets them; and where a set cannot count material, as where two pawns on a file are one feature, the network is one on
+//! [`COUNTING_SET`]. Nothing else is learned from such networks than their games.
 
 use shakmaty::{Chess, Position};
 
@@ -12,11 +13,14 @@ use super::{TrainConfig, TrainError, init};
 use crate::chess::{Board, Perspective, random_move};
 use crate::features::FeatureSet;
 use crate::features::piece_sums::PieceSums;
-use crate::net::{FloatNet, NetFile, Origin, Scheme, Shape, load_float, load_quantised, quantise};
+use crate::net::{FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, load_float, load_quantised, quantise};
 use crate::units::Seed;
 
 /// Centipawns of a pawn, knight, bishop, rook, queen and king.
 const VALUES: [i32; 6] = [100, 300, 300, 500, 900, 0];
+
+/// A set that counts the material of every position, of one square, role and colour per feature.
+const COUNTING_SET: &str = "piece";
 
 /// Random games whose positions are evaluated, and positions per game.
 const GAMES: u64 = 20;
@@ -27,15 +31,14 @@ impl TrainConfig {
     /// whether the trainings can begin with it.
     ///
     /// # Errors
-    /// When the network of `start` cannot be read or is of another set or shape, or no network on the set can count
-    /// material.
+    /// When the network of `start` cannot be read or is of another set or shape, or the scheme has no PSQT values.
     pub fn starting_network(&self) -> Result<(NetFile, bool), TrainError> {
         let trained_set = TrainedSet::resolve(self)?;
         let scheme = self.scheme()?;
         let shape = trained_set.shape(self, &scheme)?;
         let Some(start) = &self.start else {
             let file = material_network(&trained_set.set, &shape, &scheme, self.seed)?;
-            let has_shape = file.net.shape == shape;
+            let has_shape = file.net.shape == shape && file.origin.expect(&trained_set.set).is_ok();
             return Ok((file, has_shape));
         };
         // Weights of a checkpoint are quantised as a training would.
@@ -56,14 +59,22 @@ impl TrainConfig {
     }
 }
 
-/// A network of that shape, with PSQT values, whose evaluation is material.
+/// A network of that shape, with PSQT values, whose evaluation is material: on the set, or on [`COUNTING_SET`].
 fn material_network(set: &FeatureSet, shape: &Shape, scheme: &Scheme, seed: Seed) -> Result<NetFile, TrainError> {
-    let refused = |why: String| {
-        TrainError::Config(format!("no network on `{}` can count material: {why}; give the row a `start`", set.name()))
+    let counting = FeatureSet::resolve(COUNTING_SET)?;
+    let (set, shape, values) = match material_values(set) {
+        Some(values) => (set, Shape { psqt: true, ..shape.clone() }, values),
+        None => {
+            // Buckets may go by the other set's tables, and narrow rows are its own.
+            let buckets = OutputBuckets::default();
+            let shape = Shape { features: counting.num_features(), narrow: 0, psqt: true, buckets, ..shape.clone() };
+            let values = material_values(&counting).unwrap_or_default();
+            (&counting, shape, values)
+        }
     };
-    let shape = Shape { psqt: true, ..shape.clone() };
-    scheme.admits(&shape).map_err(|error| refused(error.to_string()))?;
-    let values = material_values(set).map_err(refused)?;
+    scheme.admits(&shape).map_err(|error| {
+        TrainError::Config(format!("no network of material values can be written: {error}; give the row a `start`"))
+    })?;
     let mut net = init::random_network(&shape, seed);
     silence(&mut net);
     // The output 1.0 is `nnue2score` internal units.
@@ -92,21 +103,10 @@ fn silence(net: &mut FloatNet) {
 }
 
 /// A value for each feature, such that the sum over a perspective's active features is the material of its own pieces
-/// minus the enemy's. Otherwise, why there are no such values.
-fn material_values(set: &FeatureSet) -> Result<Vec<i32>, String> {
-    let mut why = "it has no block of single pieces".to_owned();
-    for block in set.blocks() {
-        let Some(sums) = PieceSums::of(block) else { continue };
-        let Some(values) = block_values(set, &sums) else {
-            why = format!("`{}` does not tell roles and colours apart", block.spec().as_written);
-            continue;
-        };
-        match differing_board(set, &values) {
-            None => return Ok(values),
-            Some(board) => why = format!("`{}` does not count every piece of {board}", block.spec().as_written),
-        }
-    }
-    Err(why)
+/// minus the enemy's; `None` if no block of single pieces has such values.
+fn material_values(set: &FeatureSet) -> Option<Vec<i32>> {
+    let of_blocks = set.blocks().iter().filter_map(|block| block_values(set, &PieceSums::of(block)?));
+    of_blocks.into_iter().find(|values| adds_up(set, values))
 }
 
 /// The value of the piece that each feature of a block stands for; `None` if a feature stands for several.
@@ -139,8 +139,8 @@ fn material(board: &Board, pov: Perspective) -> i32 {
     if pov == Perspective::White { white } else { -white }
 }
 
-/// A board of random games on which the values do not add up to the material.
-fn differing_board(set: &FeatureSet, values: &[i32]) -> Option<Board> {
+/// Whether the values add up to the material on the boards of random games.
+fn adds_up(set: &FeatureSet, values: &[i32]) -> bool {
     let mut active = Vec::new();
     for game in 0..GAMES {
         let mut rng = Seed(0).stream("material", game);
@@ -151,14 +151,14 @@ fn differing_board(set: &FeatureSet, values: &[i32]) -> Option<Board> {
                 set.encoder().encode(board, pov, &mut active);
                 let sum: i32 = active.iter().map(|feature| values[*feature as usize]).sum();
                 if sum != material(board, pov) {
-                    return Some(board.clone());
+                    return false;
                 }
             }
             let Some(mv) = random_move(&position, &mut rng) else { break };
             position.play_unchecked(mv);
         }
     }
-    None
+    true
 }
 
 #[cfg(test)]
@@ -178,11 +178,11 @@ mod tests {
         settings
     }
 
-    /// Every score of positions of random games is the material, to the centipawn.
-    fn check(set: &str, settings: TrainSettings) {
+    /// Every score of positions of random games is the material, to the centipawn. Returns the name of the network's
+    /// set, and whether trainings can begin with it.
+    fn check(set: &str, settings: TrainSettings) -> (String, bool) {
         let config = config(set, settings);
         let (NetFile { origin, net }, has_shape) = config.starting_network().expect(set);
-        assert_eq!(has_shape, config.settings.shape_options.psqt);
         let set = origin.feature_set().expect("stored");
         let buckets = net.shape.buckets.count;
         let [mut stm, mut nstm] = [Vec::new(), Vec::new()];
@@ -201,18 +201,20 @@ mod tests {
                 position.play_unchecked(mv);
             }
         }
+        (origin.name, has_shape)
     }
 
     #[test]
     fn scores_are_material_on_sets_of_pieces() {
-        for set in ["piece", "compact", "king-piece", "chess768-mirrored", "mobility-count + piece"] {
-            check(set, settings(|_| {}));
+        for set in ["piece", "king-piece", "half-ka-v2-hm", "half-kp", "chess768-mirrored", "mobility-count + piece"] {
+            let (on, has_shape) = check(set, settings(|_| {}));
+            assert_eq!((on.as_str(), has_shape), (FeatureSet::resolve(set).expect(set).name(), false));
         }
     }
 
     #[test]
     fn scores_are_material_in_every_shape() {
-        check("piece", settings(|options| options.psqt = true));
+        assert!(check("piece", settings(|options| options.psqt = true)).1, "trainings can begin with it");
         check("piece", settings(|options| options.buckets = 4));
         check("piece", settings(|options| options.skip = true));
         check("piece", settings(|options| options.skip_difference = true));
@@ -223,15 +225,19 @@ mod tests {
         check("piece", TrainSettings { compact_dead: true, ..settings(|_| {}) });
     }
 
+    /// Another set's network counts for sets that cannot, and no training begins with it.
     #[test]
-    fn sets_without_single_pieces_are_refused() {
-        let refused = |set: &str, expected: &str| {
-            let error = config(set, settings(|_| {})).starting_network().err().expect(set).to_string();
-            assert!(error.contains(expected) && error.contains("give the row a `start`"), "{error}");
-        };
-        refused("mobility-count", "it has no block of single pieces");
-        refused("square(P) * color(P) for P in pieces", "does not tell roles and colours apart");
-        refused("square(P) * role(P) * color(P) for P in pieces if role(P) == pawn", "does not count every piece");
+    fn sets_that_cannot_count_have_another_sets_network() {
+        let cannot = [
+            "mobility-count",
+            "compact",
+            "square(P) * color(P) for P in pieces",
+            "square(P) * role(P) * color(P) for P in pieces if role(P) == pawn",
+        ];
+        for set in cannot {
+            let counting = FeatureSet::resolve(COUNTING_SET).expect("shipped").name().to_owned();
+            assert_eq!(check(set, settings(|options| options.psqt = true)), (counting, false), "{set}");
+        }
     }
 
     #[test]

@@ -76,10 +76,9 @@ fn a_killed_loop_makes_the_same_files() {
     assert!(iterations[0]["games"]["positions"].as_u64().unwrap() >= 1200, "{record}");
     for (file, text) in [("loop.md", "Iterations"), ("report.html", "Elo by iteration"), ("report.txt", "Loop")] {
         let page = std::fs::read_to_string(whole.join(file)).unwrap();
-        // Without an accepted network there is no curve of Elo.
-        assert!(page.contains(text) || page.contains("0 of their networks won the gate"), "{file}: {page}");
+        assert!(page.contains(text), "{file}: {page}");
     }
-    assert!(workspace.stdout(&["report", "whole"]).contains("Losses by iteration") || whole.join("plots").is_dir());
+    assert!(workspace.stdout(&["report", "whole"]).contains("It ended: iteration 2 was the last"));
 
     let killed = workspace.path("killed");
     for file in [
@@ -167,7 +166,6 @@ fn wrong_starts_are_refused_before_anything_runs() {
         assert!(message.contains(expected) && message.contains("loop.toml:"), "{message}");
         assert!(!workspace.path("results/start.safetensors").exists());
     };
-    refused(("sets   = [\"piece\"]", "sets   = [\"mobility-count\"]"), "can count material");
     workspace.write("first.toml", &LOOP.replace("iterations = 2", "iterations = 1"));
     workspace.stdout(&["loop", "first.toml", "--out", "first"]);
     let start = "sets   = [\"piece\"]\nstart = \"first/iteration-001/network.safetensors\"";

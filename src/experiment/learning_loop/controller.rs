@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::table::LearningLoop;
 use crate::experiment::ExperimentError;
 use crate::experiment::runner::{PassResults, PlanPass};
-use crate::experiment::runner_options::PassPurpose;
+use crate::experiment::runner_options::{PassPurpose, Stage, stage_seconds};
 use crate::experiment::search::Halt;
 use crate::experiment::spec::{ComparisonRow, Experiment, Measures, RowStart};
 use crate::experiment::steps::{HashedFile, PlannedGate, PlannedGeneration, PlannedStartNetwork, SelfPlaySteps};
@@ -24,7 +24,7 @@ struct LoopController<'a, 'p> {
     base: &'a Experiment,
     pass: &'a mut PlanPass<'p>,
     /// Time of each result so far.
-    seconds: SortedMap<ResultKey, f64>,
+    seconds: SortedMap<ResultKey, (Stage, f64)>,
     record: LoopRecord,
     /// The games of each iteration, with the number of their positions.
     games: Vec<(PathBuf, u64)>,
@@ -83,7 +83,7 @@ impl LoopController<'_, '_> {
             if self.record.stopped.is_some() {
                 break;
             }
-            let before = self.record.seconds;
+            let before = self.record.seconds.total;
             let iteration =
                 LoopIteration { number, player: best.number, games: None, training: None, gate: None, seconds: 0.0 };
             self.record.iterations.push(iteration);
@@ -92,7 +92,7 @@ impl LoopController<'_, '_> {
             let trained = self.train(number, &best)?;
             self.show()?;
             let accepted = self.gate(number, &trained, &best)?;
-            let seconds = self.record.seconds - before;
+            let seconds = self.record.seconds.total - before;
             self.present().seconds = seconds;
             if let Some(accepted) = accepted {
                 first.get_or_insert_with(|| accepted.clone());
@@ -112,7 +112,7 @@ impl LoopController<'_, '_> {
         if let Some(most) = terms.iterations.filter(|most| number > *most) {
             return Some(format!("iteration {most} was the last"));
         }
-        let hours = terms.hours.filter(|hours| self.record.seconds >= 3600.0 * hours)?;
+        let hours = terms.hours.filter(|hours| self.record.seconds.total >= 3600.0 * hours)?;
         Some(format!("the {hours} hours are over"))
     }
 
@@ -126,8 +126,11 @@ impl LoopController<'_, '_> {
         let config = self.terms.config(self.base)?;
         let start = PlannedStartNetwork { config, file: "start.safetensors".into() };
         let mut done = self.trial(SelfPlaySteps { start: Some(start), ..SelfPlaySteps::default() })?;
-        let (network, has_shape) = done.self_play.start.take().ok_or(Halt::Incomplete)?;
-        let weights = Some(network.path.clone()).filter(|_| has_shape);
+        let (network, start) = done.self_play.start.take().ok_or(Halt::Incomplete)?;
+        if self.base.rows[0].start.is_none() {
+            self.record.start = format!("material values, on {}", start.set);
+        }
+        let weights = Some(network.path.clone()).filter(|_| start.has_shape);
         Ok(LoopNetwork { number: 0, network, weights })
     }
 
@@ -250,8 +253,8 @@ impl LoopController<'_, '_> {
 
     fn run_pass(&mut self, experiment: &Experiment, purpose: PassPurpose) -> Result<PassResults, Halt> {
         let done = (self.pass)(experiment, purpose)?.ok_or(Halt::Incomplete)?;
-        self.seconds.extend(done.seconds.iter().map(|(key, (_, seconds))| (key.clone(), *seconds)));
-        self.record.seconds = self.seconds.values().sum();
+        self.seconds.extend(done.seconds.iter().map(|(key, known)| (key.clone(), *known)));
+        self.record.seconds = stage_seconds(&self.seconds);
         Ok(done)
     }
 }

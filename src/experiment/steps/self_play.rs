@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Gate, Generate, PlanStep, StartNetwork, Step};
-use crate::experiment::executor::StepError;
+use crate::experiment::executor::{LoopStart, StepError};
 use crate::experiment::runner::Runner;
 use crate::generate::GenerateGoal;
 use crate::pipeline::generation::GenerateSettings;
@@ -68,8 +68,7 @@ pub struct PlannedGate {
 /// What the steps of a pass have made.
 #[derive(Clone, Debug, Default)]
 pub struct SelfPlayResults {
-    /// The network, and whether the loop's trainings can begin with it.
-    pub start: Option<(HashedFile, bool)>,
+    pub start: Option<(HashedFile, LoopStart)>,
     /// The file of the games.
     pub games: Option<(PathBuf, GeneratedGames)>,
     /// The match and its time.

@@ -7,7 +7,7 @@ use super::self_play::{make_folder_of, planned};
 use super::{HashedFile, PlanStep, Step, StepKind, StepWork};
 use crate::data::content_hash;
 use crate::experiment::earlier::absolute;
-use crate::experiment::executor::StepError;
+use crate::experiment::executor::{LoopStart, StepError};
 use crate::experiment::plan::Plan;
 use crate::experiment::runner::Runner;
 use crate::experiment::runner_options::{ExperimentMonitor, Stage};
@@ -21,8 +21,7 @@ pub struct StartNetwork;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StartedNetwork {
     hash: String,
-    /// Whether the loop's trainings can begin with it.
-    has_shape: bool,
+    start: LoopStart,
 }
 
 impl Step for StartNetwork {
@@ -66,14 +65,14 @@ impl StepWork for StartNetwork {
         let start = planned(runner.plan.self_play.start.as_ref())?;
         let path = runner.in_results(&start.file);
         make_folder_of(&path)?;
-        let has_shape = runner.executor.starting_network(&start.config, Some(&path))?;
-        Ok(Some(StartedNetwork { hash: content_hash(&path)?, has_shape }))
+        let start = runner.executor.starting_network(&start.config, Some(&path))?;
+        Ok(Some(StartedNetwork { hash: content_hash(&path)?, start }))
     }
 
     fn show(self, record: StartedNetwork, runner: &mut Runner<'_>) {
         let Some(start) = &runner.plan.self_play.start else { return };
         let path = absolute(&runner.in_results(&start.file));
-        runner.self_play.start = Some((HashedFile { path, hash: record.hash }, record.has_shape));
+        runner.self_play.start = Some((HashedFile { path, hash: record.hash }, record.start));
     }
 
     fn checked(self, record: StartedNetwork, runner: &Runner<'_>) -> Option<StartedNetwork> {

@@ -142,12 +142,12 @@ impl Executor for FakeExecutor {
         Ok(PreparedData { path, hash, score_unit: request.inputs[0].unit.unwrap_or(ScoreUnit::Centipawns) })
     }
 
-    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<bool, StepError> {
+    fn starting_network(&mut self, config: &TrainConfig, path: Option<&Path>) -> Result<LoopStart, StepError> {
         if let Some(path) = path {
             self.call(format!("start {}", config.set))?;
             std::fs::write(path, format!("start of {}", config.set))?;
         }
-        Ok(config.settings.shape_options.psqt)
+        Ok(LoopStart { set: config.set.clone(), has_shape: config.settings.shape_options.psqt })
     }
 
     fn generate(

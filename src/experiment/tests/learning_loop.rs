@@ -1,7 +1,7 @@
 //! `[loop]`: what is played, trained and accepted, by made-up networks.
 
 use super::*;
-use crate::record::{GateVerdict, LoopRecord};
+use crate::record::{GateVerdict, LoopRecord, StageSeconds};
 
 const LOOP: &str = r#"
 [match]
@@ -42,7 +42,7 @@ fn record(results: &Results) -> &LoopRecord {
 
 /// The record without what the clock says.
 fn timeless(record: &LoopRecord) -> LoopRecord {
-    let mut record = LoopRecord { seconds: 0.0, ..record.clone() };
+    let mut record = LoopRecord { seconds: StageSeconds::default(), ..record.clone() };
     for one in &mut record.iterations {
         one.seconds = 0.0;
         one.games.iter_mut().for_each(|games| games.seconds = 0.0);
@@ -64,7 +64,7 @@ fn a_network_that_wins_the_gate_plays_the_next_games() {
     assert_eq!(verdicts, [Accepted, Rejected, Accepted, Undecided]);
     let players: Vec<u32> = record.iterations.iter().map(|one| one.player).collect();
     assert_eq!(players, [0, 1, 1, 3]);
-    assert_eq!(record.start, "material values");
+    assert_eq!(record.start, "material values, on piece");
     assert_eq!(record.stopped.as_deref(), Some("iteration 4 was the last"));
     let last = record.last.as_ref().expect("played");
     assert_eq!((last.player, last.opponent, last.verdict), (3, 1, None));
