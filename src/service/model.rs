@@ -5,6 +5,8 @@
 //! stands in cells that the checker watches: an access that no synchronisation orders ends the test. The pipe between
 //! two processes is a lock with a queue: system calls of one pipe lock it in the kernel.
 
+#![allow(clippy::duplicate_mod, reason = "the code under test is the library's own, over other primitives")]
+
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -61,6 +63,7 @@ struct Ring {
 }
 
 impl Ring {
+    #[allow(clippy::arc_with_non_send_sync, reason = "the checker's threads take turns in one")]
     fn open(slots: usize, batches: u64) -> Arc<Ring> {
         let control = StreamControl::default();
         control.open(slots, 0, Some(batches), Shard::WHOLE);

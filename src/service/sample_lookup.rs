@@ -58,7 +58,6 @@ impl PreparedStream {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
     use crate::data::formats::binpack::random_games;
     use crate::data::{DataFiles, Method, Needs};
     use crate::service::{LocalStream, NextBatch, Request, Shard, prepare};
