@@ -42,8 +42,10 @@ impl NamedPlayer {
 }
 
 fn names_network(path: &Path) -> bool {
-    // A file that is missing is then said to be missing, and not to be no program.
-    let is_file = path.extension().is_some_and(|ending| ending == "safetensors" || ending == "nnue");
+    // A file that is missing is then said to be missing, and not to be no program. An argument or an option of a
+    // command may end as a network's file does.
+    let is_command = !path.exists() && path.to_string_lossy().contains(|c: char| c == '|' || c.is_whitespace());
+    let is_file = !is_command && path.extension().is_some_and(|ending| ending == "safetensors" || ending == "nnue");
     is_file || [false, true].into_iter().any(|last| run_dir::network(path, last).is_ok())
 }
 
@@ -65,6 +67,8 @@ mod tests {
         };
         check("stockfish", true, false);
         check("stockfish|Hash=3", true, false);
+        check("stockfish|EvalFile=a.nnue", true, false);
+        check("fsbench uci --net a.safetensors", true, false);
         check("uci:my.nnue", false, false);
         check("missing.nnue", true, true);
         check(&path("run"), true, true);

@@ -51,15 +51,27 @@ impl ScreenOptions {
         ])
     }
 
-    /// The bound that a set exceeds, in words.
-    fn exceeded(&self, record: &ScreenRecord) -> Option<String> {
+    /// The bound that a set of so many features exceeds with accumulators of `l1` values, in words.
+    #[must_use]
+    pub fn exceeded_by(&self, features: u64, l1: usize) -> Option<String> {
+        self.exceeded_size(features, weight_bytes(features, l1))
+    }
+
+    fn exceeded_size(&self, features: u64, bytes: u64) -> Option<String> {
         let whole = |number: u64| grouped(&number.to_string());
-        let ScreenRecord { features, bytes, .. } = *record;
         if let Some(most) = self.max_features.filter(|most| features > *most) {
             return Some(format!("{} features, more than max_features = {}", whole(features), whole(most)));
         }
         if let Some(most) = self.max_bytes.filter(|most| bytes > *most) {
             return Some(format!("{} bytes, more than max_bytes = {}", whole(bytes), whole(most)));
+        }
+        None
+    }
+
+    /// The bound that a set exceeds, in words.
+    fn exceeded(&self, record: &ScreenRecord) -> Option<String> {
+        if let Some(why) = self.exceeded_size(record.features, record.bytes) {
+            return Some(why);
         }
         let rows = record.rows_a_move?;
         let most = self.max_rows.filter(|most| rows > *most)?;
@@ -67,8 +79,10 @@ impl ScreenOptions {
     }
 }
 
-/// Bytes of a weight of a quantised feature transformer.
-const WEIGHT_BYTES: u64 = 2;
+/// Bytes of the weights of a quantised feature transformer.
+const fn weight_bytes(features: u64, l1: usize) -> u64 {
+    features.saturating_mul(2 * l1 as u64)
+}
 
 /// Random games, their length, and how many of their positions there are for one that is compared.
 const RANDOM_GAMES: u64 = 16;
@@ -159,7 +173,7 @@ impl ScreenGames {
         let mut record = ScreenRecord {
             identity: None,
             features,
-            bytes: features * l1 as u64 * WEIGHT_BYTES,
+            bytes: weight_bytes(features, l1),
             active: None,
             rows_a_move: None,
             split: None,
@@ -172,7 +186,10 @@ impl ScreenGames {
         }
         let set = match FeatureSet::resolve(set) {
             Ok(set) => set,
-            Err(error) => return Ok(ScreenRecord { refused: Some(error.to_string()), ..record }),
+            Err(error @ FeatureError::Definition(_)) => {
+                return Ok(ScreenRecord { refused: Some(error.to_string()), ..record });
+            }
+            Err(other) => return Err(other),
         };
         record.identity = Some(set.identity().clone());
         record.split = Some(split(&set, &self.compared));

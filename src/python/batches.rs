@@ -79,7 +79,11 @@ impl Batches {
             let text = CString::new(warning).map_err(|error| PyValueError::new_err(error.to_string()))?;
             PyErr::warn(py, &category, &text, 1)?;
         }
-        let data = data.map_or_else(|| py.None(), Bound::unbind);
+        // The files as they were found: the caller's list, glob or iterator may name others later.
+        let data = match data {
+            Some(_) => source.request.data.files().to_vec().into_pyobject(py)?.into_any().unbind(),
+            None => py.None(),
+        };
         let notes = found.notes.take();
         let arguments = (data, options.unbind());
         Ok(Batches { source, features, notes, arguments, prepared: Mutex::new(prepared) })

@@ -27,7 +27,11 @@ pub fn source(set: &str, data: Option<&Bound<'_, PyAny>>, options: &Bound<'_, Py
     };
     let inputs = inputs_of(data)?;
     // With weights they are what errors and `repr` call the mixture.
-    let files = inputs.iter().map(|input| PathBuf::from(input.to_string())).collect();
+    let name = |input: &WeightedInput| match input.weight {
+        1.0 => input.origin.path(),
+        _ => PathBuf::from(input.to_string()),
+    };
+    let files = inputs.iter().map(name).collect();
     let files = DataFiles::new(files)
         .ok_or_else(|| error::request("data is an empty list; leave it out for the sample games"))?;
     let mixture = inputs.iter().any(|input| input.weight != 1.0).then_some(inputs);

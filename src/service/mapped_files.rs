@@ -68,6 +68,27 @@ pub fn check_validation(data: &DataFiles, validation: f64, seed: Seed) -> Result
     file.why_none_in(&wanted).map_or(Ok(()), |why| Err(ServiceError::Request(why)))
 }
 
+/// Refuses data whose samples have no plies, by which `option` skips samples.
+///
+/// # Errors
+/// When a file cannot be read or has no plies.
+pub fn check_plies(data: &DataFiles, option: &str) -> Result<(), ServiceError> {
+    for path in data.files() {
+        let has_plies = match detect(path)? {
+            Format::Fsd => {
+                let manifest = Manifest::of(&Fsd::open_unchecked(path)?);
+                manifest.map_or(true, |manifest| manifest.without_plies().next().is_none())
+            }
+            format => format.has_ply(),
+        };
+        if !has_plies {
+            let why = format!("the samples of {} have no plies, which {option} goes by; leave it out", path.display());
+            return Err(ServiceError::Request(why));
+        }
+    }
+    Ok(())
+}
+
 impl MappedFiles {
     /// `files`: each with its manifest, if there is one.
     ///

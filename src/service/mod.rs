@@ -50,7 +50,7 @@ pub use batch_reader::{Announcement, BatchMemory, BatchReader, ClientBatch, Csr}
 pub use bench::{BenchReport, bench};
 pub use client::Client;
 pub use local_stream::{LocalBatch, LocalStream, NextBatch};
-pub use mapped_files::{MappedFiles, check_validation};
+pub use mapped_files::{MappedFiles, check_plies, check_validation};
 pub use prepare::{PrepareObserver, ServedFile, prepare, prepare_mixture};
 pub use prepared_stream::PreparedStream;
 pub use process_bound::ProcessBound;

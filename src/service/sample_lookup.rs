@@ -37,18 +37,20 @@ impl PreparedStream {
                 // By number, so that each segment is decoded once.
                 let mut order: Vec<usize> = (0..numbers.len()).collect();
                 order.sort_unstable_by_key(|place| numbers[*place]);
-                let mut samples = vec![None; numbers.len()];
-                for place in order {
-                    let number = numbers[place];
+                let mut samples = Vec::new();
+                for place in &order {
+                    let number = numbers[*place];
                     let segment = segments.of_sample(number).ok_or_else(|| missing(number, segments.samples()))?;
                     if decoded != Some(segment) {
                         segments.decode_all(segment, &mut buffers)?;
                         decoded = Some(segment);
                     }
                     let at = (number - segments.first_sample(segment)) as usize;
-                    samples[place] = buffers.records.get(at).map(|record| DataSample { record: *record, game: None });
+                    let record = buffers.records.get(at).ok_or_else(|| missing(number, segments.samples()))?;
+                    samples.push((place, DataSample { record: *record, game: None }));
                 }
-                Ok(samples.into_iter().flatten().collect())
+                samples.sort_unstable_by_key(|(place, _)| *place);
+                Ok(samples.into_iter().map(|(_, sample)| sample).collect())
             }
         }
     }

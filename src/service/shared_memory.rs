@@ -41,8 +41,7 @@ impl Slots {
         let bytes = slot_bytes.saturating_mul(count);
         let map = MmapOptions::new().len(bytes).map_anon().map_err(failed)?;
         // Best effort: a stream's first batches otherwise wait for thousands of pages.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
+        system::want_large_pages(map.as_ptr(), map.len());
         Ok(Slots { map: map.into(), count, slot_bytes })
     }
 

@@ -3,15 +3,18 @@
 use super::{EvalLoss, LossForm, PqrLoss};
 
 /// The eval loss of the best constant output, by golden-section search over the constant's target c. Both forms are
-/// convex in c: |c − t|^power for power ≥ 1, and max(0, |c − t| − ε).
+/// convex in c: |c − t|^power for power ≥ 1, times a factor on either side of t, and max(0, |c − t| − ε).
 #[must_use]
 pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
-    let loss_of = |error: f64| match loss.form {
-        LossForm::Power => error.powf(loss.power),
-        LossForm::Epsilon => (error - loss.epsilon).max(0.0),
+    let loss_of = |constant: f64, target: f64| {
+        let error = (constant - target).abs();
+        match loss.form {
+            LossForm::Power => loss.side_factor(constant, target) * error.powf(loss.power),
+            LossForm::Epsilon => (error - loss.epsilon).max(0.0),
+        }
     };
     let mean = |constant: f64| {
-        let sum: f64 = targets.iter().map(|&target| loss_of((constant - f64::from(target)).abs())).sum();
+        let sum: f64 = targets.iter().map(|&target| loss_of(constant, target.into())).sum();
         sum / targets.len().max(1) as f64
     };
     let shrink = (5f64.sqrt() - 1.0) / 2.0;

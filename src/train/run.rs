@@ -23,7 +23,7 @@ use super::{
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
 use crate::net::{FloatNet, NetFile, Origin, Scheme};
-use crate::service::{ServiceError, check_validation};
+use crate::service::{ServiceError, check_plies, check_validation};
 use crate::system;
 
 impl TrainingRun<'_> {
@@ -61,6 +61,9 @@ impl TrainingRun<'_> {
         let prepared = PreparedRun::prepare(self)?;
         for task in config.tasks() {
             check_validation(task.data, config.settings.validation, config.settings.split_seed)?;
+            if let Some(option) = config.settings.skip.needs_plies() {
+                check_plies(task.data, option)?;
+            }
         }
         prepared.note.iter().for_each(|note| observer.note(note));
         let run_dir = if self.resume { RunDir::open(self.folder)? } else { RunDir::create(self.folder, self.force)? };
@@ -333,10 +336,10 @@ impl<'a> Session<'a> {
         };
         self.run_dir.check_held()?;
         // Networks are compared by the loss that the run minimises.
+        // What may be interrupted comes before the progress moves on.
+        let average = if epoch == self.config.settings.epochs { self.validate_average(observer)? } else { None };
         self.finish_epoch(&first, validation_loss + second_loss)?;
-        if self.progress.epochs == self.config.settings.epochs {
-            self.finish_average(observer)?;
-        }
+        average.map_or(Ok(()), |average| self.keep_average(average))?;
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
         self.save(observer)?;

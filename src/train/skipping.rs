@@ -133,6 +133,13 @@ impl SkipRules {
         *self == SkipRules::default()
     }
 
+    /// The rule that goes by a sample's ply.
+    #[must_use]
+    pub fn needs_plies(&self) -> Option<&'static str> {
+        let options = [("--skip-before-ply", self.before_ply > 0), ("--skip-unlikely", self.unlikely)];
+        options.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
+    }
+
     /// The first number that is out of range.
     #[must_use]
     pub fn problem(&self) -> Option<SettingError> {

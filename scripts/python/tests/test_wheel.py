@@ -33,6 +33,7 @@ def test_the_wheel_holds_module_and_program(wheel):
 
 def test_pip_alone_gives_module_and_program(wheel, tmp_path):
     """Without cargo, and without the variables that name a program."""
+    pytest.importorskip("ensurepip")
     venv.create(tmp_path / "venv", with_pip=True)
     binaries = tmp_path / "venv" / "bin"
     environment = {"PATH": f"{binaries}:/usr/bin:/bin", "HOME": str(tmp_path), "FSBENCH_CACHE": str(tmp_path / "cache")}

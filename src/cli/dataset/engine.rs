@@ -19,7 +19,8 @@ pub struct EngineArguments {
     /// Hash table of each engine in MiB
     #[arg(long, value_name = "MIB", default_value_t = 8)]
     hash: u32,
-    /// Engines, or games, that run at once, which changes no result [default: 1; of networks: the number of cores]
+    /// Engines, or games, that run at once, which changes no result [default: 1; of games between networks: the number
+    /// of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: Option<u16>,
     /// Longest wait for an engine's answer, in seconds
@@ -78,6 +79,10 @@ impl EngineArguments {
     /// MiB of a hash table.
     pub const fn hash(&self) -> u32 {
         self.hash
+    }
+
+    pub const fn has_concurrency(&self) -> bool {
+        self.concurrency.is_some()
     }
 
     /// `concurrency`: where the command line does not say it.

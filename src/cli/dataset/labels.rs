@@ -94,6 +94,11 @@ impl LabelOptions {
                 "--movetime limits UCI engines: give a network --nodes or --depth, or none for its static evaluation"
             )));
         }
+        if self.setup.has_concurrency() {
+            return Err(Failure::request(anyhow!(
+                "--concurrency is the number of UCI engines: a network scores on all --threads; remove it"
+            )));
+        }
         let file = load(path, &FormatHints::new(self.hints.clone()))?.file;
         let place = || path.display().to_string();
         let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;

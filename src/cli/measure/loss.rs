@@ -11,7 +11,7 @@ use crate::cli::net::load_unquantised;
 use crate::cli::print_json;
 use crate::measure::{LossOptions, LossProgress, loss};
 use crate::record::{Cluster, LossPair, LossRecord, SubsetLoss};
-use crate::train::{EvalLoss, LossForm};
+use crate::train::{EvalLoss, LambdaSchedule, LossForm};
 
 /// Measure the loss of networks on samples, in total and by pieces, ply, material, score and kings; compare each pair
 /// of networks
@@ -51,10 +51,19 @@ pub(super) fn checked(loss: EvalLoss) -> Result<EvalLoss, Failure> {
         ("--score-scale", loss.score_scale != effective.score_scale),
         ("--output-scale", loss.output_scale != effective.output_scale),
         ("--epsilon", loss.epsilon != effective.epsilon),
+        ("--score-offset", loss.score_offset != effective.score_offset),
+        ("--output-offset", loss.output_offset != effective.output_offset),
+        ("--qp-asymmetry", loss.qp_asymmetry != effective.qp_asymmetry),
     ];
     let without_effect = options.into_iter().find_map(|(name, has_none)| has_none.then_some(name));
-    let problem = match (loss.lambda_end, without_effect) {
-        (Some(_), _) => Some("--lambda-end has no effect: a measurement has no epochs; remove it".into()),
+    let of_epochs = [
+        ("--lambda-end", loss.lambda_end.is_some()),
+        ("--lambda-schedule", loss.lambda_schedule != LambdaSchedule::default()),
+        ("--lambda-jitter", loss.lambda_jitter > 0.0),
+    ];
+    let of_epochs = of_epochs.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
+    let problem = match (of_epochs, without_effect) {
+        (Some(name), _) => Some(format!("{name} has no effect: a measurement has no epochs; remove it")),
         (None, Some(name)) => Some(format!("{name} has no effect on the loss {}; remove it", value_name(&loss.form))),
         (None, None) => loss.problem().map(|problem| problem.message),
     };
@@ -163,15 +172,28 @@ fn independence(record: &LossRecord) -> String {
 
 fn formula(loss: &EvalLoss) -> String {
     let EvalLoss { power, score_scale, output_scale, lambda, epsilon, .. } = loss;
+    let expected = |value: &str, offset: f64, scale: f64| match offset {
+        0.0 => format!("σ({value}/{scale})"),
+        _ => format!("(1 + σ(({value} − {offset})/{scale}) − σ((−{value} − {offset})/{scale}))/2"),
+    };
     match loss.form {
         LossForm::Power => {
-            let score = format!("σ(score/{score_scale})");
+            let score = expected("score", loss.score_offset, *score_scale);
             let target = match lambda {
                 1.0 => score,
                 0.0 => "result".into(),
                 _ => format!("{lambda}·{score} + {:.4}·result", 1.0 - lambda),
             };
-            format!("|σ(out/{output_scale}) − t|^{power}, t = {target}")
+            let factor = match loss.qp_asymmetry {
+                0.0 => String::new(),
+                more => format!(", times {} where p > t", 1.0 + more),
+            };
+            let output = expected("out", loss.output_offset, *output_scale);
+            let [p, where_p] = match factor.is_empty() {
+                true => [output, String::new()],
+                false => ["p".into(), format!(", p = {output}")],
+            };
+            format!("|{p} − t|^{power}{factor}{where_p}, t = {target}")
         }
         LossForm::Epsilon => format!("max(0, |score − out| − {epsilon})"),
     }

@@ -124,13 +124,15 @@ impl LoopController<'_, '_> {
     /// The network that plays the first games.
     fn start(&mut self) -> Result<LoopNetwork, Halt> {
         let config = self.terms.config(self.base)?;
+        let given = config.start.clone();
         let start = PlannedStartNetwork { config, file: "start.safetensors".into() };
         let mut done = self.trial(SelfPlaySteps { start: Some(start), ..SelfPlaySteps::default() })?;
         let (network, start) = done.self_play.start.take().ok_or(Halt::Incomplete)?;
         if self.base.rows[0].start.is_none() {
             self.record.start = format!("material values, on {}", start.set);
         }
-        let weights = Some(network.path.clone()).filter(|_| start.has_shape);
+        // Trainings begin with a given network's float weights, if it has them.
+        let weights = Some(given.unwrap_or_else(|| network.path.clone())).filter(|_| start.has_shape);
         Ok(LoopNetwork { number: 0, network, weights })
     }
 

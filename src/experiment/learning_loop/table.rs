@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toml::Spanned;
 
+use crate::alpha_beta::search_digest;
 use crate::data::{DataFiles, Method, content_hash};
 use crate::experiment::ExperimentError;
 use crate::experiment::checks::NetworkChoice;
@@ -16,6 +17,7 @@ use crate::experiment::runner_options::{RunnerOptions, Share};
 use crate::experiment::spec::{ComparisonRow, Experiment, RowStart};
 use crate::experiment::steps::match_setup;
 use crate::experiment::store::ResultKey;
+use crate::features::FeatureSet;
 use crate::generate::GenerateGoal;
 use crate::output::file_lock::FileLock;
 use crate::pipeline::generation::{BookSource, BookSpec, GenerateSettings};
@@ -172,13 +174,17 @@ impl LearningLoop {
         let start = config.start.as_deref().and_then(|start| content_hash(start).ok());
         let book = self.book(base)?.map(|(_, hash)| hash);
         let terms = LoopTerms { iterations: None, hours: None, openings: None, ..self.terms.clone() };
+        let set = FeatureSet::resolve(&config.set);
+        let definition = set.map(|set| set.definition().to_string()).ok();
         let settings = TrainConfig { set: row.set.get_ref().clone(), start: None, ..config };
+        let openings = base.openings_path()?.and_then(|openings| content_hash(&openings).ok());
         let matches = base.matches.as_ref().map(|measure| {
-            let MatchOptions { openings, opening_plies, adjudication, seed, hash, .. } = &measure.options;
+            let MatchOptions { opening_plies, adjudication, seed, hash, .. } = &measure.options;
             json!([measure.terms.nodes, measure.options.pairs(), openings, opening_plies, adjudication, seed, hash])
         });
         let samples = base.dataset_options(row, Method::Eval);
-        Ok(ResultKey::of(&json!([terms, settings, start, book, matches, samples])).to_string())
+        let games = json!([search_digest(), start, book, matches]);
+        Ok(ResultKey::of(&json!([terms, settings, definition, samples, games])).to_string())
     }
 
     /// Locks the loop's folder, and checks what it needs before anything is done.
@@ -199,6 +205,9 @@ impl LearningLoop {
         std::fs::create_dir_all(folder).map_err(failed)?;
         let lock = FileLock::of_folder(folder)?;
         self.check(base, executor, folder, options.fresh)?;
+        if options.fresh {
+            remove_iterations(folder).map_err(failed)?;
+        }
         Ok(lock)
     }
 
@@ -236,6 +245,17 @@ impl LearningLoop {
             ExperimentError::Spec { at, message: error.to_string() }
         })
     }
+}
+
+/// Removes the iterations of the loop that another one replaces: its journals belong to no games of the new one.
+fn remove_iterations(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with("iteration-") && entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// The tables that a loop does not go with, and whether the file has them.

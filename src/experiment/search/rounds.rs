@@ -91,7 +91,11 @@ impl Controller<'_, '_> {
         let mut rows = vec![incumbent.clone()];
         match FeatureSet::resolve(&set) {
             Ok(by_square) if by_square.identity() == own.identity() => {}
-            Ok(_) => {
+            Ok(by_square) => {
+                let features = u64::from(by_square.num_features());
+                if let Some(why) = self.search.limits.exceeded_by(features, incumbent.settings.l1) {
+                    return refused(&set, why);
+                }
                 let (name, written) = (label.clone(), unwritten(set.clone()));
                 let row = ComparisonRow { name, label: label.clone(), set: written, ..incumbent.clone() };
                 let row = ComparisonRow { may_fail: true, ..row };

@@ -57,14 +57,14 @@ pub fn score(
         }
         let record = if record.has_move() { label.apply_score(record) } else { label.apply(record) };
         filter.check_score(record.score())?;
-        if draws.is_some_and(|draws| !survives_result_draw(&record, record.game(), ScoreUnit::Centipawns, draws)) {
-            return Err(DropReason::Unlikely);
-        }
         if job.fits_results
             && let Some(result) = record.result()
             && let Some(score) = clamped_centipawns(label.score, ScoreUnit::Centipawns)
         {
             results.add(score, result);
+        }
+        if draws.is_some_and(|draws| !survives_result_draw(&record, record.game(), ScoreUnit::Centipawns, draws)) {
+            return Err(DropReason::Unlikely);
         }
         Ok(record)
     };

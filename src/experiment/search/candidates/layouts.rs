@@ -94,7 +94,7 @@ impl MergedSquares {
 
     /// Some layout with as many buckets, for counting candidates.
     pub(super) fn example(self) -> Vec<i32> {
-        let number = |square: usize| (4 * (square / 8) + (square % 8).min(7 - square % 8)) % self.merged;
+        let number = |square: usize| square % self.merged;
         (0..64).map(|square| number(square) as i32).collect()
     }
 }
