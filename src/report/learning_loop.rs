@@ -165,13 +165,8 @@ pub(super) fn figures(record: &LoopRecord) -> Vec<Figure> {
             series.push(Series { name: "last match".into(), style: SeriesStyle::Dots, points });
         }
         series.retain(|one| !one.points.is_empty());
-        series.insert(0, of("", SeriesStyle::Line, &is_accepted));
-        figures.push(figure(
-            "elo",
-            "Elo by iteration",
-            "Elo against the first accepted network (or the start), by the gates",
-            series,
-        ));
+        series.insert(0, of("chain", SeriesStyle::Line, &is_accepted));
+        figures.push(figure("elo", "Elo by iteration", "Elo against the first accepted network", series));
     }
     let points = |value: &dyn Fn(&LoopIteration) -> Option<f64>| -> Vec<(f64, Estimate)> {
         let exact = |mean: f64| Estimate { mean, interval: None, count: 1 };
@@ -190,7 +185,7 @@ pub(super) fn figures(record: &LoopRecord) -> Vec<Figure> {
     let validation = points(&|one| Some(one.training.as_ref()?.validation_loss));
     let training = points(&|one| Some(one.training.as_ref()?.train_loss));
     if !validation.is_empty() {
-        let axis = "loss on each iteration's own games (not of the same games: a level says little)";
+        let axis = "loss on the iterations' own games";
         let series = vec![
             Series { name: "validation".into(), style: SeriesStyle::Dots, points: validation },
             Series { name: "training".into(), style: SeriesStyle::Dots, points: training },

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::workspace::Workspace;
 
+/// The gate accepts a network that is not much worse, so that later games are those of a trained one.
 const LOOP: &str = r#"
 name  = "tiny"
 seeds = [1]
@@ -16,20 +17,23 @@ seeds = [1]
 iterations = 2
 nodes      = 20
 positions  = 1200
-elo1       = 100
+elo0       = -200
+elo1       = -100
 [match]
 nodes = 20
-pairs = 12
+pairs = 30
 [train]
 l1            = 8
 hidden        = [4]
 batch_size    = 128
 epochs        = 1
-learning_rate = 0.01
+learning_rate = 0.0005
 decay         = 1
 validation    = 0.2
 threads       = 1
 device        = "cpu"
+[train.design]
+psqt = true
 [[runs]]
 method = "eval"
 sets   = ["piece"]
@@ -73,6 +77,12 @@ fn a_killed_loop_makes_the_same_files() {
     let iterations = record["iterations"].as_array().unwrap();
     assert_eq!(iterations.len(), 2, "{record}");
     assert!(iterations.iter().all(|one| one["gate"]["verdict"].is_string()), "{record}");
+    // The first network is taken: it plays the next games, and the last match.
+    assert_eq!(
+        (&iterations[0]["gate"]["verdict"], &iterations[1]["player"]),
+        (&"accepted".into(), &1.into()),
+        "{record}"
+    );
     assert!(iterations[0]["games"]["positions"].as_u64().unwrap() >= 1200, "{record}");
     for (file, text) in [("loop.md", "Iterations"), ("report.html", "Elo by iteration"), ("report.txt", "Loop")] {
         let page = std::fs::read_to_string(whole.join(file)).unwrap();
@@ -116,11 +126,8 @@ fn a_killed_loop_makes_the_same_files() {
 #[test]
 fn a_gate_that_rejects_keeps_the_player() {
     let workspace = Workspace::new();
-    let hard = LOOP.replace("elo1       = 100", "elo0 = 150\nelo1 = 200").replace("pairs = 12", "pairs = 60");
-    workspace.write(
-        "loop.toml",
-        &hard.replace("l1            = 8", "l1 = 8\nlearning_rate = 0.0001").replace("learning_rate = 0.01\n", ""),
-    );
+    let hard = LOOP.replace("elo0       = -200\nelo1       = -100", "elo0 = 150\nelo1 = 200");
+    workspace.write("loop.toml", &hard.replace("pairs = 30", "pairs = 60"));
     workspace.stdout(&["loop", "loop.toml", "--out", "results"]);
     let record = loop_of(&workspace.path("results"));
     let iterations = record["iterations"].as_array().unwrap();
@@ -133,7 +140,7 @@ fn a_plan_says_what_an_iteration_costs() {
     let workspace = Workspace::new();
     workspace.write("loop.toml", LOOP);
     let plan = workspace.stdout(&["loop", "loop.toml", "--out", "results", "--plan"]);
-    assert!(plan.contains("an iteration: 1,200 positions in") && plan.contains("a gate of at most 24 games"), "{plan}");
+    assert!(plan.contains("an iteration: 1,200 positions in") && plan.contains("a gate of at most 60 games"), "{plan}");
     assert!(!workspace.path("results/iteration-001").exists());
     let refused = workspace.refused(&["loop", "loop.toml", "--list-steps"], 2);
     assert!(refused.contains("follow each other in one process"), "{refused}");
