@@ -57,7 +57,7 @@ impl Batches {
     )]
     fn new(
         py: Python<'_>,
-        data: Option<Bound<'_, PyAny>>,
+        data: Option<&Bound<'_, PyAny>>,
         features: Option<Bound<'_, PyAny>>,
         options: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Batches> {
@@ -67,7 +67,7 @@ impl Batches {
         };
         let options = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
         let progress = progress_of(&options)?;
-        let source = source(features.get().set.definition(), data.as_ref(), &options)?;
+        let source = source(features.get().set.definition(), data, &options)?;
         let found = Arc::new(PreparationMessages::default());
         let prepared = source.prepare(py, &found, progress.as_ref());
         if let Some(progress) = progress.filter(|progress| progress.hasattr("close").unwrap_or(false)) {
