@@ -185,6 +185,8 @@ fn documents_about_trainings_and_experiments() {
     assert_eq!(status["waiting"], plan["steps"]);
     check(&workspace, "report", &["run", "proj/small.toml", "--out", "results"]);
     check(&workspace, "report", &["report", "results"]);
+    let tables = workspace.stdout(&["report", "results", "--tables"]);
+    check_document("report-tables", &serde_json::from_str(&tables).expect("one document"), &["report", "--tables"]);
     let joined = check(&workspace, "report", &["report", "results", "results", "--out", "joined"]);
     assert!(workspace.path("joined/report.html").is_file());
     let rows = |document: &Value| document["methods"][0]["rows"].as_array().unwrap().len();
