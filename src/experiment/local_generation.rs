@@ -1,14 +1,12 @@
 //! Plays the games of a loop in this process.
 
-use std::sync::Arc;
-
 use super::executor::{GenerationRequest, StepError};
 use super::runner_options::ExperimentMonitor;
 use crate::data::content_hash;
 use crate::generate::{GenerateError, GenerateJob, generate};
 use crate::net::NetFile;
 use crate::pipeline::uci::Workers;
-use crate::play::{NetworkPlayer, PlayError, Player, PlayerKind};
+use crate::play::{NetworkPlayer, PlayError, Player};
 use crate::record::{GeneratedGames, machine};
 
 /// Plays games of a network against itself, or goes on with them; `None` if the monitor stopped it.
@@ -17,7 +15,7 @@ pub(super) fn play_games(
     monitor: &dyn ExperimentMonitor,
 ) -> Result<Option<GeneratedGames>, StepError> {
     let network = NetworkPlayer::of(&NetFile::load(request.network)?)?;
-    let player = Player { name: "network".into(), kind: PlayerKind::Network(Arc::new(network)), nodes: None };
+    let player = Player::network("network", network);
     let concurrency = request.concurrency.map_or_else(machine::cores, usize::from);
     let job = GenerateJob {
         workers: Workers { concurrency, ..Workers::default() },
