@@ -18,9 +18,9 @@ pub(super) fn sentences(record: &LoopRecord) -> Vec<String> {
     let accepted = record.iterations.iter().filter(|one| one.is_accepted()).count();
     let ended = record.stopped.as_ref().map_or("It goes on.".to_owned(), |why| format!("It ended: {why}."));
     let time = duration(record.seconds.total);
-    let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
+    let iterations = if done == 1 { "1 iteration is".to_owned() } else { format!("{done} iterations are") };
     let mut sentences = vec![format!(
-        "The first games are those of {}. {iterations} are done, in {time} of all steps; {accepted} of their networks \
+        "The first games are those of {}. {iterations} done, in {time} of all steps; {accepted} of their networks \
          won the gate. {ended}",
         record.start
     )];
