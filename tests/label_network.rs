@@ -14,11 +14,9 @@ use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Scheme, quantise};
 use fsbench::pipeline::build::LabelJob;
-use fsbench::pipeline::label::{
-    EngineLabels, FailReason, LabelError, LabelScorer, NetworkScorer, ScorerIdentity, label_by_network,
-};
+use fsbench::pipeline::label::{EngineLabels, FailReason, LabelError, LabelScorer, NetworkScorer, label_by_network};
 use fsbench::pipeline::uci::SearchLimit;
-use fsbench::pipeline::{BuildJob, BuildOptions, Manifest, WeightedInput, build};
+use fsbench::pipeline::{BuildJob, BuildOptions, Manifest, ScorerIdentity, WeightedInput, build};
 use fsbench::units::Ply;
 use shakmaty::{Chess, Position};
 use tempfile::TempDir;

@@ -7,14 +7,15 @@ use shakmaty::{Chess, Color};
 use super::{EvalScale, Game, Limits, PlayingNetwork, Score, Searcher, search_digest};
 use crate::data::Eval;
 use crate::engine::{BackEnd, EngineError, Evaluator, LineEvaluator, PositionList, Strategy};
-use crate::pipeline::label::{EvaluateRecords, NetworkScorer, ScoringNetwork, ScoringSearch, SearchPosition};
+use crate::pipeline::label::{EvaluateRecords, NetworkScorer, SearchPosition};
 use crate::pipeline::uci::{Answer, SearchLimit};
+use crate::pipeline::{NetworkIdentity, NetworkSearch};
 use crate::units::Centipawn;
 
 /// A network with the limit of its searches.
 pub struct RecordScorer {
     network: PlayingNetwork,
-    identity: ScoringNetwork,
+    identity: NetworkIdentity,
     limit: Option<SearchLimit>,
     megabytes: usize,
 }
@@ -43,12 +44,12 @@ impl RecordScorer {
             }
             _ => megabytes.max(1),
         };
-        let search = limit.map(|_| ScoringSearch {
+        let search = limit.map(|_| NetworkSearch {
             hash: megabytes,
             eval_scale: EvalScale::of(&mut evaluator).factor(),
             digest: search_digest().into(),
         });
-        let identity = ScoringNetwork { network: hash, features: set.identity().to_string(), search };
+        let identity = NetworkIdentity { network: hash, features: set.identity().to_string(), search };
         Ok(RecordScorer { network, identity, limit, megabytes: megabytes as usize })
     }
 }
@@ -60,7 +61,7 @@ impl Debug for RecordScorer {
 }
 
 impl NetworkScorer for RecordScorer {
-    fn identity(&self) -> ScoringNetwork {
+    fn identity(&self) -> NetworkIdentity {
         self.identity.clone()
     }
 

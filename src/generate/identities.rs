@@ -2,14 +2,15 @@
 
 use super::{GenerateError, GenerateJob};
 use crate::alpha_beta::{EvalScale, search_digest};
-use crate::pipeline::generation::{GenerateSettings, GeneratingEngine, GeneratingNetwork};
+use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::uci::{Engine, EngineIdentity, EngineSpec};
+use crate::pipeline::{NetworkIdentity, NetworkSearch, ScorerIdentity};
 use crate::play::{PlayError, PlayerKind};
 use crate::text::distinct_names;
 
 /// Who plays.
 pub(super) struct Identities {
-    pub(super) engines: Vec<GeneratingEngine>,
+    pub(super) engines: Vec<ScorerIdentity>,
     /// The players' names, for PGN and the summary.
     pub(super) names: Vec<String>,
 }
@@ -26,18 +27,18 @@ impl Identities {
                         GenerateError::Play(PlayError::Player { name: player.name.clone(), reason: error.to_string() })
                     })?;
                     names.push(player.name.clone());
-                    engines.push(GeneratingEngine::Network(GeneratingNetwork {
+                    let search =
+                        NetworkSearch { hash: job.hash, eval_scale: scale.factor(), digest: search_digest().into() };
+                    engines.push(ScorerIdentity::Network(NetworkIdentity {
                         network: network.hash.clone(),
                         features: network.set.identity().to_string(),
-                        eval_scale: scale.factor(),
-                        hash: job.hash,
-                        search: search_digest().into(),
+                        search: Some(search),
                     }));
                 }
                 PlayerKind::Engine(spec) => {
                     let identity = uci_identity(spec, settings, job)?;
                     names.push(identity.name.clone());
-                    engines.push(GeneratingEngine::Uci(identity));
+                    engines.push(ScorerIdentity::Uci(identity));
                 }
             }
         }

@@ -6,40 +6,16 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::uci::{EngineIdentity, SearchLimit};
+use super::scorer_identity::ScorerIdentity;
+use super::uci::SearchLimit;
 use crate::units::Seed;
 
 /// The facts that the games depend on, for journals and manifests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generation {
-    pub engines: Vec<GeneratingEngine>,
+    pub engines: Vec<ScorerIdentity>,
     pub settings: GenerateSettings,
     pub book: Option<BookFacts>,
-}
-
-/// An engine that plays games for data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum GeneratingEngine {
-    /// A network under fsbench's own search.
-    Network(GeneratingNetwork),
-    /// A UCI engine.
-    Uci(EngineIdentity),
-}
-
-/// The facts that the moves of a network under fsbench's own search depend on, beside the limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GeneratingNetwork {
-    /// BLAKE3 hash of its file, in hexadecimal.
-    pub network: String,
-    /// Identity of its feature set.
-    pub features: String,
-    /// Factor from the network's internal units to the search's centipawns.
-    pub eval_scale: f64,
-    /// Transposition table in MiB.
-    pub hash: u32,
-    /// Digest of the search.
-    pub search: String,
 }
 
 /// The settings that a game depends on, besides its number and the engines.

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
+use super::ScorerIdentity;
 use super::journal::{Journal, JournalError};
 use super::stats::LogisticFit;
 use super::uci::{Answer, Engine, EngineFault, EngineSpec, SearchLimit, UciError, Workers};
@@ -30,9 +31,7 @@ use pool::{PositionSearcher, UciSearcher};
 use run::LabelRun;
 
 pub use journal_entry::read as read_entry;
-pub use scorer::{
-    EvaluateRecords, LabelScorer, NetworkScorer, ScorerIdentity, ScoringNetwork, ScoringSearch, SearchPosition,
-};
+pub use scorer::{EvaluateRecords, LabelScorer, NetworkScorer, SearchPosition};
 
 /// The settings that the scores depend on.
 #[derive(Clone, Debug)]

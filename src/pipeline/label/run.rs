@@ -8,10 +8,11 @@ use serde_json::json;
 use super::pool::{SearchOutcome, SearchQueue, SearchedRecord};
 use super::{
     EXAMPLES, EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, MISSING,
-    RunCounts, ScorerIdentity, journal_entry, repeats,
+    RunCounts, journal_entry, repeats,
 };
 use crate::chess::fen_of;
 use crate::data::Record;
+use crate::pipeline::ScorerIdentity;
 use crate::pipeline::journal::Journal;
 use crate::pipeline::uci::{SearchLimit, failures_allowed};
 use crate::units::SortedMap;

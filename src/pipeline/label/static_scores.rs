@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::scorer::{EvaluateRecords, NetworkScorer, ScorerIdentity};
+use super::scorer::{EvaluateRecords, NetworkScorer};
 use super::{
     EXAMPLES, EngineLabels, FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, RunCounts,
 };
 use crate::chess::{PackedMove, fen_of};
 use crate::cpu::map_tasks;
 use crate::data::Record;
+use crate::pipeline::ScorerIdentity;
 use crate::pipeline::journal::Journal;
 use crate::units::SortedMap;
 
