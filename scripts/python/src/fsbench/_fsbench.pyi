@@ -1,6 +1,6 @@
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, final
+from typing import Any, Literal, NoReturn, final
 
 from typing_extensions import Self
 
@@ -17,7 +17,7 @@ def schemes() -> list[Scheme]:
 def save_network(
     path: Path,
     features: FeatureSet | Path,
-    weights: dict[str, Any],
+    weights: Mapping[str, Any],
     *,
     scheme: str | None = None,
     score_unit: str = "cp",
@@ -109,7 +109,7 @@ class Factors:
         """num_features + 1 elements."""
     @property
     def inputs(self) -> Int32: ...
-    def expand(self, indices: Int32, offsets: Int32) -> tuple[Int32, Int32]:
+    def expand(self, indices: Any, offsets: Any) -> tuple[Int32, Int32]:
         """The virtual inputs of positions from their active features: (indices, offsets) as in a batch, for an
         `embedding_bag` over `num_inputs` rows. An input counts once for every feature that has it."""
 
@@ -203,7 +203,7 @@ class Batches:
 
     def __new__(
         cls,
-        data: Path | list[Path] | None,
+        data: Path | Iterable[Path] | None,
         features: FeatureSet | Path,
         *,
         batch_size: int = 4096,
@@ -214,7 +214,8 @@ class Batches:
         shard: str | None = None,
         read: Literal["auto", "built"] = "auto",
         min_ply: int | None = None,
-        filter: str | None = None,
+        filter: Literal["none", "quiet"] | None = None,
+        training_share: float | None = None,
         needs: Literal["score", "result", "both", "any"] | None = None,
         from_unit: str | None = None,
         eval_unit: Literal["cp", "pawns"] | None = None,
@@ -253,6 +254,8 @@ class Batches:
 
             batches.samples(batch["sample_index"][:3])
         """
+    def __getitem__(self, key: object, /) -> NoReturn:
+        """Says what to do in place of taking single batches, as PyTorch's DataLoader would."""
     def dataset(self) -> Any:
         """These batches as a `torch.utils.data.IterableDataset`, which PyTorch's DataLoader takes. Imports torch."""
     def __iter__(self) -> BatchIterator: ...
