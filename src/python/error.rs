@@ -55,7 +55,7 @@ pub fn expected_in_python(message: &str) -> Option<String> {
 }
 
 /// A message in which options of `samples-service` have the names of Python's arguments.
-fn in_python(message: &str) -> String {
+pub fn in_python(message: &str) -> String {
     let schema = schemars::schema_for!(Request).to_value();
     let mut message = message.replace("--read built", "read=\"built\"");
     message = message.replace("`dataset build` then takes --needs result", "give needs=\"result\" for that");

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
+use super::error::in_python;
 use super::interruptible::interruptible_while;
 use crate::data::ScoreUnit;
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
@@ -118,7 +119,7 @@ impl PrepareObserver for PreparationMessages {
         }
         for source in opened.manifest.into_iter().flat_map(|manifest| &manifest.sources) {
             if !source.notes.is_empty() {
-                let line = format!("{}: {}", source.path, source.notes.lines().join("; "));
+                let line = format!("{}: {}", source.path, in_python(&source.notes.lines().join("; ")));
                 if source.notes.concerns_scores() { &self.warnings } else { &self.notes }.add(line);
             }
             if let Some(first) = source.skipped.examples.first() {
