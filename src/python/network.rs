@@ -1,6 +1,6 @@
 //! `fsbench.Network`: a quantised network, and the integer scores it gives.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -45,7 +45,7 @@ impl PyNetwork {
     fn new(py: Python<'_>, path: PathBuf, arch: Option<String>, last: bool) -> PyResult<PyNetwork> {
         let architecture = arch.as_deref().map(str::parse::<Architecture>).transpose().map_err(error::request)?;
         let (loaded, set, model) = py.detach(|| -> PyResult<_> {
-            let file = if path.is_dir() { run_dir::network(&path, last)? } else { path.clone() };
+            let file = if path.is_dir() { of_folder(&path, last)? } else { path.clone() };
             let loaded = load(&file, &LoadOptions { architecture, ..LoadOptions::default() })?;
             let set = loaded.file.origin.feature_set()?;
             let model = Model::new(&loaded.file.net);
@@ -108,5 +108,16 @@ impl PyNetwork {
     fn __getnewargs_ex__(&self) -> ((PathBuf, Option<String>), std::collections::BTreeMap<&str, bool>) {
         let (arch, last) = &self.arguments;
         ((self.path.clone(), arch.clone()), [("last", *last)].into())
+    }
+}
+
+/// The network of a run's folder, or of one that `save_network` wrote, which has no epochs.
+fn of_folder(folder: &Path, last: bool) -> PyResult<PathBuf> {
+    match run_dir::network(folder, last) {
+        Err(_) if last && run_dir::network(folder, false).is_ok() => {
+            let folder = folder.display();
+            Err(error::request(format!("{folder} has one network and no last epoch; leave last out")))
+        }
+        found => Ok(found?),
     }
 }

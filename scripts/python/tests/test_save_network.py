@@ -160,6 +160,8 @@ def test_a_file_of_arrays(tmp_path):
     np.savez(tmp_path / "weights.npz", **arrays())
     fsbench.save_network(tmp_path / "net", "piece", np.load(tmp_path / "weights.npz"))
     assert fsbench.Network(tmp_path / "net").shape == "(768 → 16) × 2 → 8 → 1"
+    with pytest.raises(fsbench.RequestError, match="net has one network and no last epoch; leave last out"):
+        fsbench.Network(tmp_path / "net", last=True)
 
 
 def test_accumulators_that_overflow_are_warned_of(tmp_path):
