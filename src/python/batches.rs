@@ -11,7 +11,7 @@ use shakmaty::Position;
 use super::arrays::batch_dict;
 use super::error;
 use super::feature_set::PyFeatureSet;
-use super::interruptible::SIGNAL_INTERVAL;
+use super::interruptible::{SIGNAL_INTERVAL, interruptible};
 use super::preparation::{PreparationMessages, StreamSource, lock};
 use super::request::source;
 use crate::chess::{fen_of, uci_move};
@@ -19,11 +19,51 @@ use crate::data::GameResult;
 use crate::service::{DataSample, LocalStream, NextBatch, PreparedStream, ProcessBound, ServiceError, Shard};
 
 /// The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte, made
-/// by threads of this process. `iter()` starts from the beginning each time.
+/// by threads of this process. Each is a `fsbench.Batch`, a dict of numpy arrays.
 ///
 ///     batches = fsbench.Batches("games.binpack", "half-ka-v2-hm", batch_size=16384, epochs=0)
 ///     for batch in batches:
 ///         torch.from_numpy(batch["stm_indices"])
+///
+/// `iter()` starts a stream from the beginning each time. Objects can be pickled, and used in forked processes: there the
+/// data are opened anew. In a worker of PyTorch's DataLoader a stream is the worker's share; together the workers give
+/// every batch once: `DataLoader(batches.dataset(), batch_size=None, num_workers=4)`.
+///
+/// data: games or samples in any format that fsbench reads, or a list of files, which are read as one; None = the sample
+///     games that come with it. A name may be a glob, "games/*.pgn.zst", whose files are read by name. With a weight,
+///     "games.pgn@0.25" or "games.pgn@2", that part of its games is taken, or all of them so often: the files are built
+///     into one data set.
+/// features: a FeatureSet, or what names one.
+/// batch_size: samples of a batch; a sample of pqr is three positions.
+/// method: "eval": positions with their scores and results; "pqr": a position, the one after its move, and the one after
+///     another move.
+/// seed: of the order of the samples, and of the other move of pqr.
+/// threads: those that make batches; by default as many as the machine has.
+/// epochs: 0 = without end.
+/// shard: "I/N" gives every N-th batch from batch I on.
+/// read: "auto" decodes a binpack as it is, "built" builds it first, which gives the same samples; `min_ply` and `filter`
+///     leave out some.
+/// min_ply: leaves out positions before this ply, when the data are built.
+/// filter: "quiet" leaves out positions that are not quiet, when the data are built.
+/// training_share: the share of the training games that is read; games of a share are in every larger one.
+/// needs: "score", "result", "both" or "any": what a sample of eval must have; by default a score, in data that are built
+///     already what they were built for.
+/// from_unit: the unit of scores that the data do not record: "cp", or "internal:PAWN" with an engine's units per pawn.
+/// eval_unit: the unit of the scores in PGN comments: "cp" or "pawns".
+/// eval_view: whose view those scores are: "white" or "mover".
+/// layout: "csr": indices and offsets; "bitset": one bit per feature.
+/// bucket_rule: an expression with exactly one value in every position, which batches then have in `bucket`.
+/// slots: batches that the memory holds, 1 to 200. With more than `slots - threads` of them kept, further ones are copies.
+/// epoch_samples: samples of an epoch; by default all.
+/// split: "all", "train" or "validation".
+/// validation: the share of the games that are validation.
+/// split_seed: which games are validation.
+/// start_batch: the number of the first batch; that of the last one plus 1 goes on after it.
+/// shuffle: whether each epoch has an order of its own; False gives the data's order.
+/// progress: a function of (done, total), both in bytes, which hears how far a binpack is scanned, or games are built, at
+///     most ten times a second; True shows a bar of tqdm.
+///
+/// Raises RequestError for wrong options and data, and warns of what it had to assume or to leave out.
 #[pyclass(module = "fsbench", frozen)]
 pub struct Batches {
     source: StreamSource,
@@ -35,8 +75,8 @@ pub struct Batches {
     prepared: Mutex<ProcessBound<Arc<PreparedStream>>>,
 }
 
-/// The iterator of a `Batches` object: its threads make batches ahead. It belongs to the process that called `iter()`,
-/// whose threads may share it: each batch goes to one of them. `close()` ends it from any thread.
+/// A running stream. It belongs to the process that called `iter()`; in a forked one it raises Error. Threads may share
+/// it: each batch goes to one of them.
 #[pyclass(module = "fsbench", frozen)]
 pub struct BatchIterator {
     /// `None` at the end.
@@ -50,10 +90,10 @@ impl Batches {
     #[pyo3(
         signature = (data = None, features = None, **options),
         text_signature = "(data, features, *, batch_size=4096, method='eval', seed=0, threads=None, epochs=1, \
-                          shard=None, read='auto', min_ply=None, filter=None, needs=None, from_unit=None, \
-                          eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, slots=None, \
-                          epoch_samples=None, split='all', validation=0.1, split_seed=0, start_batch=0, \
-                          shuffle=True, progress=None)"
+                          shard=None, read='auto', min_ply=None, filter=None, training_share=None, needs=None, \
+                          from_unit=None, eval_unit=None, eval_view=None, layout='csr', bucket_rule=None, \
+                          slots=None, epoch_samples=None, split='all', validation=0.1, split_seed=0, \
+                          start_batch=0, shuffle=True, progress=None)"
     )]
     fn new(
         py: Python<'_>,
@@ -74,6 +114,10 @@ impl Batches {
             progress.call_method0("close")?;
         }
         let prepared = prepared?;
+        let start = source.request.start_batch;
+        if let Some(end) = prepared.get().and_then(|stream| stream.batches()).filter(|end| start > *end) {
+            return Err(error::request(format!("start_batch is {start}, and the epochs have {end} batches")));
+        }
         for warning in found.warnings.take() {
             let category = py.get_type::<PyUserWarning>();
             let text = CString::new(warning).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -89,6 +133,7 @@ impl Batches {
         Ok(Batches { source, features, notes, arguments, prepared: Mutex::new(prepared) })
     }
 
+    /// The set that encodes the positions.
     #[getter]
     fn features(&self, py: Python<'_>) -> Py<PyFeatureSet> {
         self.features.clone_ref(py)
@@ -100,6 +145,7 @@ impl Batches {
         self.features.get().set.num_features()
     }
 
+    /// Samples of a batch.
     #[getter]
     fn batch_size(&self) -> usize {
         self.source.request.batch_size
@@ -111,12 +157,13 @@ impl Batches {
         self.source.request.positions_per_sample()
     }
 
-    /// The samples built and left out, with their numbers: the lines that samples-service prints.
+    /// What was built and what was left out, with its number: the lines that `fsbench samples-service` prints.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 
+    /// Samples of an epoch, of all shards.
     #[getter]
     fn samples_per_epoch(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.stream(py)?.samples_per_epoch())
@@ -128,10 +175,12 @@ impl Batches {
         Ok(self.stream(py)?.batches_per_epoch())
     }
 
-    /// The samples with these numbers, which batches have in `sample_index`: a list of dicts of `fen`, `move` (UCI
-    /// notation, None without one), `score` (centipawns from the side to move's view, None without one), `result` (0,
-    /// 0.5 or 1 from the side to move's view, None if it is unknown), `ply` and `game` (its number in the data; None in
-    /// a binpack that is decoded while it is read: `read="built"` knows games).
+    /// The samples with these numbers, which batches have in `sample_index`: the positions behind their rows. Each is a
+    /// `fsbench.Sample`, a dict.
+    ///
+    ///     batches.samples(batch["sample_index"][:3])
+    ///
+    /// Raises RequestError for a number that the data do not have.
     fn samples<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let Ok(given) = indices.try_iter() else {
             let found = indices.get_type().name()?;
@@ -147,7 +196,8 @@ impl Batches {
             numbers.push(number.extract().map_err(wrong)?);
         }
         let stream = self.stream(py)?;
-        let found = py.detach(|| stream.samples(&numbers))?;
+        let looked_up = (Arc::clone(&stream), numbers.clone());
+        let found = interruptible(py, move || looked_up.0.samples(&looked_up.1))??;
         numbers.iter().zip(&found).map(|(number, sample)| sample_dict(py, &stream, *number, sample)).collect()
     }
 
@@ -160,7 +210,8 @@ impl Batches {
         Ok(end.saturating_sub(shard.first(start)).div_ceil(shard.of.into()) as usize)
     }
 
-    /// These batches as a `torch.utils.data.IterableDataset`, for PyTorch's DataLoader with `batch_size=None`.
+    /// These batches as a `torch.utils.data.IterableDataset`, which PyTorch's DataLoader takes with `batch_size=None`.
+    /// Imports torch.
     fn dataset<'py>(this: Bound<'py, Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("fsbench._torch")?.call_method1("Dataset", (this,))
     }
@@ -172,6 +223,11 @@ impl Batches {
         let prepared = self.stream(py)?;
         let stream = Arc::new(LocalStream::start(&prepared, start_batch, shard)?);
         Ok(BatchIterator { stream: Mutex::new(Some(stream)), prepared: ProcessBound::new(prepared) })
+    }
+
+    /// Says what to do in place of taking single batches, as PyTorch's DataLoader would.
+    fn __getitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("batches come one after the other; PyTorch's DataLoader takes batches.dataset()"))
     }
 
     fn __repr__(&self) -> String {
@@ -227,8 +283,12 @@ impl BatchIterator {
         batch_dict(py, batch, prepared.arrays(), copy).map(Some)
     }
 
-    /// Ends the stream's threads. Batches that were handed out stay valid. In a thread that waits for a batch,
-    /// iteration ends.
+    fn __repr__(&self) -> String {
+        let state = if lock(&self.stream).is_some() { "running" } else { "ended" };
+        format!("BatchIterator({state})")
+    }
+
+    /// Ends the stream, from any thread; iteration ends. Batches that were handed out stay valid.
     fn close(&self, py: Python<'_>) {
         let stream = lock(&self.stream).take();
         py.detach(|| {

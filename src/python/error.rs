@@ -33,10 +33,32 @@ pub fn work(error: &dyn StdError) -> PyErr {
     Error::new_err(in_python(&error.to_string()))
 }
 
+/// The exception `other` in place of one that Python code raised; what is no `Exception`, as Ctrl-C, stays itself.
+pub fn unless_interrupt(py: Python<'_>, raised: PyErr, other: impl FnOnce() -> PyErr) -> PyErr {
+    if raised.is_instance_of::<PyException>(py) { other() } else { raised }
+}
+
+/// The value that an error of serde says was expected, in Python's words; `None` if it says no such thing.
+pub fn expected_in_python(message: &str) -> Option<String> {
+    let (_, expected) = message.split_once("expected ")?;
+    let expected = expected.strip_prefix("one of ").unwrap_or(expected);
+    Some(match expected {
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "usize" | "u64" => "a whole number from 0 on".into(),
+        "f64" => "a finite number".into(),
+        "a boolean" => "True or False".into(),
+        "a string" => "a text".into(),
+        _ if expected.starts_with('`') => expected.replace('`', "\""),
+        _ => return None,
+    })
+}
+
 /// A message in which options of `samples-service` have the names of Python's arguments.
-fn in_python(message: &str) -> String {
+pub fn in_python(message: &str) -> String {
     let schema = schemars::schema_for!(Request).to_value();
     let mut message = message.replace("--read built", "read=\"built\"");
+    message = message.replace("`dataset build` then takes --needs result", "give needs=\"result\" for that");
     for name in schema["properties"].as_object().into_iter().flat_map(|options| options.keys()) {
         message = message.replace(&format!("--{}", name.replace('_', "-")), name);
     }

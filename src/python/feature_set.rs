@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use numpy::{IntoPyArray, PyArray1};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use shakmaty::Position;
@@ -15,20 +15,23 @@ use super::factors::PyFactors;
 use super::interruptible::interruptible;
 use crate::chess::{BoardChange, Chess, PackedBoard, Perspective, legal_move, parse_fen};
 use crate::features::analysis::Budget;
-use crate::features::{self, EncodeScratch, RowBuffer, SetSummary};
+use crate::features::{self, EncodeScratch, FeatureError, RowBuffer, SetSummary};
 use crate::json;
 
 /// A feature set: the name of a shipped one, the path of a TOML file, or an expression.
 ///
 ///     features = fsbench.FeatureSet("square(P) * role(P) * color(P) for P in pieces")
 ///     features.num_features     # 768
+///
+/// Sets of equal identity are equal. Raises RequestError with the place of the mistake.
 #[pyclass(name = "FeatureSet", module = "fsbench", frozen)]
 pub struct PyFeatureSet {
     pub set: Arc<features::FeatureSet>,
     factors: OnceLock<Option<Arc<features::Factors>>>,
 }
 
-/// The sets that have names, in alphabetical order: a list of dicts of `name`, `about` and `num_features`.
+/// The sets that have names, in alphabetical order, each a `fsbench.ShippedSet`, a dict: those that come with fsbench,
+/// and those of the folders that `fsbench define` looks in.
 #[pyfunction]
 pub fn feature_sets(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let mut sets = Vec::new();
@@ -45,6 +48,7 @@ pub fn feature_sets(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 /// A summand of a set.
 #[pyclass(name = "Block", module = "fsbench", frozen, get_all)]
 pub struct PyBlock {
+    /// Its name in the definition.
     name: String,
     /// Lowest index.
     offset: u32,
@@ -58,12 +62,12 @@ pub struct PyBlock {
     axes: Vec<(String, u32, u32)>,
 }
 
-/// The changes of a move for one perspective.
+/// What a move changes for one perspective.
 #[pyclass(name = "Delta", module = "fsbench", frozen, get_all)]
 pub struct PyDelta {
-    /// Features that become active, ascending: int32.
+    /// int32: features that become active, ascending.
     added: Py<PyArray1<i32>>,
-    /// Features that were active before: int32.
+    /// int32: features that were active before, ascending.
     removed: Py<PyArray1<i32>>,
     /// Whether a context changes, so that an engine recomputes the accumulator.
     refresh: bool,
@@ -94,7 +98,13 @@ impl PyFeatureSet {
                 Err(_) => return Err(wrong_type("a feature set is a name, a path or an expression", definition)),
             },
         };
-        let set = definition.py().detach(|| features::FeatureSet::resolve(&text))?;
+        let set = definition.py().detach(|| features::FeatureSet::resolve(&text));
+        let set = set.map_err(|problem| match problem {
+            FeatureError::UnknownSet { .. } if text.ends_with(".toml") => {
+                error::request(format!("there is no file `{text}`, and {problem}"))
+            }
+            other => other.into(),
+        })?;
         if set.num_features() > i32::MAX as u32 {
             let name = set.name();
             let features = set.num_features();
@@ -103,11 +113,13 @@ impl PyFeatureSet {
         Ok(PyFeatureSet::new(Arc::new(set)))
     }
 
+    /// Its name, or the expression.
     #[getter]
     fn name(&self) -> &str {
         self.set.name()
     }
 
+    /// A line about it; None if the definition has none.
     #[getter]
     fn about(&self) -> Option<&str> {
         self.set.about()
@@ -137,12 +149,15 @@ impl PyFeatureSet {
         self.set.max_active()
     }
 
+    /// The summands, each a `fsbench.Block`.
     #[getter]
     fn blocks(&self) -> Vec<PyBlock> {
         self.set.blocks().iter().map(PyBlock::of).collect()
     }
 
-    /// The active features of a position: (stm, nstm), the side to move's and the other side's, ascending int32.
+    /// The active features of a position: [stm, nstm], the side to move's and the other side's, int32, ascending.
+    ///
+    /// Takes a FEN or a `chess.Board`. Raises RequestError for what is no legal position.
     fn encode<'py>(&self, py: Python<'py>, fen: &Bound<'py, PyAny>) -> PyResult<[Indices<'py>; 2]> {
         let position = parse_fen(fen_of(fen)?.trim())?;
         let stm = Perspective::of(position.turn());
@@ -156,6 +171,9 @@ impl PyFeatureSet {
 
     /// The active features of many positions as in a batch: a dict of int32 arrays `stm_indices`, `stm_offsets`,
     /// `nstm_indices` and `nstm_offsets`. The features of position i are `indices[offsets[i]:offsets[i + 1]]`, ascending.
+    ///
+    /// `fens` is an iterable of FENs or `chess.Board` objects. Raises RequestError for one that is no legal position,
+    /// with its place in `fens`.
     fn encode_many<'py>(&self, py: Python<'py>, fens: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let fens = fens_of(fens)?;
         let mut sides = [(Vec::new(), vec![0]), (Vec::new(), vec![0])];
@@ -171,8 +189,9 @@ impl PyFeatureSet {
         Ok(dict)
     }
 
-    /// The changes of a move in UCI notation: {"white": Delta, "black": Delta}. The changes are listed also where a
-    /// refresh is needed.
+    /// What a move changes: {"white": Delta, "black": Delta}; listed also where a refresh is needed.
+    ///
+    /// The move is in UCI notation, or a `chess.Move`. Raises RequestError for one that is not legal.
     fn delta<'py>(
         &self,
         py: Python<'py>,
@@ -196,20 +215,21 @@ impl PyFeatureSet {
         Ok(dict)
     }
 
-    /// Sizes, contexts, dead features, losslessness and cost as a dict, which `fsbench define --format json` prints.
-    /// `thorough` searches for proofs without a limit of time.
+    /// Sizes, contexts, dead features, losslessness and cost: the dict that `fsbench define --format json` prints.
+    ///
+    /// Takes up to some seconds; `thorough` searches for proofs without a limit of time.
     #[pyo3(signature = (*, thorough = false))]
     fn define<'py>(&self, py: Python<'py>, thorough: bool) -> PyResult<Bound<'py, PyAny>> {
         let set = Arc::clone(&self.set);
         let text = interruptible(py, move || {
             let budget = if thorough { Budget::THOROUGH } else { Budget::brief() };
             let (summary, _) = SetSummary::within(&set, budget, |_, _| {})?;
-            Ok::<String, features::FeatureError>(json::to_text(&summary).unwrap_or_default())
+            Ok::<String, FeatureError>(json::to_text(&summary).unwrap_or_default())
         })??;
         py.import("json")?.call_method1("loads", (text,))
     }
 
-    /// The virtual inputs of the features; None if the definition has no factor.
+    /// The virtual inputs of the features, a `fsbench.Factors`; None if the definition has no factor.
     fn factors(&self, py: Python<'_>) -> PyResult<Option<PyFactors>> {
         let found = match self.factors.get() {
             Some(found) => found.clone(),
@@ -222,12 +242,17 @@ impl PyFeatureSet {
         Ok(found.map(|factors| PyFactors::new(factors, self.set.num_features())))
     }
 
-    /// The meaning of a feature in words.
-    fn describe(&self, index: u32) -> PyResult<String> {
-        let text = self.set.describe(index);
-        let text = text.ok_or_else(|| {
+    /// The meaning of a feature in words. Raises IndexError for an index that is no feature.
+    fn describe(&self, index: &Bound<'_, PyAny>) -> PyResult<String> {
+        let none = || {
             PyIndexError::new_err(format!("{} has {} features; there is no {index}", self.name(), self.num_features()))
-        })?;
+        };
+        let number: Option<u32> = match index.extract() {
+            Ok(number) => Some(number),
+            Err(error) if error.is_instance_of::<PyOverflowError>(index.py()) => None,
+            Err(error) => return Err(error),
+        };
+        let text = number.and_then(|number| self.set.describe(number)).ok_or_else(none)?;
         Ok(format!("{}: {}", text.block, text.values))
     }
 
@@ -326,6 +351,9 @@ pub fn fens_of(iterable: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let Ok(positions) = iterable.try_iter() else { return Err(wrong_type(expected, iterable)) };
     let mut fens = Vec::new();
     for (number, position) in positions.enumerate() {
+        if number % POSITIONS_BETWEEN_SIGNALS == 0 {
+            iterable.py().check_signals()?;
+        }
         let expected = format!("position {number}: {A_FEN}");
         fens.push(text_or_method(&position?, "fen", &expected)?);
     }

@@ -14,8 +14,9 @@ mod network;
 mod preparation;
 mod request;
 mod save_network;
+mod weights;
 
-use numpy::PyArray1;
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
 /// What the package `fsbench` is made of; scripts/python/fsbench puts it together.
@@ -24,9 +25,9 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     interruptible::remember_process();
-    // Loads numpy and its interface now. Later, the interface would answer a signal in the import by a panic.
+    // Loads numpy and its interface now. Later, the interface would answer a signal in the import by a panic, or not at all.
     py.import("numpy")?;
-    PyArray1::<i32>::zeros(py, 0, false);
+    PyArray1::<i32>::zeros(py, 0, false).readonly();
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(interruptible::at_exit, module)?,))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", py.get_type::<error::Error>())?;

@@ -1,6 +1,6 @@
 //! `fsbench.Network`: a quantised network, and the integer scores it gives.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -18,15 +18,19 @@ use crate::train::run_dir;
 ///
 ///     network = fsbench.Network("nn.nnue")
 ///     network.evaluate(["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"])
+///
+/// `arch` names the architecture of a .nnue file whose header fits two, such as "stockfish-15.1"; `last` takes the last
+/// epoch of a run instead of its best. Raises RequestError for a file that is no network.
 #[pyclass(name = "Network", module = "fsbench", frozen)]
 pub struct PyNetwork {
     path: PathBuf,
-    /// `nnue`, `fsbench`, or `checkpoint, quantised`.
+    /// "nnue", "fsbench", or "checkpoint, quantised".
     #[pyo3(get)]
     format: &'static str,
-    /// Of .nnue files, such as `stockfish-15.1`.
+    /// Of .nnue files, such as "stockfish-15.1"; None of others.
     #[pyo3(get)]
     architecture: Option<&'static str>,
+    /// The set of the network's inputs.
     #[pyo3(get)]
     features: Py<PyFeatureSet>,
     shape: Shape,
@@ -36,14 +40,12 @@ pub struct PyNetwork {
 
 #[pymethods]
 impl PyNetwork {
-    /// `arch` names the architecture of a .nnue file whose header fits two; `last` takes the last epoch of a run
-    /// instead of its best.
     #[new]
     #[pyo3(signature = (path, arch = None, *, last = false))]
     fn new(py: Python<'_>, path: PathBuf, arch: Option<String>, last: bool) -> PyResult<PyNetwork> {
         let architecture = arch.as_deref().map(str::parse::<Architecture>).transpose().map_err(error::request)?;
         let (loaded, set, model) = py.detach(|| -> PyResult<_> {
-            let file = if path.is_dir() { run_dir::network(&path, last)? } else { path.clone() };
+            let file = if path.is_dir() { of_folder(&path, last)? } else { path.clone() };
             let loaded = load(&file, &LoadOptions { architecture, ..LoadOptions::default() })?;
             let set = loaded.file.origin.feature_set()?;
             let model = Model::new(&loaded.file.net);
@@ -62,14 +64,17 @@ impl PyNetwork {
         })
     }
 
-    /// The shape in words, such as `(768 → 256) × 2 → 32 → 1`.
+    /// The shape in words, such as "(768 → 256) × 2 → 32 → 1".
     #[getter]
     fn shape(&self) -> String {
         self.shape.to_string()
     }
 
-    /// The scores of positions from the side to move's view, int32: centipawns, or internal units of the network. The
-    /// integers equal the integers of `fsbench eval`.
+    /// The scores of positions from the side to move's view, int32 [positions]: centipawns, or with `internal` the
+    /// network's own units. The integers are those of `fsbench eval`.
+    ///
+    /// `fens` is an iterable of FENs or `chess.Board` objects. Raises RequestError for one that is no legal position,
+    /// with its place in `fens`.
     #[pyo3(signature = (fens, *, internal = false))]
     fn evaluate<'py>(
         &self,
@@ -103,5 +108,16 @@ impl PyNetwork {
     fn __getnewargs_ex__(&self) -> ((PathBuf, Option<String>), std::collections::BTreeMap<&str, bool>) {
         let (arch, last) = &self.arguments;
         ((self.path.clone(), arch.clone()), [("last", *last)].into())
+    }
+}
+
+/// The network of a run's folder, or of one that `save_network` wrote, which has no epochs.
+fn of_folder(folder: &Path, last: bool) -> PyResult<PathBuf> {
+    match run_dir::network(folder, last) {
+        Err(_) if last && run_dir::network(folder, false).is_ok() => {
+            let folder = folder.display();
+            Err(error::request(format!("{folder} has one network and no last epoch; leave last out")))
+        }
+        found => Ok(found?),
     }
 }

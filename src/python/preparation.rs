@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
+use super::error::in_python;
 use super::interruptible::interruptible_while;
 use crate::data::ScoreUnit;
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
@@ -105,16 +106,26 @@ impl PrepareObserver for PreparationMessages {
 
     fn opened(&self, opened: &ServedFile<'_>) {
         self.notes.extend(opened.summary());
+        let by_ply = |manifest: &Manifest| manifest.options.as_ref().is_some_and(|options| options.min_ply > 0);
         for source in opened.manifest.into_iter().flat_map(Manifest::without_plies) {
+            if opened.manifest.is_some_and(by_ply) {
+                self.warnings.add(format!("{} records no plies: min_ply leaves out none of its samples", source.path));
+            }
             self.warnings.add(format!(
                 "{} records no games: each sample counts as a game of its own, so neighbouring positions of a game can \
                  be on both sides of a split into training and validation",
                 source.path
             ));
         }
-        let sources = opened.manifest.into_iter().flat_map(|manifest| &manifest.sources);
-        for source in sources.filter(|source| source.notes.concerns_scores()) {
-            self.warnings.add(format!("{}: {}", source.path, source.notes.lines().join("; ")));
+        for source in opened.manifest.into_iter().flat_map(|manifest| &manifest.sources) {
+            if !source.notes.is_empty() {
+                let line = format!("{}: {}", source.path, in_python(&source.notes.lines().join("; ")));
+                if source.notes.concerns_scores() { &self.warnings } else { &self.notes }.add(line);
+            }
+            if let Some(first) = source.skipped.examples.first() {
+                let total = source.skipped.total();
+                self.warnings.add(format!("{}: {total} broken games are left out; the first: {first}", source.path));
+            }
         }
     }
 

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict};
-use serde_json::{Map, Value, json};
+use pyo3::types::{PyBytes, PyDict, PyMapping};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value, json};
 
 use super::error;
 use super::preparation::StreamSource;
 use crate::data::{DataFiles, InputPath, ScoreUnit};
+use crate::features::nearest;
 use crate::json::from_value;
 use crate::pipeline::{WeightedInput, inputs, sample_games};
 use crate::service::{MAX_SLOTS, Request, Shard};
@@ -46,6 +48,11 @@ fn inputs_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<WeightedInput>> {
             "data is a path, a list of paths, or None for the sample games; found {found}"
         )))
     };
+    if data.cast::<PyMapping>().is_ok() {
+        return Err(PyTypeError::new_err(
+            "data is a path or a list of paths, not a mapping; a weight follows its path: \"games.pgn@0.25\"",
+        ));
+    }
     let mut paths: Vec<PathBuf> = Vec::new();
     match (data.extract(), data.try_iter()) {
         (Ok(path), _) => paths.push(path),
@@ -61,6 +68,9 @@ fn inputs_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<WeightedInput>> {
     }
     let mut found = Vec::new();
     for path in paths {
+        if path.as_os_str().is_empty() {
+            return Err(error::request("data has an empty path; None stands for the sample games"));
+        }
         match path.to_str() {
             Some(text) => found.extend(inputs(&[text.to_owned()])?),
             None => found.push(WeightedInput::file(&path)),
@@ -80,37 +90,65 @@ fn request(set: &str, data: DataFiles, options: &Bound<'_, PyDict>) -> PyResult<
         let name: String = name.extract()?;
         let is_option = schema["properties"].get(&name).is_some();
         if !is_option || ["set", "data", "shm"].contains(&name.as_str()) {
-            return Err(PyTypeError::new_err(format!("Batches has no option {name}")));
+            let known = schema["properties"].as_object().into_iter().flat_map(|options| options.keys());
+            let nearest = nearest(&name, known.map(String::as_str));
+            let hint = nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
+            return Err(PyTypeError::new_err(format!("Batches has no option {name}{hint}")));
         }
         if value.is_none() {
             continue;
         }
-        let wrong = |why: String| error::request(format!("{name} cannot be {value}{why}"));
-        let value = as_json(&name, &value).map_err(wrong)?;
+        let found = as_json(&name, &value)?;
         // One at a time, so that the error names the option.
-        from_value::<Request>(&json!({ &name: &value }), "").map_err(|error| wrong(format!(": {}", error.message)))?;
-        document.insert(name, value);
+        check_option::<Request>(&name, &value, &found)?;
+        document.insert(name, found);
     }
     let mut request: Request = from_value(&document.into(), "").map_err(error::request)?;
     request.slots.get_or_insert(MAX_SLOTS.min(request.threads.saturating_add(SPARE_SLOTS)));
     Ok(Request { set: set.into(), data, ..request })
 }
 
-/// An option's value in a request's JSON document, or why there is none.
-fn as_json(name: &str, value: &Bound<'_, PyAny>) -> Result<Value, String> {
+/// Refuses an option's value that the type `T` of all options does not take.
+///
+/// # Errors
+/// Names the option, and says what it takes.
+pub fn check_option<T: DeserializeOwned>(name: &str, given: &Bound<'_, PyAny>, found: &Value) -> PyResult<()> {
+    let problem = |value: &Value| from_value::<T>(&json!({ name: value }), "").err().map(|error| error.message);
+    let Some(message) = problem(found) else { return Ok(()) };
+    // What is no text is answered by a type's name in place of the texts that it has.
+    let expected = error::expected_in_python(&message);
+    let expected = expected.or_else(|| error::expected_in_python(&problem(&"".into())?));
+    let given = given.repr()?;
+    Err(error::request(match expected {
+        Some(expected) => format!("{name} is {expected}, not {given}"),
+        None => format!("{name} cannot be {given}: {message}"),
+    }))
+}
+
+/// A value of Python in a JSON document. What is neither text, truth nor finite number becomes a list, which no option
+/// takes.
+///
+/// # Errors
+/// For a wrong unit or shard.
+pub fn as_json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.extract::<String>() {
-        return match name {
+        let read = match name {
             "from_unit" => text.parse::<ScoreUnit>().map(|unit| json!(unit)),
             "shard" => text.parse::<Shard>().map(|shard| json!(shard)),
-            _ => Ok(text.into()),
-        }
-        .map_err(|why| format!(": {why}"));
+            _ => Ok(text.as_str().into()),
+        };
+        return read.map_err(|why| error::request(format!("{name} cannot be {text}: {why}")));
     }
-    if let Ok(yes) = value.cast::<PyBool>() {
-        return Ok(yes.is_true().into());
+    if let Some((_, example)) = [("from_unit", "internal:208"), ("shard", "0/2")].iter().find(|(text, _)| *text == name)
+    {
+        return Err(error::request(format!("{name} is a text such as \"{example}\", not {value}")));
     }
-    if let Ok(number) = value.extract::<u64>() {
-        return Ok(number.into());
-    }
-    value.extract::<f64>().map(Value::from).map_err(|_| String::new())
+    Ok(if let Ok(yes) = value.extract::<bool>() {
+        yes.into()
+    } else if let Ok(number) = value.extract::<u64>() {
+        number.into()
+    } else {
+        let number = value.extract::<f64>().ok().and_then(Number::from_f64);
+        number.map_or_else(|| json!([]), Value::Number)
+    })
 }

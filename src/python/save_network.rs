@@ -1,26 +1,26 @@
 //! `fsbench.save_network`: a network trained elsewhere, from float arrays to a folder with its weights and its integers.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList};
-use serde_json::{Map, Value, json};
+use pyo3::types::{PyDict, PyList};
+use serde_json::{Map, json};
 use shakmaty::Position;
 
 use super::error;
 use super::feature_set::{PyFeatureSet, fens_of, position};
 use super::interruptible::interruptible;
+use super::request::{as_json, check_option};
+use super::weights::{Arrays, FACTOR_ROWS};
 use crate::chess::Chess;
 use crate::data::{Method, ScoreUnit};
 use crate::engine::{BackEnd, Differences, Evaluator, Model, NetworkPair, Strategy};
 use crate::features::{Factors, FeatureSet};
 use crate::json::from_value;
-use crate::net::{
-    BucketChooser, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, Shape, quantise, save_float,
-};
+use crate::net::{Checkpoint, FloatNet, NetFile, Origin, Scheme, quantise, save_float};
 use crate::pipeline::{open_or_build, sample_games};
 use crate::service::ServiceError;
 use crate::train::run_dir::{self, RunDir};
@@ -29,9 +29,37 @@ use crate::train::{EvalLoss, ShapeOptions, TrainError};
 /// Positions of the sample games in which the quantisation error is measured.
 const SAMPLE_POSITIONS: usize = 4096;
 
-/// Writes a network that was trained elsewhere into a folder: its float weights (`best.safetensors`) and its integers
-/// (`network.safetensors`), as `fsbench train` leaves them. `fsbench.Network`, `fsbench match` and all others take the
-/// folder. Returns the quantisation error.
+/// Writes a network that was trained elsewhere into the folder `path`: its float weights (`best.safetensors`) and its
+/// integers (`network.safetensors`), as `fsbench train` leaves them. `fsbench.Network`, `fsbench match` and all others
+/// take the folder. Returns the quantisation error, a `fsbench.QuantisationError`.
+///
+///     error = fsbench.save_network("mine", "half-ka-v2-hm", {
+///         "ft.weight": rows,                 # [features, l1]: a row per feature
+///         "ft.bias": bias,                   # [l1]
+///         "layers.0.weight": hidden,         # [outputs, 2 * l1]: the side to move's half first
+///         "layers.0.bias": hidden_bias,      # [outputs]
+///         "layers.1.weight": output,         # [1, inputs]
+///         "layers.1.bias": output_bias,      # [1]
+///     })
+///
+/// weights: arrays of real numbers, or tensors of PyTorch, by name; their sizes give the widths. Layers are numbered from
+///     the first hidden layer to the output. With output buckets they are `stacks.B.layers.N`, with B from 0;
+///     `psqt.weight` has a value per feature and bucket, which also may be further columns of `ft.weight`.
+///     `factor.weight` has the rows of `FeatureSet.factors()`, with the columns of `ft.weight`: they are added to the
+///     features' rows.
+/// scheme: "stockfish", "stockfish-18", "stockfish-19" or "simple"; by default the first that supports the shape.
+///     `fsbench.schemes()` says which weights they hold; a training clips to them.
+/// score_unit: the unit of the scores that the network gives: "cp", or "internal:PAWN" with its units per pawn.
+/// score_per_output: the score of output 1.0, in that unit; the scheme's own by default (600, of "simple" 400).
+/// positions: those in which the quantisation error is measured, as FENs or `chess.Board` objects; by default about 4,000
+///     of the sample games.
+/// force: replaces a network, or a run, that is in the folder.
+/// activation: after the accumulators: "relu", "crelu", "screlu" or "pairwise".
+/// hidden_activation: after the first hidden layer: "relu", "crelu", "screlu" or "dual".
+/// skip, skip_difference, concatenated, narrow, bucket_rule: as the options of `fsbench train` of these names.
+///
+/// Raises RequestError for arrays that make no network, and Error for weights that the scheme cannot hold. Warns where
+/// accumulators overflow.
 #[pyfunction]
 #[pyo3(
     signature = (path, features, weights, *, scheme = None, score_unit = "cp", score_per_output = None,
@@ -87,6 +115,15 @@ pub fn save_network<'py>(
     let set = Arc::clone(set);
     let saved = interruptible(py, move || save(&path, force, &set, &net, &scheme, positions))?;
     let Saved { differences, shape, scheme } = saved?;
+    let overflows = differences.accumulator_overflows();
+    if overflows > 0 {
+        let text = CString::new(format!(
+            "an accumulator leaves sixteen bits in {overflows} of {} positions, where engines will err: the weights of \
+             the feature transformer are too large",
+            differences.positions()
+        ))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+    }
     let dict = PyDict::new(py);
     dict.set_item("shape", shape)?;
     dict.set_item("scheme", scheme)?;
@@ -96,13 +133,11 @@ pub fn save_network<'py>(
     dict.set_item("max", f64::from(differences.max()))?;
     dict.set_item("within_tolerance", differences.within_tolerance())?;
     dict.set_item("tolerance", differences.tolerance())?;
-    dict.set_item("accumulator_overflows", differences.accumulator_overflows())?;
+    dict.set_item("accumulator_overflows", overflows)?;
     Ok(dict)
 }
 
-/// The quantisation schemes: a list of dicts of `name`, `score_per_output` (the score of output 1.0) and the largest
-/// absolute weights, to which a training clips: `ft` (the feature transformer's), `hidden` (a list of two: by hidden
-/// layer) and `output`.
+/// The quantisation schemes, each a `fsbench.Scheme`, a dict: the largest absolute weights that it holds.
 #[pyfunction]
 pub fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let mut schemes = Vec::new();
@@ -119,148 +154,6 @@ pub fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Ok(schemes)
 }
 
-/// The rows of virtual inputs, in the order of [`Factors`].
-const FACTOR_ROWS: &str = "factor.weight";
-/// PSQT values as an array of their own.
-const PSQT: &str = "psqt.weight";
-
-/// The arrays that were given and not used yet.
-struct Arrays(Vec<(String, Array)>);
-
-struct Array {
-    sizes: Vec<usize>,
-    values: Vec<f32>,
-}
-
-impl Arrays {
-    /// The arrays of a dict; tensors of PyTorch are taken, too.
-    fn of(weights: &Bound<'_, PyAny>) -> PyResult<Arrays> {
-        let named = |name: &str, problem: &str| PyTypeError::new_err(format!("weights[\"{name}\"] {problem}"));
-        let Ok(weights) = weights.cast::<PyDict>() else {
-            let found = weights.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("weights is a dict from names to arrays, found {found}")));
-        };
-        let numpy = weights.py().import("numpy")?;
-        // Refuses complex numbers and texts, which other casts take.
-        let keywords = PyDict::new(weights.py());
-        keywords.set_item("casting", "same_kind")?;
-        keywords.set_item("order", "C")?;
-        let mut arrays = Vec::with_capacity(weights.len());
-        for (name, value) in weights {
-            let Ok(name) = name.extract::<String>() else {
-                return Err(PyTypeError::new_err(format!("weights has the name {name}, which is not a string")));
-            };
-            let value = match value.hasattr("detach")? {
-                true => value.call_method0("detach")?.call_method0("cpu")?,
-                false => value,
-            };
-            let array = numpy.call_method1("asarray", (value,));
-            let array = array.and_then(|array| array.call_method("astype", ("float32",), Some(&keywords)));
-            let array = array.map_err(|why| named(&name, &format!("is not an array of real numbers: {why}")))?;
-            let array = array.cast_into::<PyArrayDyn<f32>>().map_err(|_| named(&name, "is not an array of numbers"))?;
-            let array = array.readonly();
-            arrays.push((name, Array { sizes: array.shape().to_vec(), values: array.as_slice()?.to_vec() }));
-        }
-        Ok(Arrays(arrays))
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(other, _)| other == name)
-    }
-
-    fn get(&self, name: &str) -> PyResult<&Array> {
-        let found = self.0.iter().find(|(other, _)| other == name);
-        let missing = || error::request(format!("weights has no {name}, which the network needs"));
-        Ok(&found.ok_or_else(missing)?.1)
-    }
-
-    /// The shape of a network of these arrays: widths by their sizes, the rest by the options.
-    fn shape(&mut self, set: &FeatureSet, design: &ShapeOptions) -> PyResult<Shape> {
-        let bias = self.get("ft.bias")?;
-        let [l1] = bias.sizes[..] else { return Err(wrong_sizes("ft.bias", &bias.sizes, "[l1]")) };
-        let rows = self.get("ft.weight")?;
-        let [_, columns] = rows.sizes[..] else {
-            return Err(wrong_sizes("ft.weight", &rows.sizes, "[features, l1]"));
-        };
-        let of_stack = |(name, _): &(String, Array)| name.strip_prefix("stacks.")?.split('.').next()?.parse().ok();
-        let buckets = 1 + self.0.iter().filter_map(of_stack).max().unwrap_or(0usize);
-        let psqt = self.has(PSQT) || columns == l1 + buckets;
-        let design = ShapeOptions { buckets, psqt, ..design.clone() }.for_set(set)?;
-        // Names follow from the number of buckets.
-        let one =
-            Shape { buckets: OutputBuckets { count: buckets, ..Default::default() }, ..Shape::plain(1, 1, vec![]) };
-        let mut widths = Vec::new();
-        for layer in 0.. {
-            let name = format!("{}.weight", one.layer_name(0, layer));
-            if layer > 0 && !self.has(&name) {
-                break;
-            }
-            let array = self.get(&name)?;
-            let [outputs, _] = array.sizes[..] else {
-                return Err(wrong_sizes(&name, &array.sizes, "[outputs, inputs]"));
-            };
-            widths.push(outputs);
-        }
-        widths.pop();
-        if let Some(first) = widths.first_mut() {
-            *first = first.saturating_sub(usize::from(design.skip));
-        }
-        let shape = design.shape(set.num_features(), l1, &widths)?;
-        BucketChooser::new(&shape.buckets, set)?;
-        self.join_psqt(&shape)?;
-        Ok(shape)
-    }
-
-    /// Appends PSQT values that are an array of their own to the rows of `ft.weight`.
-    fn join_psqt(&mut self, shape: &Shape) -> PyResult<()> {
-        if !self.has(PSQT) {
-            return Ok(());
-        }
-        let features = shape.features as usize;
-        let rows = self.take("ft.weight", &[features, shape.l1])?;
-        let values = self.take(PSQT, &[features, shape.buckets.count])?;
-        let parts = rows.chunks_exact(shape.l1).zip(values.chunks_exact(shape.buckets.count));
-        let values: Vec<f32> = parts.flat_map(|(row, values)| row.iter().chain(values)).copied().collect();
-        self.0.push(("ft.weight".into(), Array { sizes: vec![features, shape.row_len()], values }));
-        Ok(())
-    }
-
-    /// Takes out the values of an array that has these sizes.
-    fn take(&mut self, name: &str, sizes: &[usize]) -> PyResult<Vec<f32>> {
-        let array = self.get(name)?;
-        if array.sizes != sizes {
-            return Err(wrong_sizes(name, &array.sizes, &format!("{sizes:?}")));
-        }
-        let place = self.0.iter().position(|(other, _)| other == name);
-        Ok(place.map_or_else(Vec::new, |place| self.0.swap_remove(place).1.values))
-    }
-
-    /// Refuses arrays that the network has no place for.
-    fn check_empty(&self, shape: &Shape) -> PyResult<()> {
-        match self.0.iter().find(|(name, _)| name != FACTOR_ROWS) {
-            None => Ok(()),
-            Some((name, _)) => Err(error::request(format!("a network of shape {shape} has no weights {name}"))),
-        }
-    }
-
-    /// Adds the rows of virtual inputs to the rows of their features.
-    fn merge(&mut self, factors: &Factors, net: &mut FloatNet) -> PyResult<()> {
-        let row = net.shape.row_len();
-        let virtual_rows = self.take(FACTOR_ROWS, &[factors.size as usize, row])?;
-        for (feature, sum) in (0..net.shape.features).zip(net.ft_weights.chunks_exact_mut(row)) {
-            for input in factors.inputs(feature) {
-                let from = &virtual_rows[*input as usize * row..][..row];
-                sum.iter_mut().zip(from).for_each(|(sum, weight)| *sum += weight);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn wrong_sizes(name: &str, found: &[usize], expected: &str) -> PyErr {
-    error::request(format!("weights[\"{name}\"] has the shape {found:?}, not {expected}"))
-}
-
 /// The options of a shape that its arrays do not show.
 fn design_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<ShapeOptions> {
     let schema = schemars::schema_for!(ShapeOptions).to_value();
@@ -271,17 +164,9 @@ fn design_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<ShapeOptions> {
         if !is_option {
             return Err(PyTypeError::new_err(format!("save_network has no option {name}")));
         }
-        let wrong = |why: String| error::request(format!("{name} cannot be {value}{why}"));
-        let found: Value = if let Ok(text) = value.extract::<String>() {
-            text.into()
-        } else if let Ok(yes) = value.cast::<PyBool>() {
-            yes.is_true().into()
-        } else {
-            value.extract::<u64>().map(Value::from).map_err(|_| wrong(String::new()))?
-        };
+        let found = as_json(&name, &value)?;
         // One at a time, so that the error names the option.
-        from_value::<ShapeOptions>(&json!({ &name: &found }), "")
-            .map_err(|error| wrong(format!(": {}", error.message)))?;
+        check_option::<ShapeOptions>(&name, &value, &found)?;
         document.insert(name, found);
     }
     from_value(&document.into(), "").map_err(error::request)

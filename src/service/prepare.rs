@@ -79,6 +79,7 @@ pub fn prepare(request: Request, observer: &dyn PrepareObserver) -> Result<Prepa
     let stream = match request.reading.mode.in_effect(&request.data)? {
         ReadMode::Auto => {
             refuse_filters(&request, "is decoded without a filter; give --read built to filter it")?;
+            refuse_evals(&request)?;
             prepare_binpack(request, set, observer)?
         }
         ReadMode::Built => {
@@ -162,6 +163,19 @@ fn refuse_filters(request: &Request, reason: &str) -> Result<(), ServiceError> {
     let given = [(min_ply.is_some(), "--min-ply"), (filter.is_some(), "--filter")];
     match given.iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(ServiceError::Request(format!("{option} has no effect: {} {reason}", request.data))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses the options for scores in comments, which a binpack does not have.
+fn refuse_evals(request: &Request) -> Result<(), ServiceError> {
+    let given =
+        [(request.evals.eval_unit.is_some(), "--eval-unit"), (request.evals.eval_view.is_some(), "--eval-view")];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => {
+            let reason = "has no comments with scores";
+            Err(ServiceError::Request(format!("{option} has no effect: {} {reason}", request.data)))
+        }
         None => Ok(()),
     }
 }

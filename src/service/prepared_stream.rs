@@ -179,6 +179,12 @@ impl PreparedStream {
 /// The request's bucket rule for the set.
 fn bucket_rule(request: &Request, set: &FeatureSet) -> Result<Option<Arc<BucketExpression>>, ServiceError> {
     let Some(expression) = &request.bucket_rule else { return Ok(None) };
+    if ["stockfish", "cpw"].contains(&expression.as_str()) {
+        return Err(ServiceError::Request(format!(
+            "{expression} chooses a bucket by the number of pieces, which batches have in the array `piece_count`; \
+             --bucket-rule takes an expression, such as `bucket(K, zones)`"
+        )));
+    }
     let rule = set.bucket_expression(expression)?;
     match rule.count() {
         0..=MAX_BUCKETS => Ok(Some(Arc::new(rule))),

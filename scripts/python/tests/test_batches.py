@@ -80,6 +80,8 @@ def test_a_binpacks_batches_equal_the_services(program):
     assert all(same(batch, other) for batch, other in zip(found, expected, strict=True))
     with pytest.raises(fsbench.RequestError, match="^filter has no effect: .* give read=\"built\" to filter it"):
         fsbench.Batches(path, "piece", filter="quiet", from_unit="cp")
+    with pytest.raises(fsbench.RequestError, match="^eval_view has no effect: .* has no comments with scores"):
+        fsbench.Batches(path, "piece", eval_view="mover", from_unit="cp")
 
 
 @pytest.mark.filterwarnings("ignore:the scores of")
@@ -163,6 +165,30 @@ def test_what_is_left_out_is_counted(tmp_path):
     assert "games.pgn: 1 of 3 positions of 1 games: 2 before ply 2; built into " in note
     (note,) = fsbench.Batches(games, "piece").notes
     assert "games.pgn: 2 of 3 positions of 1 games: 1 without a score; built into " in note
+    games.write_text(games.read_text() + "\n1. e4 { [%eval 0.2] } Ke4 1-0\n\nno game at all\n")
+    with pytest.warns(UserWarning, match="games.pgn: 2 broken games are left out; the first: .* illegal move at byte "):
+        fsbench.Batches(games, "piece")
+    games.write_text("1. e4 { [%eval 0.16/16] } e5 { [%eval 0.3/12] } 1-0\n")
+    said, _ = sorted(fsbench.Batches(games, "piece").notes, key=lambda line: "built" in line)
+    assert "2 scores with a depth after a slash (`[%eval 0.16/16]`) were taken for the mover's view; eval_view says" in said
+    games.write_text("1. e4 e5 1-0\n")
+    with pytest.raises(fsbench.RequestError, match="train with λ = 0; give needs=\"result\" for that"):
+        fsbench.Batches(games, "piece")
+
+
+def test_numbers_of_numpy_are_numbers():
+    batches = small(batch_size=np.int64(700), validation=np.float32(0.5), split="train", shuffle=np.bool_(False))
+    assert batches.batch_size == 700 and (np.diff(next(iter(batches))["sample_index"].astype(int)) > 0).all()
+
+
+def test_what_objects_say_of_themselves():
+    batches = small()
+    iterator = iter(batches)
+    assert repr(iterator) == "BatchIterator(running)"
+    iterator.close()
+    assert repr(iterator) == "BatchIterator(ended)"
+    with pytest.raises(TypeError, match="batches come one after the other; .* takes batches.dataset()"):
+        batches[0]
 
 
 def test_a_loop_that_keeps_nothing_copies_nothing():
@@ -358,6 +384,8 @@ def test_torchs_data_loader_gives_every_batch_once(workers):
     loader = torch.utils.data.DataLoader(small(epochs=2).dataset(), batch_size=None, num_workers=workers)
     numbers = sorted(int(batch["batch"]) for batch in loader)
     assert numbers == [batch["batch"] for batch in small(epochs=2)]
+    with pytest.raises(TypeError, match="takes batches.dataset()"):
+        next(iter(torch.utils.data.DataLoader(small(), batch_size=None)))
 
 
 def test_wrong_requests():
@@ -365,15 +393,28 @@ def test_wrong_requests():
         with pytest.raises(kind, match=message):
             small(**options)
 
-    refused("method cannot be evil: unknown variant `evil`, expected `eval` or `pqr`", method="evil")
-    refused("filter cannot be evil: unknown variant", filter="evil")
-    refused("batch_size cannot be many", batch_size="many")
+    refused("method is \"eval\" or \"pqr\", not 'evil'", method="evil")
+    refused("filter is \"none\" or \"quiet\", not \\['quiet'\\]", filter=["quiet"])
+    for wrong in ("many", -1, 1.5, 2**70, True, (3,), np.float64(2)):
+        refused("batch_size is a whole number from 0 on, not ", batch_size=wrong)
+    refused("min_ply is a whole number from 0 to 65535, not 70000", min_ply=70_000)
+    refused("shuffle is True or False, not 'yes'", shuffle="yes")
+    for wrong in ("0.1", float("nan"), [0.1]):
+        refused("training_share is a finite number, not ", training_share=wrong)
+    refused("shard is a text such as \"0/2\", not 0", shard=0)
     refused("the batch size is 0", batch_size=0)
     refused("the number of threads is 0", threads=0)
     refused("the last of 2 is 1/2", shard="2/2")
     refused("the validation share is 2", validation=2)
     refused("there is no feature set `nothing-like`", features="nothing-like")
-    refused("Batches has no option batchsize", TypeError, batchsize=1)
+    refused("Batches has no option batchsize; did you mean batch_size\\?", TypeError, batchsize=1)
+    refused("cpw chooses a bucket by the number of pieces, which batches have in the array `piece_count`; bucket_rule takes", bucket_rule="cpw")
+    refused("start_batch is 1000, and the epochs have 4 batches", start_batch=1000, batch_size=120_000)
+    assert len(small(start_batch=4, batch_size=120_000)) == 0
+    with pytest.raises(TypeError, match="not a mapping; a weight follows its path"):
+        fsbench.Batches({"games.pgn": 0.5}, "piece")
+    with pytest.raises(fsbench.RequestError, match="data has an empty path"):
+        fsbench.Batches("", "piece")
     with pytest.raises(fsbench.RequestError, match="/nowhere.fsd"):
         fsbench.Batches("/nowhere.fsd", "piece")
     with pytest.raises(TypeError, match="needs features"):

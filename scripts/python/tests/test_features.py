@@ -1,7 +1,11 @@
 """Feature sets: against encoders written here, and against the program."""
 
+import ast
+import inspect
 import os
+import pathlib
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -99,8 +103,11 @@ def test_what_a_set_says_of_itself(tmp_path):
     assert (block.offset, block.size, block.contexts) == (0, 22528, 64)
     assert np.prod([size for _, size, _ in block.axes]) == 22528
     assert "King" in features.describe(22527) or "king" in features.describe(22527)
-    with pytest.raises(IndexError):
-        features.describe(22528)
+    for wrong in (22528, -1, 2**70):
+        with pytest.raises(IndexError, match=f"HALF-KA-V2-HM has 22528 features; there is no {wrong}"):
+            features.describe(wrong)
+    with pytest.raises(TypeError):
+        features.describe("1")
     path = tmp_path / "mine.toml"
     path.write_text(f'name = "mine"\nfeatures = "{PIECE}"\n')
     mine = fsbench.FeatureSet(path)
@@ -127,9 +134,30 @@ def test_factors():
     assert (indices == batch["stm_indices"] % 64).all() and (offsets == batch["stm_offsets"]).all()
     assert fsbench.FeatureSet(PIECE).factors() is None
     int32 = lambda *values: np.array(values, np.int32)
-    for wrong in [(int32(512), int32(0, 1)), (int32(-1), int32(0, 1)), (int32(1), int32(0, 2)), (int32(1), int32(1, 0))]:
+    for wrong in [
+        (int32(512), int32(0, 1)),
+        (int32(-1), int32(0, 1)),
+        (int32(1), int32(0, 2)),
+        (int32(1), int32(1, 0)),
+        (int32(1, 2), int32(0, 1)),
+        (int32(), int32()),
+    ]:
         with pytest.raises(fsbench.RequestError):
             factors.expand(*wrong)
+    # What other packages and other widths make of indices.
+    for given in [(np.array([65, 2]), np.array([0, 2])), ([65, 2], [0, 2]), (int32(65, 0, 2)[::2], np.uint8([0, 2]))]:
+        assert [array.tolist() for array in factors.expand(*given)] == [[1, 2], [0, 2]]
+    for wrong in ([1.5], [2**40], [[1]], None, "12", 1):
+        with pytest.raises(TypeError, match="indices is not a one-dimensional array of int32 numbers"):
+            factors.expand(wrong, [0, 1])
+
+
+def test_factors_of_tensors():
+    torch = pytest.importorskip("torch")
+    features = fsbench.FeatureSet('features = "file(K) * square(P) for P in pieces"\nfactor = "square(P)"')
+    for dtype in (torch.int32, torch.int64):
+        indices, offsets = (torch.tensor(values, dtype=dtype) for values in ([65, 2], [0, 2]))
+        assert [array.tolist() for array in features.factors().expand(indices, offsets)] == [[1, 2], [0, 2]]
 
 
 def test_mistakes_are_shown_with_their_place():
@@ -138,6 +166,7 @@ def test_mistakes_are_shown_with_their_place():
             call(*arguments)
 
     refused("there is no feature set `half-kaa`; did you mean", fsbench.FeatureSet, "half-kaa")
+    refused("there is no file `half-kaa.toml`, and there is no feature set `half-kaa`", fsbench.FeatureSet, "half-kaa.toml")
     refused(r"squar[\s\S]*\^", fsbench.FeatureSet, "squar(P) for P in pieces")
     features = fsbench.FeatureSet("piece")
     refused('"no" is not a FEN', features.encode, "no")
@@ -183,9 +212,44 @@ def test_the_interface_with_types_is_the_packages(tmp_path):
     """But for what pickle calls, and the module that imports torch."""
     pytest.importorskip("mypy")
     (tmp_path / "allowed").write_text("fsbench._fsbench.__all__\nfsbench._torch\n.*\\.__getnewargs_ex__\n")
-    command = [sys.executable, "-m", "mypy.stubtest", "fsbench", "--ignore-disjoint-bases", "--concise"]
+    command = [sys.executable, "-m", "mypy.stubtest", "fsbench", "--ignore-disjoint-bases", "--concise", "--ignore-unused-allowlist"]
     stubtest = subprocess.run([*command, "--allowlist", "allowed"], cwd=tmp_path, capture_output=True, text=True)
     assert stubtest.returncode == 0, stubtest.stdout + stubtest.stderr
+
+
+def members():
+    """(path, object) of all that `help` shows."""
+    for name in fsbench.__all__:
+        thing = getattr(fsbench, name)
+        yield name, thing
+        if isinstance(thing, type):
+            for member, value in vars(thing).items():
+                if not member.startswith("_"):
+                    yield f"{name}.{member}", value
+
+
+def test_help_says_what_everything_is():
+    """With the signature of what is called, in the words of the interface with types."""
+    stub = ast.parse((pathlib.Path(fsbench.__file__).parent / "_fsbench.pyi").read_text())
+    written = {}
+    for node in stub.body:
+        for path, each in [("", node), *((f"{node.name}.", each) for each in getattr(node, "body", []))]:
+            if isinstance(each, (ast.ClassDef, ast.FunctionDef)):
+                written[path + each.name] = ast.get_docstring(each)
+    for path, thing in members():
+        if path != "__version__":
+            assert inspect.getdoc(thing), f"{path} has no help"
+            assert path not in written or written[path] == inspect.getdoc(thing), path
+    for each in (fsbench.Batches, fsbench.FeatureSet, fsbench.Network, fsbench.save_network, fsbench.results):
+        assert inspect.signature(each).parameters
+
+
+def test_batches_have_the_options_of_the_service(program):
+    """But for those of a program, and `progress`."""
+    options = re.findall(r"^ +(?:-\w, )?--([a-z-]+)", program("samples-service", "--help"), re.MULTILINE)
+    others = {"data", "shm", "no-shuffle", "bench", "format", "help", "quiet", "request", "version"}
+    named = {"shuffle", "progress", *(option.replace("-", "_") for option in set(options) - others)}
+    assert named == set(inspect.signature(fsbench.Batches).parameters) - {"data", "features"}
 
 
 def test_other_threads_run_while_a_set_is_examined():

@@ -76,6 +76,8 @@ def test_folders_without_results(program, tmp_path):
     with pytest.raises(fsbench.RequestError, match="no results") as refused:
         fsbench.results(tmp_path)
     assert str(tmp_path) in str(refused.value) and not str(refused.value).startswith("error")
+    with pytest.raises(fsbench.RequestError, match="--help: no such folder"):
+        fsbench.results("--help")
 
 
 def test_without_the_program(tmp_path):

@@ -1,6 +1,8 @@
 """Networks from arrays: against a forward pass written here, for every kind of shape."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -154,9 +156,40 @@ def test_factors_are_merged(tmp_path):
         fsbench.save_network(tmp_path / "wrong", features, {**weights, "factor.weight": virtual[:, 1:]})
 
 
+def test_a_file_of_arrays(tmp_path):
+    np.savez(tmp_path / "weights.npz", **arrays())
+    fsbench.save_network(tmp_path / "net", "piece", np.load(tmp_path / "weights.npz"))
+    assert fsbench.Network(tmp_path / "net").shape == "(768 → 16) × 2 → 8 → 1"
+    with pytest.raises(fsbench.RequestError, match="net has one network and no last epoch; leave last out"):
+        fsbench.Network(tmp_path / "net", last=True)
+
+
+def test_accumulators_that_overflow_are_warned_of(tmp_path):
+    weights = {**arrays(), "ft.weight": np.full((FEATURES, L1), 50)}
+    with pytest.warns(UserWarning, match="an accumulator leaves sixteen bits in .* where engines will err"):
+        found = fsbench.save_network(tmp_path / "net", "piece", weights)
+    assert found["accumulator_overflows"] > 3000
+
+
+def test_ctrl_c_is_heard_in_the_first_call(tmp_path):
+    """While arrays are converted. numpy's interface is loaded before, since it would lose the interrupt."""
+    code = f"""
+import signal, numpy as np, fsbench
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+weights = {{"ft.weight": np.zeros((22528, 512)), "ft.bias": np.zeros(512)}}
+weights |= {{"layers.0.weight": np.zeros((1, 1024)), "layers.0.bias": np.zeros(1)}}
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+fsbench.save_network({str(tmp_path / "net")!r}, "half-ka-v2-hm", weights)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode != 0 and run.stderr.rstrip().endswith("KeyboardInterrupt"), run.stderr
+
+
 def test_tensors_of_torch(tmp_path):
     torch = pytest.importorskip("torch")
     weights = arrays()
+    half = {name: torch.from_numpy(value).to(torch.bfloat16) for name, value in weights.items()}
+    fsbench.save_network(tmp_path / "half", "piece", half)
     fsbench.save_network(tmp_path / "arrays", "piece", weights)
     tensors = {name: torch.nn.Parameter(torch.from_numpy(value.copy())) for name, value in weights.items()}
     fsbench.save_network(tmp_path / "tensors", "piece", tensors)
@@ -185,17 +218,25 @@ def test_mistakes(tmp_path):
 
     without = lambda name: {other: value for other, value in arrays().items() if other != name}
     for name in arrays():
-        refused(f"weights has no {re.escape(name)}, which the network needs" if name != "layers.1.weight" else "not \\[1, 32\\]", without(name))
+        refused(f"weights has no {re.escape(name)}, which the network needs; help", without(name))
     refused("has no weights hidden.weight", {**arrays(), "hidden.weight": np.zeros(3)})
     refused(r"ft.weight\"\] has the shape \[768, 16\], not \[22528, 16\]", features="half-ka-v2-hm")
     refused(r"layers.0.weight\"\] has the shape \[8, 31\], not \[8, 32\]", {**arrays(), "layers.0.weight": np.zeros((8, 31))})
-    refused("is NaN: training has diverged", {**arrays(), "ft.bias": np.full(L1, np.nan)})
+    refused(r"weights\[\"ft.bias\"\] is NaN at 0: training has diverged", {**arrays(), "ft.bias": np.full(L1, np.nan)})
     refused(r"not an array of real numbers", {**arrays(), "ft.bias": np.ones(L1, complex)}, kind=TypeError)
     refused(r"weights\[\"ft.bias\"\] is not an array of real numbers", {**arrays(), "ft.bias": "many"}, kind=TypeError)
     refused("weights is a dict from names to arrays, found list", [1], kind=TypeError)
     refused("weights has the name 1, which is not a string", {1: np.zeros(2)}, kind=TypeError)
     refused(r"ft.weight\"\] has the shape \[16, 768\], not \[768, 16\]", {**arrays(), "ft.weight": arrays()["ft.weight"].T})
-    refused("activation cannot be gelu: unknown variant", activation="gelu")
+    refused('activation is "relu", .* not \'gelu\'', activation="gelu")
+    refused("skip is True or False, not 1", skip=1)
+    refused("narrow is a whole number from 0 to 4294967295, not -1", narrow=-1)
+    refused("bucket_rule has no effect: weights has one bucket", bucket_rule="cpw")
+    direct = {**without("layers.1.weight"), "layers.0.weight": np.zeros((1, 32)), "layers.0.bias": np.zeros(1)}
+    del direct["layers.1.bias"]
+    refused("hidden_activation has no effect: weights has no hidden layer", direct, hidden_activation="dual")
+    gap = {name.replace("layers.1", "layers.2"): value for name, value in arrays().items()}
+    refused("weights has no layers.1.weight, which the network needs", gap)
     refused("save_network has no option buckets", kind=TypeError, buckets=8)
     refused("there is no scheme large; known are stockfish", scheme="large")
     refused("multiplies neurons, so it needs the activation pairwise or screlu", scheme="stockfish-18")

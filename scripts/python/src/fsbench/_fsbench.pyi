@@ -1,6 +1,6 @@
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, final
+from typing import Any, Literal, NoReturn, final
 
 from typing_extensions import Self
 
@@ -9,15 +9,16 @@ from .types import Batch, Board, Int32, Move, Path, Positions, QuantisationError
 __version__: str
 
 def feature_sets() -> list[ShippedSet]:
-    """The sets that have names: those that come with fsbench, and those of the folders that `fsbench define` looks in."""
+    """The sets that have names, in alphabetical order, each a `fsbench.ShippedSet`, a dict: those that come with fsbench,
+    and those of the folders that `fsbench define` looks in."""
 
 def schemes() -> list[Scheme]:
-    """The quantisation schemes, each with the largest weights that it holds."""
+    """The quantisation schemes, each a `fsbench.Scheme`, a dict: the largest absolute weights that it holds."""
 
 def save_network(
     path: Path,
     features: FeatureSet | Path,
-    weights: dict[str, Any],
+    weights: Mapping[str, Any],
     *,
     scheme: str | None = None,
     score_unit: str = "cp",
@@ -34,7 +35,7 @@ def save_network(
 ) -> QuantisationError:
     """Writes a network that was trained elsewhere into the folder `path`: its float weights (`best.safetensors`) and its
     integers (`network.safetensors`), as `fsbench train` leaves them. `fsbench.Network`, `fsbench match` and all others
-    take the folder. Returns the quantisation error.
+    take the folder. Returns the quantisation error, a `fsbench.QuantisationError`.
 
         error = fsbench.save_network("mine", "half-ka-v2-hm", {
             "ft.weight": rows,                 # [features, l1]: a row per feature
@@ -45,20 +46,24 @@ def save_network(
             "layers.1.bias": output_bias,      # [1]
         })
 
-    weights: float arrays, or tensors of PyTorch, by name; their sizes give the widths. Layers are numbered from the first
-        hidden layer to the output. With output buckets they are `stacks.B.layers.N`, with B from 0; `psqt.weight` has a
-        value per feature and bucket, which also may be further columns of `ft.weight`. `factor.weight` has the rows of
-        `FeatureSet.factors()`, with the columns of `ft.weight`: they are added to the features' rows.
+    weights: arrays of real numbers, or tensors of PyTorch, by name; their sizes give the widths. Layers are numbered from
+        the first hidden layer to the output. With output buckets they are `stacks.B.layers.N`, with B from 0;
+        `psqt.weight` has a value per feature and bucket, which also may be further columns of `ft.weight`.
+        `factor.weight` has the rows of `FeatureSet.factors()`, with the columns of `ft.weight`: they are added to the
+        features' rows.
     scheme: "stockfish", "stockfish-18", "stockfish-19" or "simple"; by default the first that supports the shape.
         `fsbench.schemes()` says which weights they hold; a training clips to them.
     score_unit: the unit of the scores that the network gives: "cp", or "internal:PAWN" with its units per pawn.
     score_per_output: the score of output 1.0, in that unit; the scheme's own by default (600, of "simple" 400).
-    positions: those in which the quantisation error is measured; by default about 4,000 of the sample games.
+    positions: those in which the quantisation error is measured, as FENs or `chess.Board` objects; by default about 4,000
+        of the sample games.
     force: replaces a network, or a run, that is in the folder.
-    The others are the options of `fsbench train` of these names: what lies between the layers, and what the sizes do not
-    show.
+    activation: after the accumulators: "relu", "crelu", "screlu" or "pairwise".
+    hidden_activation: after the first hidden layer: "relu", "crelu", "screlu" or "dual".
+    skip, skip_difference, concatenated, narrow, bucket_rule: as the options of `fsbench train` of these names.
 
-    Raises RequestError for arrays that make no network, and Error for weights that the scheme cannot hold.
+    Raises RequestError for arrays that make no network, and Error for weights that the scheme cannot hold. Warns where
+    accumulators overflow.
     """
 
 class Error(Exception):
@@ -106,12 +111,16 @@ class Factors:
         """Number of virtual inputs, all blocks' factors side by side."""
     @property
     def offsets(self) -> Int32:
-        """num_features + 1 elements."""
+        """int32, num_features + 1 elements: the start of every feature's inputs, and the end of the last one's."""
     @property
-    def inputs(self) -> Int32: ...
-    def expand(self, indices: Int32, offsets: Int32) -> tuple[Int32, Int32]:
-        """The virtual inputs of positions from their active features: (indices, offsets) as in a batch, for an
-        `embedding_bag` over `num_inputs` rows. An input counts once for every feature that has it."""
+    def inputs(self) -> Int32:
+        """int32: the inputs of all features, one after the other."""
+    def expand(self, indices: Any, offsets: Any) -> tuple[Int32, Int32]:
+        """The virtual inputs of positions from their active features: (indices, offsets), both int32, as in a batch, for an
+        `embedding_bag` over `num_inputs` rows. An input counts once for every feature that has it.
+
+        Takes arrays, tensors or lists of integers. Raises RequestError for an index that is no feature, and for offsets
+        that do not ascend from 0 to the number of indices."""
 
 @final
 class FeatureSet:
@@ -125,9 +134,11 @@ class FeatureSet:
 
     def __new__(cls, definition: Path) -> Self: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, or the expression."""
     @property
-    def about(self) -> str | None: ...
+    def about(self) -> str | None:
+        """A line about it; None if the definition has none."""
     @property
     def num_features(self) -> int:
         """Number of features of one perspective."""
@@ -141,28 +152,37 @@ class FeatureSet:
     def max_active(self) -> int:
         """An upper bound on the active features of a legal position, per perspective."""
     @property
-    def blocks(self) -> list[Block]: ...
+    def blocks(self) -> list[Block]:
+        """The summands, each a `fsbench.Block`."""
     def encode(self, fen: str | Board) -> list[Int32]:
-        """The active features of a position: [stm, nstm], the side to move's and the other side's, ascending."""
-    def encode_many(self, fens: Iterable[str | Board]) -> Positions:
-        """The active features of many positions, laid out as in a batch; each position's ascend, as those of `encode`."""
-    def delta(self, fen: str | Board, uci: str | Move) -> dict[Literal["white", "black"], Delta]:
-        """What a move in UCI notation changes; listed also where a refresh is needed."""
-    def define(self, *, thorough: bool = False) -> dict[str, Any]:
-        """Sizes, contexts, dead features, losslessness and cost, as `fsbench define --format json` prints them.
+        """The active features of a position: [stm, nstm], the side to move's and the other side's, int32, ascending.
 
-        Takes up to some seconds; `thorough` searches for proofs without a limit of time.
-        """
+        Takes a FEN or a `chess.Board`. Raises RequestError for what is no legal position."""
+    def encode_many(self, fens: Iterable[str | Board]) -> Positions:
+        """The active features of many positions as in a batch: a dict of int32 arrays `stm_indices`, `stm_offsets`,
+        `nstm_indices` and `nstm_offsets`. The features of position i are `indices[offsets[i]:offsets[i + 1]]`, ascending.
+
+        `fens` is an iterable of FENs or `chess.Board` objects. Raises RequestError for one that is no legal position,
+        with its place in `fens`."""
+    def delta(self, fen: str | Board, uci: str | Move) -> dict[Literal["white", "black"], Delta]:
+        """What a move changes: {"white": Delta, "black": Delta}; listed also where a refresh is needed.
+
+        The move is in UCI notation, or a `chess.Move`. Raises RequestError for one that is not legal."""
+    def define(self, *, thorough: bool = False) -> dict[str, Any]:
+        """Sizes, contexts, dead features, losslessness and cost: the dict that `fsbench define --format json` prints.
+
+        Takes up to some seconds; `thorough` searches for proofs without a limit of time."""
     def factors(self) -> Factors | None:
-        """The virtual inputs of the features; None if the definition has no factor."""
+        """The virtual inputs of the features, a `fsbench.Factors`; None if the definition has no factor."""
     def describe(self, index: int) -> str:
-        """The meaning of a feature in words."""
+        """The meaning of a feature in words. Raises IndexError for an index that is no feature."""
     def __len__(self) -> int: ...
 
 @final
 class BatchIterator(Iterator[Batch]):
     """A running stream. It belongs to the process that called `iter()`; in a forked one it raises Error. Threads may share
-    it: each batch goes to one of them."""
+    it: each batch goes to one of them.
+    """
 
     def __next__(self) -> Batch: ...
     def close(self) -> None:
@@ -177,8 +197,8 @@ class BatchIterator(Iterator[Batch]):
 
 @final
 class Batches:
-    """The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte,
-    made by threads of this process.
+    """The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte, made
+    by threads of this process. Each is a `fsbench.Batch`, a dict of numpy arrays.
 
         batches = fsbench.Batches("games.binpack", "half-ka-v2-hm", batch_size=16384, epochs=0)
         for batch in batches:
@@ -192,18 +212,42 @@ class Batches:
         games that come with it. A name may be a glob, "games/*.pgn.zst", whose files are read by name. With a weight,
         "games.pgn@0.25" or "games.pgn@2", that part of its games is taken, or all of them so often: the files are built
         into one data set.
+    features: a FeatureSet, or what names one.
+    batch_size: samples of a batch; a sample of pqr is three positions.
+    method: "eval": positions with their scores and results; "pqr": a position, the one after its move, and the one after
+        another move.
+    seed: of the order of the samples, and of the other move of pqr.
+    threads: those that make batches; by default as many as the machine has.
+    epochs: 0 = without end.
+    shard: "I/N" gives every N-th batch from batch I on.
     read: "auto" decodes a binpack as it is, "built" builds it first, which gives the same samples; `min_ply` and `filter`
         leave out some.
-    shard: "I/N" gives every N-th batch from batch I on.
+    min_ply: leaves out positions before this ply, when the data are built.
+    filter: "quiet" leaves out positions that are not quiet, when the data are built.
+    training_share: the share of the training games that is read; games of a share are in every larger one.
+    needs: "score", "result", "both" or "any": what a sample of eval must have; by default a score, in data that are built
+        already what they were built for.
+    from_unit: the unit of scores that the data do not record: "cp", or "internal:PAWN" with an engine's units per pawn.
+    eval_unit: the unit of the scores in PGN comments: "cp" or "pawns".
+    eval_view: whose view those scores are: "white" or "mover".
+    layout: "csr": indices and offsets; "bitset": one bit per feature.
+    bucket_rule: an expression with exactly one value in every position, which batches then have in `bucket`.
     slots: batches that the memory holds, 1 to 200. With more than `slots - threads` of them kept, further ones are copies.
+    epoch_samples: samples of an epoch; by default all.
+    split: "all", "train" or "validation".
+    validation: the share of the games that are validation.
+    split_seed: which games are validation.
+    start_batch: the number of the first batch; that of the last one plus 1 goes on after it.
+    shuffle: whether each epoch has an order of its own; False gives the data's order.
     progress: a function of (done, total), both in bytes, which hears how far a binpack is scanned, or games are built, at
         most ten times a second; True shows a bar of tqdm.
-    The other options are those of `fsbench samples-service`, with their defaults; `fsbench help samples-service`.
+
+    Raises RequestError for wrong options and data, and warns of what it had to assume or to leave out.
     """
 
     def __new__(
         cls,
-        data: Path | list[Path] | None,
+        data: Path | Iterable[Path] | None,
         features: FeatureSet | Path,
         *,
         batch_size: int = 4096,
@@ -214,7 +258,8 @@ class Batches:
         shard: str | None = None,
         read: Literal["auto", "built"] = "auto",
         min_ply: int | None = None,
-        filter: str | None = None,
+        filter: Literal["none", "quiet"] | None = None,
+        training_share: float | None = None,
         needs: Literal["score", "result", "both", "any"] | None = None,
         from_unit: str | None = None,
         eval_unit: Literal["cp", "pawns"] | None = None,
@@ -231,30 +276,40 @@ class Batches:
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> Self: ...
     @property
-    def features(self) -> FeatureSet: ...
+    def features(self) -> FeatureSet:
+        """The set that encodes the positions."""
     @property
-    def num_features(self) -> int: ...
+    def num_features(self) -> int:
+        """Number of features of one perspective."""
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int:
+        """Samples of a batch."""
     @property
-    def positions_per_sample(self) -> int: ...
+    def positions_per_sample(self) -> int:
+        """Positions of a sample: 1, or 3 for pqr."""
     @property
     def notes(self) -> list[str]:
-        """What was built and what was left out, with its number."""
+        """What was built and what was left out, with its number: the lines that `fsbench samples-service` prints."""
     @property
-    def samples_per_epoch(self) -> int: ...
+    def samples_per_epoch(self) -> int:
+        """Samples of an epoch, of all shards."""
     @property
     def batches_per_epoch(self) -> int:
         """Batches of an epoch, of all shards."""
     def __len__(self) -> int:
         """Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end."""
     def samples(self, indices: Iterable[int]) -> list[Sample]:
-        """The samples with these numbers, which batches have in `sample_index`: the positions behind their rows.
+        """The samples with these numbers, which batches have in `sample_index`: the positions behind their rows. Each is a
+        `fsbench.Sample`, a dict.
 
             batches.samples(batch["sample_index"][:3])
-        """
+
+        Raises RequestError for a number that the data do not have."""
+    def __getitem__(self, key: object, /) -> NoReturn:
+        """Says what to do in place of taking single batches, as PyTorch's DataLoader would."""
     def dataset(self) -> Any:
-        """These batches as a `torch.utils.data.IterableDataset`, which PyTorch's DataLoader takes. Imports torch."""
+        """These batches as a `torch.utils.data.IterableDataset`, which PyTorch's DataLoader takes with `batch_size=None`.
+        Imports torch."""
     def __iter__(self) -> BatchIterator: ...
 
 @final
@@ -265,18 +320,25 @@ class Network:
         network.evaluate(["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"])
 
     `arch` names the architecture of a .nnue file whose header fits two, such as "stockfish-15.1"; `last` takes the last
-    epoch of a run instead of its best.
+    epoch of a run instead of its best. Raises RequestError for a file that is no network.
     """
 
     def __new__(cls, path: Path, arch: str | None = None, *, last: bool = False) -> Self: ...
     @property
-    def format(self) -> str: ...
+    def format(self) -> str:
+        """"nnue", "fsbench", or "checkpoint, quantised"."""
     @property
-    def architecture(self) -> str | None: ...
+    def architecture(self) -> str | None:
+        """Of .nnue files, such as "stockfish-15.1"; None of others."""
     @property
-    def features(self) -> FeatureSet: ...
+    def features(self) -> FeatureSet:
+        """The set of the network's inputs."""
     @property
-    def shape(self) -> str: ...
+    def shape(self) -> str:
+        """The shape in words, such as "(768 → 256) × 2 → 32 → 1"."""
     def evaluate(self, fens: Iterable[str | Board], *, internal: bool = False) -> Int32:
-        """The scores of positions from the side to move's view in centipawns, or in the network's internal units. The
-        integers are those of `fsbench eval`."""
+        """The scores of positions from the side to move's view, int32 [positions]: centipawns, or with `internal` the
+        network's own units. The integers are those of `fsbench eval`.
+
+        `fens` is an iterable of FENs or `chess.Board` objects. Raises RequestError for one that is no legal position,
+        with its place in `fens`."""

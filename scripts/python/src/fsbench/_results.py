@@ -73,5 +73,5 @@ def results(*folders: Path) -> dict[str, Table]:
     for a folder without results. The program fsbench, which comes with the package, reads them.
     """
     names = [os.fspath(folder) for folder in folders]
-    document = json.loads(_program.output("report", "--tables", *names))
+    document = json.loads(_program.output("report", "--tables", "--", *names))
     return {table["name"]: Table(table["name"], table["columns"]) for table in document["tables"]}
