@@ -31,7 +31,6 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 profile=${FSBENCH_PORTABILITY_PROFILE:-release}
 folder=$profile
 [ "$profile" != dev ] || folder=debug
-export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-D warnings"
 skipped=() failed=() passed=()
 skip() { skipped+=("$1"); }
 
@@ -91,15 +90,23 @@ cargo_of() { # TARGET check|build
   esac
 }
 
+# Compiles for a target, without warnings. This machine's own program keeps its flags, so that a build of it is used again.
+compile() { # TARGET check|build [timeout SECONDS]
+  local target=$1 action=$2 command
+  shift 2
+  mapfile -t command < <(cargo_of "$target" "$action")
+  RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-D warnings" "$@" "${command[@]}" --quiet --profile "$profile" --target "$target" \
+    --lib --bin fsbench
+}
+
 if [ "$mode" = check ]; then
   end=$((SECONDS + 120))
   for target in "${all[@]}"; do
     prepare "$target" || continue
     left=$((end - SECONDS))
     [ $left -gt 0 ] || { skip "$target: two minutes are over"; continue; }
-    mapfile -t command < <(cargo_of "$target" check)
     status=0
-    timeout "$left" "${command[@]}" --quiet --profile "$profile" --target "$target" --lib --bin fsbench || status=$?
+    compile "$target" check timeout "$left" || status=$?
     case $status in
       0) passed+=("$target compiles") ;;
       124) skip "$target: not compiled within two minutes; the next check goes on there" ;;
@@ -113,9 +120,8 @@ else
     # Without macOS's frameworks nothing links there.
     action=build
     [ "${target%-apple-darwin}" = "$target" ] || action=check
-    mapfile -t command < <(cargo_of "$target" $action)
     log "$target: $action"
-    if ! "${command[@]}" --quiet --profile "$profile" --target "$target" --lib --bin fsbench; then
+    if ! compile "$target" "$action"; then
       failed+=("$target does not compile")
       continue
     fi
