@@ -91,7 +91,7 @@ sums() {
     printf '%s %s\n' "$(grep -E '"(name|identity|num_features|size|offset|stride|formula)"' "$file" | sha256sum | cut -c1-32)" "$file"
   done
   for file in spiele*/games.pgn; do
-    printf '%s %s\n' "$(sed -E 's/ [0-9.]+s\}/}/g' "$file" | sha256sum | cut -c1-32)" "$file"
+    printf '%s %s\n' "$(sed -E 's/ [0-9.]+s\}/}/g; s/fsbench\.exe/fsbench/' "$file" | sha256sum | cut -c1-32)" "$file"
   done
   printf '%s bench.out\n' "$(grep -E 'nodes|signature' bench.out | grep -v second | sha256sum | cut -c1-32)"
   printf '%s uci.out\n' "$(sed -E 's/ (time|nps) [0-9]+//g' uci.out | sha256sum | cut -c1-32)"
@@ -101,7 +101,7 @@ sums() {
 
 # The quickstart's experiment, small: one seed, one epoch, fewer samples and games, no times and no match.
 experiment() {
-  sed -e 's/^seeds .*/seeds = [1]/; s/^epochs .*/epochs = 1/; s/^min_ply .*/&\nsamples = 10000/; s/^games .*/games = 20/' \
+  sed -e 's/^seeds .*/seeds = [1]/; s/^epochs .*/epochs = 1/; s/^min_ply .*/&\nsamples = 10000\n[dataset.pqr]\nsamples = 10000/; s/^games .*/games = 20/' \
     -e 's|quickstart/games|games|; /^results /d; /^# Times/,$d' experiments/quickstart.toml
 }
 
@@ -146,8 +146,16 @@ compare() { # TARGET PROGRAM…
   program=("${other[@]}")
   export WINEDEBUG=-all WINEPREFIX=$work/wine
   (cd "$work/$target" && exercise && sums >sums)
-  if differences=$(diff "$work/here/sums" "$work/$target/sums"); then
-    passed+=("$target: $(wc -l <"$work/here/sums") results are the same as here")
+  [ ! -e "$work/here/failed" ] || failed+=("this machine's program: $(tr '\n' ' ' <"$work/here/failed")failed")
+  # The C library's exp of 32 bits rounds differently there, and with it the targets of trainings on evaluations.
+  local left_out='^$' count differences
+  if [ "$target" = x86_64-pc-windows-gnu ]; then
+    left_out='(best\.safetensors|measure-(error|loss)\.out|/error\.json)$'
+    skip "$target: the last bits of trainings' floats and of what is measured with them; quantised networks are compared"
+  fi
+  count=$(grep -Evc "$left_out" "$work/here/sums")
+  if differences=$(diff <(grep -Ev "$left_out" "$work/here/sums") <(grep -Ev "$left_out" "$work/$target/sums")); then
+    passed+=("$target: $count results are the same as here")
   else
     printf '%s\n' "$differences" >&2
     failed+=("$target: results differ; see $work")
@@ -157,22 +165,34 @@ compare() { # TARGET PROGRAM…
 
 # Reads a service by the Python client, which opens its shared memory from outside.
 python_client() { # TARGET
-  if [ "$1" = x86_64-pc-windows-gnu ]; then
-    skip "$1: the Python client (a Windows path means nothing to this machine's Python); the trainer reads the service"
-  elif ! python3 -c 'import numpy' 2>/dev/null; then
+  # Where test.sh keeps it.
+  export PYTHONPATH=$cache/python${PYTHONPATH:+:$PYTHONPATH}
+  if ! python3 -c 'import numpy' 2>/dev/null &&
+    ! PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --target "$cache/python" numpy 2>/dev/null; then
     skip "$1: the Python client (no numpy)"
-  else
-    local name=("$work/here" "$work/$1") here other
-    here=$(cd "${name[0]}" && python3 "$OLDPWD/scripts/samples_client.py" --batches 4 -- "$CARGO_TARGET_DIR/$folder/fsbench" \
-      samples-service piece --data 'gebaute spiele.fsd' --batch-size 512 2>/dev/null)
-    other=$(cd "${name[1]}" && python3 "$OLDPWD/scripts/samples_client.py" --batches 4 -- "${program[@]}" \
-      samples-service piece --data 'gebaute spiele.fsd' --batch-size 512 2>/dev/null)
-    if [ -n "$here" ] && [ "$here" = "$other" ]; then
-      passed+=("$1: the Python client reads the same batches")
-    else
-      failed+=("$1: the Python client reads other batches")
-    fi
+    return
   fi
+  local here other
+  here=$(batches "$work/here" "$CARGO_TARGET_DIR/$folder/fsbench")
+  other=$(batches "$work/$1" "${program[@]}")
+  if [ -n "$here" ] && [ "$here" = "$other" ]; then
+    passed+=("$1: the Python client reads the same batches")
+  else
+    failed+=("$1: the Python client reads other batches")
+  fi
+}
+
+# The sums of the first batches, by the client. A path of wine's is one of its folder's.
+batches() { # FOLDER PROGRAM…
+  local client='
+import builtins, hashlib, numpy, os, samples_client
+drive = os.environ["WINEPREFIX"] + "/drive_c"
+samples_client.open = lambda path, mode: builtins.open(path.replace("C:", drive).replace("\\", "/"), mode)
+samples_client.summarise = lambda batch: hashlib.sha256(b"".join(numpy.asarray(it).tobytes() for it in batch.values())).hexdigest()
+raise SystemExit(samples_client.main())'
+  local scripts=$PWD/scripts
+  (cd "$1" && PYTHONPATH=$scripts:$PYTHONPATH python3 -c "$client" --batches 4 -- "${@:2}" \
+    samples-service piece --data 'gebaute spiele.fsd' --batch-size 512 2>client.err)
 }
 
 set_names() { # PROGRAM
