@@ -12,9 +12,10 @@
 #   FSBENCH_PORTABILITY_PROFILE=dev             cargo's profile [default: release]
 #   CARGO_TARGET_DIR, FSBENCH_CACHE             as for setup.sh
 #
-# Needs, for Debian: rustup target add TARGET; apt-get install gcc-aarch64-linux-gnu qemu-user gcc-mingw-w64-x86-64 wine64;
-# for macOS: pip install ziglang cargo-zigbuild. As root the script installs what is missing; else it says so and leaves
-# that system out. Exit status: 0 = nothing failed (what was skipped is listed), 1 = something failed.
+# Needs, for Debian: rustup target add TARGET; apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+# gcc-mingw-w64-x86-64 wine64; for macOS: pip install ziglang cargo-zigbuild. As root the script installs what is missing;
+# else it says so and leaves that system out. From nothing it takes 50 minutes of processor time, seven of them for the
+# programs that it runs. Exit status: 0 = nothing failed (what was skipped is listed), 1 = something failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C.UTF-8
@@ -31,7 +32,6 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 profile=${FSBENCH_PORTABILITY_PROFILE:-release}
 folder=$profile
 [ "$profile" != dev ] || folder=debug
-export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-D warnings"
 skipped=() failed=() passed=()
 skip() { skipped+=("$1"); }
 
@@ -39,14 +39,20 @@ log() { printf 'portability: %s\n' "$*" >&2; }
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Installs a Debian package that has the program, where that is allowed.
-need() { # PROGRAM PACKAGE
-  have "$1" && return
+# Whether a C compiler is there, with its headers.
+compiles() { printf '#include <stdlib.h>\n' | "$1" -xc -fsyntax-only - 2>/dev/null; }
+
+# Installs Debian packages if a test fails, where that is allowed.
+need() { # have|compiles PROGRAM PACKAGE…
+  local test=("$1" "$2")
+  shift 2
+  "${test[@]}" && return
   [ "$mode" = run ] && [ "$(id -u)" = 0 ] && have apt-get || return
-  log "installing $2"
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null 2>&1 ||
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2"; } >/dev/null 2>&1
-  have "$1"
+  log "installing $*"
+  local install=(apt-get install -y -qq --no-install-recommends "$@")
+  export DEBIAN_FRONTEND=noninteractive
+  "${install[@]}" >/dev/null 2>&1 || { apt-get update -qq && "${install[@]}"; } >/dev/null 2>&1
+  "${test[@]}"
 }
 
 # The C compiler of macOS, by zig, which brings the headers.
@@ -73,10 +79,11 @@ prepare() { # TARGET
   fi
   case $1 in
     aarch64-unknown-linux-gnu)
-      need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu || { skip "$1: no C compiler (gcc-aarch64-linux-gnu)"; return 1; }
+      need compiles aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross ||
+        { skip "$1: no C compiler (gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"; return 1; }
       export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc ;;
     x86_64-pc-windows-gnu)
-      need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || { skip "$1: no C compiler (gcc-mingw-w64-x86-64)"; return 1; } ;;
+      need compiles x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || { skip "$1: no C compiler (gcc-mingw-w64-x86-64)"; return 1; } ;;
     *-apple-darwin)
       need_zig || { skip "$1: no C compiler (pip install ziglang cargo-zigbuild)"; return 1; } ;;
     *) skip "$1: this script does not know it"; return 1 ;;
@@ -91,15 +98,25 @@ cargo_of() { # TARGET check|build
   esac
 }
 
+# Compiles for a target, without warnings. This machine's own program keeps its flags, so that a build of it is used again.
+compile() { # TARGET check|build [timeout SECONDS]
+  local target=$1 action=$2 command
+  shift 2
+  mapfile -t command < <(cargo_of "$target" "$action")
+  RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }-D warnings" "$@" "${command[@]}" --quiet --profile "$profile" --target "$target" \
+    --lib --bin fsbench
+}
+
 if [ "$mode" = check ]; then
   end=$((SECONDS + 120))
   for target in "${all[@]}"; do
     prepare "$target" || continue
     left=$((end - SECONDS))
     [ $left -gt 0 ] || { skip "$target: two minutes are over"; continue; }
-    mapfile -t command < <(cargo_of "$target" check)
+    timeout "$left" cargo fetch --quiet --locked --target "$target" 2>/dev/null ||
+      { skip "$target: cargo cannot fetch its packages"; continue; }
     status=0
-    timeout "$left" "${command[@]}" --quiet --profile "$profile" --target "$target" --lib --bin fsbench || status=$?
+    compile "$target" check timeout "$left" || status=$?
     case $status in
       0) passed+=("$target compiles") ;;
       124) skip "$target: not compiled within two minutes; the next check goes on there" ;;
@@ -113,9 +130,8 @@ else
     # Without macOS's frameworks nothing links there.
     action=build
     [ "${target%-apple-darwin}" = "$target" ] || action=check
-    mapfile -t command < <(cargo_of "$target" $action)
     log "$target: $action"
-    if ! "${command[@]}" --quiet --profile "$profile" --target "$target" --lib --bin fsbench; then
+    if ! compile "$target" "$action"; then
       failed+=("$target does not compile")
       continue
     fi
@@ -123,13 +139,13 @@ else
     program=$CARGO_TARGET_DIR/$target/$folder/fsbench
     case $target in
       aarch64-unknown-linux-gnu)
-        need qemu-aarch64 qemu-user || { skip "$target: not run (qemu-user)"; continue; }
+        need have qemu-aarch64 qemu-user || { skip "$target: not run (qemu-user)"; continue; }
         aarch64-linux-gnu-gcc -shared -fPIC -O1 -o "${program%/*}/spawn.so" scripts/portability/spawn.c
         compare "$target" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_PRELOAD="${program%/*}/spawn.so" "$program" ;;
       x86_64-pc-windows-gnu)
         # Debian's package keeps it out of PATH.
         PATH=$PATH:/usr/lib/wine
-        need wine64 wine64 || { skip "$target: not run (wine64)"; continue; }
+        need have wine64 wine64 || { skip "$target: not run (wine64)"; continue; }
         random_numbers "$CARGO_TARGET_DIR/$target/$folder"
         compare "$target" wine64 "$program.exe" ;;
       *) skip "$target: compiled, not linked and not run; that takes a Mac" ;;

@@ -13,6 +13,8 @@ set -euo pipefail
 
 TORCH_VERSION=2.11.0
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Not as options: pip 21, which macOS brings, refuses the first one.
+export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 cache=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}
 
 log() { printf 'setup: %s\n' "$*" >&2; }
@@ -59,7 +61,7 @@ fetch_libtorch() { # TARGET_FOLDER
   fi
   log "fetching libtorch $TORCH_VERSION into $target (downloads 530 MB, keeps 700 MB)"
   # Any Python version's wheel will do, because only its C++ libraries are used.
-  python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore --no-compile \
+  python3 -m pip install --quiet --no-deps --no-compile \
     --only-binary=:all: --python-version 3.12 --implementation cp --target "$partial" "${packages[@]}" ||
     fail "libtorch could not be fetched." "See pip's message above; behind a proxy set HTTPS_PROXY, offline set LIBTORCH."
   rm -f "$partial"/torch/lib/libtorch_cuda* "$partial"/torch/lib/libtorch_nvshmem* "$partial"/torch/lib/libtorch_python*

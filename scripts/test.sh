@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 numpy=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}/python
 if ! PYTHONPATH=$numpy python3 -c 'import numpy' 2>/dev/null; then
   printf 'test: fetching numpy into %s for the Python client\n' "$numpy" >&2
-  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$numpy" numpy ||
+  python3 -m pip install --quiet --target "$numpy" numpy ||
     printf 'test: no numpy; the Python client is not tested\n' >&2
 fi
 export PYTHONPATH=$numpy${PYTHONPATH:+:$PYTHONPATH}
@@ -18,7 +18,7 @@ export PYTHONPATH=$numpy${PYTHONPATH:+:$PYTHONPATH}
 export FSBENCH_NVRTC=${FSBENCH_NVRTC:-${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}/nvrtc}
 if [ "${FSBENCH_WITHOUT_TCH:-}" != 1 ] && [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -d "$FSBENCH_NVRTC/nvidia" ]; then
   printf 'test: fetching NVRTC into %s\n' "$FSBENCH_NVRTC" >&2
-  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+  python3 -m pip install --quiet --no-deps \
     --target "$FSBENCH_NVRTC" 'nvidia-cuda-nvrtc==13.0.*' ||
     printf 'test: no NVRTC; the kernels are not compiled for GPUs\n' >&2
 fi
@@ -32,7 +32,7 @@ build_package() {
   # The wheel gets the program that the tests before have built.
   FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pip wheel --quiet --disable-pip-version-check --no-deps \
     --wheel-dir "$package/wheel" ./scripts/python &&
-    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$package" \
+    python3 -m pip install --quiet --no-deps --target "$package" \
       "$package"/wheel/*.whl && touch "$package/.built"
 }
 
@@ -41,7 +41,7 @@ test_package() {
   local module
   for module in pytest mypy chess; do
     python3 -c "import $module" 2>/dev/null ||
-      python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --upgrade --target "$numpy" \
+      python3 -m pip install --quiet --upgrade --target "$numpy" \
         "$module" || [ "$module" != pytest ] || return
   done
   build_package || return
