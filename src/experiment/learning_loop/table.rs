@@ -176,7 +176,9 @@ impl LearningLoop {
         let terms = LoopTerms { iterations: None, hours: None, openings: None, ..self.terms.clone() };
         let set = FeatureSet::resolve(&config.set);
         let definition = set.map(|set| set.definition().to_string()).ok();
-        let settings = TrainConfig { set: row.set.get_ref().clone(), start: None, ..config };
+        let mut settings = TrainConfig { set: row.set.get_ref().clone(), start: None, ..config };
+        // Another machine may go on with the loop.
+        settings.settings.threads = None;
         let openings = base.openings_path()?.and_then(|openings| content_hash(&openings).ok());
         let matches = base.matches.as_ref().map(|measure| {
             let MatchOptions { opening_plies, adjudication, seed, hash, .. } = &measure.options;
