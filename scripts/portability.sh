@@ -62,7 +62,7 @@ need_zig() {
   have cargo-zigbuild && python3 -c 'import ziglang' 2>/dev/null && return
   [ "$mode" = run ] && have python3 || return
   log "fetching ziglang and cargo-zigbuild into $tools"
-  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$tools" ziglang cargo-zigbuild
+  PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip install --quiet --target "$tools" ziglang cargo-zigbuild
 }
 
 # Windows has a library for random numbers that older versions of wine lack; it stands beside the program for wine alone.
