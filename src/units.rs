@@ -36,7 +36,7 @@ impl Wdl {
     /// The expected result of an evaluation: the logistic function σ(score / scale).
     #[must_use]
     pub fn from_score(score: f32, scale: f32) -> Wdl {
-        Wdl(1.0 / (1.0 + (-score / scale).exp()))
+        Wdl(1.0 / (1.0 + libm::expf(-score / scale)))
     }
 }
 

@@ -195,10 +195,10 @@ impl EvalLoss {
     pub fn of(&self, out: f64, target: f64) -> f64 {
         match self.form {
             LossForm::Power => {
-                let sigmoid = |out: f64| 1.0 / (1.0 + ((self.output_offset - out) / self.output_scale).exp());
+                let sigmoid = |out: f64| 1.0 / (1.0 + libm::exp((self.output_offset - out) / self.output_scale));
                 let expected =
                     if self.output_offset == 0.0 { sigmoid(out) } else { 0.5 * (1.0 + sigmoid(out) - sigmoid(-out)) };
-                self.side_factor(expected, target) * (expected - target).abs().powf(self.power)
+                self.side_factor(expected, target) * libm::pow((expected - target).abs(), self.power)
             }
             LossForm::Epsilon => ((out - target).abs() - self.epsilon).max(0.0),
         }

@@ -15,8 +15,8 @@ pub fn result_probability(result: GameResult, centipawns: f64, ply: Ply) -> f64 
     let a = cubic([-3.683_893_04, 30.070_659_21, -60.528_787_23, 149.533_785_57]);
     let b = cubic([-2.018_185_70, 15.856_850_38, -29.834_520_23, 47.590_788_27]) * 1.5;
     let x = centipawns.clamp(-2000.0, 2000.0);
-    let win = 1.0 / (1.0 + ((a - x) / b).exp());
-    let loss = 1.0 / (1.0 + ((a + x) / b).exp());
+    let win = 1.0 / (1.0 + libm::exp((a - x) / b));
+    let loss = 1.0 / (1.0 + libm::exp((a + x) / b));
     match result {
         GameResult::Win => win,
         GameResult::Loss => loss,

@@ -171,7 +171,7 @@ pub fn fit(results: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
 const UNIT: f64 = 100.0;
 
 fn expected(logit: f64) -> f64 {
-    1.0 / (1.0 + (-logit).exp())
+    1.0 / (1.0 + libm::exp(-logit))
 }
 
 /// A symmetric 2 × 2 matrix over (w, c).
