@@ -43,8 +43,10 @@ impl Evaluator<'_> {
                 return self.roll_forward(first, context, pov);
             }
         }
+        // None is: begin at the first ply of the present context. What a search evaluates next is mostly below it, too.
         self.updates += 1;
-        self.refresh(pov);
+        self.refresh_of(first, pov);
+        self.roll_forward(first, context, pov);
     }
 
     /// Computes both present accumulators from the accumulators of the ply before, where these are computed and no

@@ -352,12 +352,18 @@ impl<'a> Evaluator<'a> {
 
     /// Recomputes the present accumulator, the sum over the stable blocks included.
     fn refresh(&mut self, pov: Perspective) {
+        self.refresh_of(self.top, pov);
+    }
+
+    /// [`Evaluator::refresh`] of a ply.
+    fn refresh_of(&mut self, at: usize, pov: Perspective) {
         if let Some(partial) = &self.partial {
-            partial.stable().encode_board(&self.plies[self.top].board, pov, &mut self.active);
-            self.model.refresh(self.back_end, &mut self.plies[self.top].stable[pov], &self.active);
+            let PlyState { board, stable, .. } = &mut self.plies[at];
+            partial.stable().encode_board(board, pov, &mut self.active);
+            self.model.refresh(self.back_end, &mut stable[pov], &self.active);
             self.rows += self.active.len() as u64;
         }
-        self.refresh_dependent(pov);
+        self.refresh_dependent_of(at, pov);
     }
 
     /// Recomputes the present sum over the king-dependent blocks; without partial refresh, over all.
