@@ -49,22 +49,41 @@ impl Evaluator<'_> {
         self.roll_forward(first, context, pov);
     }
 
-    /// Computes both present accumulators from the accumulators of the ply before, where these are computed and no
-    /// context changes: the changed features of both perspectives are found at once. Returns whether it did.
+    /// Computes both present accumulators from those of the last ply that has both, or of the line's start, where no
+    /// context changes meanwhile: the changed features of both perspectives are found at once. Returns whether it did.
     pub(super) fn steps_forward(&mut self) -> bool {
-        let (earlier, rest) = self.plies.split_at_mut(self.top);
-        let (Some(before), Some(ply)) = (earlier.last_mut(), rest.first_mut()) else { return false };
-        let is_next = |pov| before.computed[pov] == Computed::All && ply.computed[pov] == Computed::Nothing;
-        let (Some(change), true) = (ply.change, Perspective::ALL.into_iter().all(is_next)) else {
-            return false;
-        };
+        let is = |ply: &PlyState, computed| Perspective::ALL.into_iter().all(|pov| ply.computed[pov] == computed);
+        let mut first = self.top;
+        while !is(&self.plies[first], Computed::All) {
+            let ply = &self.plies[first];
+            if !is(ply, Computed::Nothing) {
+                return false;
+            }
+            if ply.change.is_none() {
+                self.updates += 2;
+                Perspective::ALL.into_iter().for_each(|pov| self.refresh_of(first, pov));
+                break;
+            }
+            let before = &self.plies[first - 1].board;
+            let refreshes = |pov| self.set.encoder().refreshes(before, &ply.board, pov);
+            if Perspective::ALL.into_iter().any(refreshes) {
+                return false;
+            }
+            first -= 1;
+        }
+        (first + 1..=self.top).for_each(|at| self.step_to(at));
+        true
+    }
+
+    /// Computes both accumulators of a ply from those of the ply before, whose contexts are the same.
+    fn step_to(&mut self, at: usize) {
+        let (earlier, rest) = self.plies.split_at_mut(at);
+        let before = &mut earlier[at - 1];
+        let ply = &mut rest[0];
+        let Some(change) = ply.change else { return };
         let model = self.model;
         let encoder = self.set.encoder();
         let back_end = self.back_end;
-        let refreshes = |pov| encoder.refreshes(&before.board, &ply.board, pov);
-        if Perspective::ALL.into_iter().any(refreshes) {
-            return false;
-        }
         if let Some(partial) = &self.partial {
             let prefetch = |features: &[u32]| model.prefetch(features);
             let states = [&mut before.states, &mut ply.states];
@@ -95,7 +114,6 @@ impl Evaluator<'_> {
         }
         ply.computed = ByPerspective { white: Computed::All, black: Computed::All };
         self.updates += 2;
-        true
     }
 
     /// Rolls accumulators forward from ply `first`; before ply `context` only the sums over the stable blocks.
