@@ -9,7 +9,7 @@ pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
     let loss_of = |constant: f64, target: f64| {
         let error = (constant - target).abs();
         match loss.form {
-            LossForm::Power => loss.side_factor(constant, target) * error.powf(loss.power),
+            LossForm::Power => loss.side_factor(constant, target) * libm::pow(error, loss.power),
             LossForm::Epsilon => (error - loss.epsilon).max(0.0),
         }
     };
