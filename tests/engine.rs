@@ -230,6 +230,29 @@ fn reference(case: &Case, position: &Chess) -> RawScore {
     forward_integer(&case.net, bucket, &active(stm), &active(stm.other()))
 }
 
+/// A search may score the children of a position that it has not scored, because its table knows the score.
+#[test]
+fn siblings_share_the_refresh_of_their_parent() {
+    for set in ["piece", "half-ka-v2-hm"] {
+        let set = FeatureSet::resolve(set).expect("shipped");
+        let net = random_net(Shape { features: set.num_features(), ..shapes()[0].clone() }, Scheme::stockfish(), 0);
+        let model = Model::new(&net);
+        for strategy in [Strategy::Lazy, Strategy::LazyCached] {
+            let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best()).expect("belongs to the set");
+            let root = Chess::default();
+            evaluator.set(root.board());
+            let moves = root.legal_moves();
+            for mv in &moves {
+                evaluator.play(&BoardChange::of(*mv, Color::White));
+                evaluator.score(Color::Black);
+                assert!(evaluator.undo());
+            }
+            // All 32 pieces for both perspectives, and with every move one row removed and one added for each.
+            assert_eq!(evaluator.rows(), 2 * 32 + moves.len() as u64 * 4, "{} {strategy:?}", set.name());
+        }
+    }
+}
+
 /// Seventeen blocks of fifteen contexts each: the number of combinations does not fit 64 bits. The kings' squares
 /// change the context of the first block only.
 #[test]
