@@ -276,7 +276,8 @@ impl<'a> Evaluator<'a> {
                 AccumulatorSums { first: &ply.accumulators[pov], second: is_split.then(|| &ply.stable[pov][..]) }
             }
         };
-        self.model.forward(self.back_end, bucket, [stm, stm.other()].map(sums), &mut self.scratch, observer)
+        let accumulators = [sums(stm), sums(stm.other())];
+        self.model.forward(self.back_end, bucket, accumulators, &mut self.scratch, observer)
     }
 
     /// With partial refresh, brings the present whole accumulator of a perspective up to date.

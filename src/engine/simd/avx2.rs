@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use super::{Vector, VectorKernel, nnz};
 use crate::cpu::Avx2;
 
-#[inline]
+#[inline(always)]
 pub(super) fn run<K: VectorKernel>(proof: Avx2, kernel: K) -> K::Output {
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
     fn compiled<K: VectorKernel>(proof: Avx2, kernel: K) -> K::Output {

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use super::{Vector, VectorKernel};
 use crate::cpu::Avx512;
 
-#[inline]
+#[inline(always)]
 pub(super) fn run<K: VectorKernel>(proof: Avx512, kernel: K) -> K::Output {
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,bmi1,bmi2,popcnt,lzcnt")]
     fn compiled<K: VectorKernel>(proof: Avx512, kernel: K) -> K::Output {

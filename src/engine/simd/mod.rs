@@ -103,8 +103,8 @@ pub trait VectorKernel: Sized {
     type Output;
     fn run<V: Vector>(self, proof: V::Proof) -> Self::Output;
 
-    /// Runs the kernel with a back end's instructions.
-    #[inline]
+    /// Runs the kernel with a back end's instructions. Inlined, so that a caller passes its kernel on without copying it.
+    #[inline(always)]
     fn run_on(self, back_end: BackEnd) -> Self::Output {
         match back_end {
             BackEnd::Scalar(proof) => portable::run(proof, self),

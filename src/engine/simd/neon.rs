@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use super::{Vector, VectorKernel, nnz};
 use crate::cpu::{Neon, NeonDot};
 
-#[inline]
+#[inline(always)]
 pub(super) fn run<K: VectorKernel>(proof: Neon, kernel: K) -> K::Output {
     #[target_feature(enable = "neon")]
     fn compiled<K: VectorKernel>(proof: Neon, kernel: K) -> K::Output {
@@ -20,7 +20,7 @@ pub(super) fn run<K: VectorKernel>(proof: Neon, kernel: K) -> K::Output {
     unsafe { compiled(proof, kernel) }
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn run_dot<K: VectorKernel>(proof: NeonDot, kernel: K) -> K::Output {
     #[target_feature(enable = "neon,dotprod")]
     fn compiled<K: VectorKernel>(proof: NeonDot, kernel: K) -> K::Output {

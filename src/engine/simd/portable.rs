@@ -5,6 +5,7 @@ use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 use super::{Vector, VectorKernel, nnz};
 use crate::cpu::Scalar;
 
+#[inline(never)]
 pub(super) fn run<K: VectorKernel>(proof: Scalar, kernel: K) -> K::Output {
     kernel.run::<PortableVector>(proof)
 }

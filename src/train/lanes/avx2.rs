@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::{LANES, Lanes, LanesKernel};
 use crate::cpu::Avx2;
 
-#[inline]
+#[inline(always)]
 pub(super) fn run<K: LanesKernel>(proof: Avx2, kernel: K) -> K::Output {
     #[target_feature(enable = "avx2,fma")]
     fn compiled<K: LanesKernel>(proof: Avx2, kernel: K) -> K::Output {

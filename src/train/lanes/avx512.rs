@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::{LANES, Lanes, LanesKernel};
 use crate::cpu::Avx512;
 
-#[inline]
+#[inline(always)]
 pub(super) fn run<K: LanesKernel>(proof: Avx512, kernel: K) -> K::Output {
     #[target_feature(enable = "avx512f,fma")]
     fn compiled<K: LanesKernel>(proof: Avx512, kernel: K) -> K::Output {

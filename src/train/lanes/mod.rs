@@ -53,8 +53,8 @@ pub trait LanesKernel: Sized {
     type Output;
     fn run<V: Lanes>(self, proof: V::Proof) -> Self::Output;
 
-    /// Runs the kernel with a back end's instructions.
-    #[inline]
+    /// Runs the kernel with a back end's instructions. Inlined, so that a caller passes its kernel on without copying it.
+    #[inline(always)]
     fn run_on(self, back_end: BackEnd) -> Self::Output {
         match back_end {
             BackEnd::Scalar(proof) => portable::run(proof, self),

@@ -5,7 +5,7 @@ use std::arch::aarch64::*;
 use super::{LANES, Lanes, LanesKernel};
 use crate::cpu::Neon;
 
-#[inline]
+#[inline(always)]
 pub(super) fn run<K: LanesKernel>(proof: Neon, kernel: K) -> K::Output {
     #[target_feature(enable = "neon")]
     fn compiled<K: LanesKernel>(proof: Neon, kernel: K) -> K::Output {

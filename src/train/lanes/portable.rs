@@ -3,6 +3,7 @@
 use super::{LANES, Lanes, LanesKernel};
 use crate::cpu::Scalar;
 
+#[inline(never)]
 pub(super) fn run<K: LanesKernel>(proof: Scalar, kernel: K) -> K::Output {
     kernel.run::<PortableLanes>(proof)
 }
