@@ -23,7 +23,8 @@ pub trait BitInstructions: Copy {
     fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]);
 }
 
-/// A computation over [`BitInstructions`]. Its `run` and everything that it calls must be inlined.
+/// A computation over [`BitInstructions`]. Its `run` and everything that it calls must be inlined; a closure, as of an
+/// array's `map`, may not be.
 pub trait BitTask {
     type Output;
     /// Whether the task packs boards from piece codes. Only that code gains by AVX-512; other code, compiled for it,
@@ -121,11 +122,15 @@ impl BitInstructions for Bmi2 {
     #[inline(always)]
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard {
         use std::arch::x86_64::{_pdep_u64, _pext_u64};
-        // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
-        let [low, high] = planes.iter().enumerate().fold([0, 0], |[low, high], (bit, plane)| unsafe {
-            let bits = _pext_u64(*plane, occupied);
-            [low | _pdep_u64(bits, NIBBLES) << bit, high | _pdep_u64(bits >> 16, NIBBLES) << bit]
-        });
+        let [mut low, mut high] = [0, 0];
+        for (bit, plane) in planes.into_iter().enumerate() {
+            // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
+            unsafe {
+                let bits = _pext_u64(plane, occupied);
+                low |= _pdep_u64(bits, NIBBLES) << bit;
+                high |= _pdep_u64(bits >> 16, NIBBLES) << bit;
+            }
+        }
         PackedBoard::from_bits(occupied, u128::from(low) | u128::from(high) << 64)
     }
 
@@ -135,12 +140,13 @@ impl BitInstructions for Bmi2 {
         const BYTES: u64 = 0x0101_0101_0101_0101;
         let occupied = board.occupancy();
         let mut codes = board.codes();
-        let halves = [codes as u64, (codes >> 64) as u64];
-        // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
-        let planes = [0, 1, 2, 3].map(|bit| unsafe {
-            let [low, high] = halves.map(|half| _pext_u64(half, NIBBLES << bit));
-            _pdep_u64(low | high << 16, occupied)
-        });
+        let [low, high] = [codes as u64, (codes >> 64) as u64];
+        let mut planes = [0; 4];
+        for (bit, plane) in planes.iter_mut().enumerate() {
+            let bits = NIBBLES << bit;
+            // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
+            *plane = unsafe { _pdep_u64(_pext_u64(low, bits) | _pext_u64(high, bits) << 16, occupied) };
+        }
         let mut squares = [0; 64];
         for (rank, squares) in occupied.to_le_bytes().into_iter().zip(squares.as_chunks_mut::<8>().0) {
             // SAFETY: as above.

@@ -142,7 +142,7 @@ impl Position {
     #[inline(always)]
     fn board_after(&self, mv: PackedMove, bits: impl BitInstructions) -> Option<PackedBoard> {
         let mut after = self.clone();
-        after.play(mv).then(|| after.board(bits))
+        if after.play(mv) { Some(after.board(bits)) } else { None }
     }
 
     #[inline(always)]

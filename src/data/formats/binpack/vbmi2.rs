@@ -48,7 +48,7 @@ impl BitInstructions for Vbmi2 {
             // The sum of an even piece's code and sixteen times the next one's.
             let pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(0x1001));
             let pairs = _mm256_cvtepi16_epi8(pairs);
-            [_mm_cvtsi128_si64(pairs), _mm_extract_epi64::<1>(pairs)].map(i64::cast_unsigned)
+            [_mm_cvtsi128_si64(pairs).cast_unsigned(), _mm_extract_epi64::<1>(pairs).cast_unsigned()]
         };
         PackedBoard::from_bits(occupied, u128::from(nibbles[0]) | u128::from(nibbles[1]) << 64)
     }
