@@ -32,18 +32,21 @@ impl BoardChange {
     /// The change from one board to another; `None` if more than two pieces of either differ.
     #[must_use]
     pub fn between(before: &Board, after: &Board) -> Option<BoardChange> {
+        let mut changed = (before.white() ^ after.white()) | (before.black() ^ after.black());
+        for role in Role::ALL {
+            changed |= before.by_role(role) ^ after.by_role(role);
+        }
+        if changed.count() > 4 {
+            return None;
+        }
         let mut change = BoardChange::EMPTY;
         let mut counts = [0; 2];
-        for color in Color::ALL {
-            for role in Role::ALL {
-                let piece = Piece { color, role };
-                let [old, new] = [before, after].map(|board| board.by_piece(piece));
-                let differing = [(old & !new, &mut change.removed), (new & !old, &mut change.added)];
-                for ((squares, states), count) in differing.into_iter().zip(&mut counts) {
-                    for square in squares {
-                        *states.get_mut(*count)? = state(piece, square);
-                        *count += 1;
-                    }
+        for square in changed {
+            let states = [(before, &mut change.removed), (after, &mut change.added)];
+            for ((board, states), count) in states.into_iter().zip(&mut counts) {
+                if let Some(piece) = board.piece_at(square) {
+                    *states.get_mut(*count)? = state(piece, square);
+                    *count += 1;
                 }
             }
         }

@@ -73,12 +73,17 @@ pub fn evaluate_all(
             let mut found = Vec::with_capacity(TASK);
             evaluate(tasks[task], &mut found);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(evaluate);
-            Ok::<_, LabelError>(found)
+            let found: Vec<i16> = found.into_iter().map(|score| score.unwrap_or(NO_SCORE)).collect();
+            let digits = digits_of(&found);
+            Ok::<_, LabelError>((found, digits))
         });
+        let mut line = format!("{block} ");
         for (place, found) in place.chunks_mut(TASK).zip(found) {
-            place.iter_mut().zip(found?).for_each(|(place, score)| *place = score.unwrap_or(NO_SCORE));
+            let (scores, digits) = found?;
+            place.copy_from_slice(&scores);
+            line.push_str(&digits);
         }
-        journal.append(&block_line(block, place))?;
+        journal.append(&line)?;
         counts.searched += place.len() as u64;
         report(&counts);
     }
@@ -108,14 +113,15 @@ fn no_position(records: &[Record], number: u32) -> FailedPosition {
     FailedPosition { record: number, fen, reason: FailReason::NotLegal, message }
 }
 
-fn block_line(block: usize, scores: &[i16]) -> String {
-    let mut line = format!("{block} ");
-    line.reserve(4 * scores.len());
+/// Four digits a score.
+fn digits_of(scores: &[i16]) -> String {
+    let digit = |bits: u16| b"0123456789abcdef"[usize::from(bits & 15)];
+    let mut digits = Vec::with_capacity(4 * scores.len());
     for score in scores {
         let bits = score.cast_unsigned();
-        line.extend([12, 8, 4, 0].map(|shift| char::from(b"0123456789abcdef"[usize::from(bits >> shift & 15)])));
+        digits.extend_from_slice(&[digit(bits >> 12), digit(bits >> 8), digit(bits >> 4), digit(bits)]);
     }
-    line
+    String::from_utf8(digits).expect("digits are ASCII")
 }
 
 fn read_block(line: &str) -> Result<(usize, Vec<i16>), String> {
@@ -138,8 +144,9 @@ mod tests {
     #[test]
     fn lines_round_trip() {
         let scores = [0, 1, -1, 31_999, -31_999, NO_SCORE];
-        assert_eq!(block_line(7, &scores), "7 00000001ffff7cff83018000");
-        assert_eq!(read_block(&block_line(7, &scores)), Ok((7, scores.to_vec())));
+        let line = format!("7 {}", digits_of(&scores));
+        assert_eq!(line, "7 00000001ffff7cff83018000");
+        assert_eq!(read_block(&line), Ok((7, scores.to_vec())));
         assert_eq!(read_block("0 "), Ok((0, Vec::new())));
         for broken in ["", "7", "x 0000", "7 000", "7 000g", "7 0000 0000"] {
             assert!(read_block(broken).is_err(), "{broken}");
