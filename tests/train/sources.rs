@@ -196,3 +196,27 @@ fn an_empty_split_is_explained() {
     let text = refused("samples-service piece --split validation --validation 0 --split-seed 1");
     assert!(text.contains(&format!("({samples} samples of {games} games, validation share 0)")), "{text}");
 }
+
+/// Data without plies cannot be skipped by ply: refused before the run's folder is touched, also after a conversion.
+#[test]
+fn samples_without_plies_are_not_skipped_by_ply() {
+    let (workspace, _) = workspace();
+    must(&workspace, "dataset convert games.bullet again.fsd --to-unit cp");
+    for (file, option, is_refused) in [
+        ("games.bullet", "--skip-before-ply 8", true),
+        ("again.fsd", "--skip-before-ply 8", true),
+        ("games.bullet", "--skip-unlikely", true),
+        ("games.bullet", "--skip-random 0.5", false),
+        ("games.fsd", "--skip-before-ply 8", false),
+    ] {
+        let settings = "--l1 8 --batch-size 512 --epochs 1 --threads 1 --device cpu --from-unit cp --force";
+        let output = fsbench(&workspace, &format!("train piece --out skipped {settings} --data {file} {option}"));
+        assert_eq!(!output.status.success(), is_refused, "{file} {option}: {}", error_of(&output));
+        if is_refused {
+            let name = option.split(' ').next().unwrap_or_default();
+            let wanted = format!("the samples of {file} have no plies, which {name} goes by; leave it out");
+            assert!(error_of(&output).contains(&wanted), "{}", error_of(&output));
+            assert!(!workspace.path("skipped").exists());
+        }
+    }
+}
