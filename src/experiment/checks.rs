@@ -49,12 +49,15 @@ impl NetworkChoice {
                 return Err(SettingError::new("methods", format!("no run has the method {}", method.name())));
             }
         }
-        for seed in self.seeds.iter().flatten() {
-            if !all_seeds.contains(seed) {
-                return Err(SettingError::new("seeds", format!("no run has the seed {seed}")));
-            }
-        }
-        Ok(())
+        check_named_seeds(self.seeds.as_deref().unwrap_or_default(), all_seeds)
+    }
+}
+
+/// Checks that every seed that a table names belongs to a run.
+pub(super) fn check_named_seeds(seeds: &[Seed], all_seeds: &[Seed]) -> Result<(), SettingError> {
+    match seeds.iter().find(|seed| !all_seeds.contains(seed)) {
+        Some(seed) => Err(SettingError::new("seeds", format!("no run has the seed {seed}"))),
+        None => Ok(()),
     }
 }
 

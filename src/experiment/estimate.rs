@@ -176,8 +176,7 @@ impl Runner<'_> {
     /// The trainings at widths of equal speed that are not found yet, as if they took as long as trainings at the rows'
     /// own widths: one of each seed, and one for the second look.
     fn trainings_at_equal_speed(&self, pending: &[PlanStep], rates: &Rates) -> Option<StageEstimate> {
-        let shares = self.experiment.scaling.as_ref().map_or(1, |scaling| scaling.shares.len());
-        let trainings = self.experiment.seeds.len() * shares + 1;
+        let trainings = self.experiment.trainings_of_row() + 1;
         let mut seconds = Vec::new();
         for (index, planned) in self.plan.equal_speeds.iter().enumerate() {
             if planned.is_search && pending.contains(&EqualSpeed(index).step()) {

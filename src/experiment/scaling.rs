@@ -1,6 +1,7 @@
 //! `[scaling]`: trainings of every row on shares of its training games. They need no measure but the losses by game.
 
 use super::ExperimentError;
+use super::checks::check_named_seeds;
 use super::plan::{Plan, PlannedRun};
 use super::spec::Experiment;
 use super::steps::{Step, Train, Validation};
@@ -28,8 +29,14 @@ impl PlannedShare {
     }
 }
 
-/// Checks the shares.
-pub(super) fn check_scaling(scaling: &Scaling) -> Result<(), SettingError> {
+/// Checks the shares and that the seeds are the experiment's.
+pub(super) fn check_scaling(scaling: &Scaling, all_seeds: &[Seed]) -> Result<(), SettingError> {
+    if let Some(seeds) = &scaling.seeds {
+        check_named_seeds(seeds, all_seeds)?;
+        if seeds.is_empty() {
+            return Err(SettingError::new("seeds", "no training learns from shares; leave the table out".to_owned()));
+        }
+    }
     let shares = &scaling.shares;
     let problem = |message: String| Err(SettingError::new("shares", message));
     if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && **share <= 1.0)) {
@@ -45,10 +52,24 @@ pub(super) fn check_scaling(scaling: &Scaling) -> Result<(), SettingError> {
     Ok(())
 }
 
+impl Experiment {
+    /// Trainings of a row: one of each seed, and of the seeds that learn from shares one of each share.
+    pub(super) fn trainings_of_row(&self) -> usize {
+        let of_shares = |scaling: &Scaling| {
+            let seeds = scaling.seeds.as_ref().map_or(self.seeds.len(), Vec::len);
+            (scaling.shares.len() - 1) * seeds
+        };
+        self.seeds.len() + self.scaling.as_ref().map_or(0, of_shares)
+    }
+}
+
 impl Plan {
     /// Adds the trainings on shares with a seed, whose runs on the whole are in the plan already.
     pub(super) fn add_shares(&mut self, experiment: &Experiment, seed: Seed) -> Result<(), ExperimentError> {
-        let Some(Scaling { shares, by }) = &experiment.scaling else { return Ok(()) };
+        let Some(Scaling { shares, by, seeds }) = &experiment.scaling else { return Ok(()) };
+        if seeds.as_ref().is_some_and(|seeds| !seeds.contains(&seed)) {
+            return Ok(());
+        }
         for row in &experiment.rows {
             let Some(whole) = self.run_of_row(row, seed) else { continue };
             for &share in shares.iter().filter(|share| **share < 1.0) {

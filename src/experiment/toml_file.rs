@@ -269,7 +269,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
     }
     let reference = equal_speed.as_ref().map(|measure: &EqualSpeedMeasure| measure.terms.reference.as_deref());
     if let Some(scaling) = &parsed.scaling {
-        check_scaling(scaling).map_err(|error| wrong(document, "scaling", error))?;
+        check_scaling(scaling, &parsed.seeds).map_err(|error| wrong(document, "scaling", error))?;
     }
     add_own_figures(&mut rows, measure.speed.as_ref(), matches.as_ref(), reference)
         .map_err(|(table, error)| wrong(document, table, error))?;

@@ -22,7 +22,8 @@ impl Results {
 
     fn add(&mut self, mut other: Results) {
         // Curves of one comparison need the same shares.
-        if self.study.scaling != other.study.scaling {
+        let shares = |results: &Results| results.study.scaling.clone().map(|scaling| (scaling.shares, scaling.by));
+        if shares(self) != shares(&other) {
             self.drop_shares();
             other.drop_shares();
         }

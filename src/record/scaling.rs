@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units::Seed;
+
 /// Every row also learns from shares of its training games: what would more data change?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -14,6 +16,9 @@ pub struct Scaling {
     /// steps: as many steps with every share, which passes over it as often as that takes; epochs: as many passes
     #[serde(default)]
     pub by: ScalingBy,
+    /// Only trainings with these seeds learn from shares [default: all]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Vec<Seed>>,
 }
 
 /// What trainings on shares have in common with the row's own.
@@ -47,6 +52,6 @@ impl Scaling {
 
 impl Default for Scaling {
     fn default() -> Scaling {
-        Scaling { shares: Scaling::default_shares(), by: ScalingBy::default() }
+        Scaling { shares: Scaling::default_shares(), by: ScalingBy::default(), seeds: None }
     }
 }

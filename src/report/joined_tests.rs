@@ -60,7 +60,7 @@ fn rows_that_differ_get_their_experiments_names() {
 fn trainings_on_shares_follow_their_rows() {
     let with_shares = |shares: &[f64]| {
         let mut one = results_with_matches();
-        let scaling = Scaling { shares: shares.to_vec(), by: ScalingBy::Steps };
+        let scaling = Scaling { shares: shares.to_vec(), by: ScalingBy::Steps, seeds: None };
         for run in one.runs.clone() {
             for share in shares.iter().filter(|share| **share < 1.0) {
                 let key = RunKey { set: Scaling::label(&run.key.set, *share), ..run.key.clone() };

@@ -76,7 +76,7 @@ const POINTS: u32 = 32;
 impl ScalingSummary {
     /// Of the sets of a planned row's comparison; `None` without trainings on shares, or with too few of them.
     pub(super) fn of(results: &Results, planned: &PlannedRow) -> Option<ScalingSummary> {
-        let Scaling { shares, by } = results.study.scaling.as_ref()?;
+        let Scaling { shares, by, .. } = results.study.scaling.as_ref()?;
         let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
         let mut standard = None;
         let mut sets: Vec<(&PlannedRow, Vec<ShareLosses>)> = Vec::new();

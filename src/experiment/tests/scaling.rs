@@ -27,6 +27,16 @@ fn shares_are_trained_and_validated_and_nothing_else() {
 }
 
 #[test]
+fn shares_may_be_those_of_some_seeds() {
+    let folder = ExperimentFolder::new();
+    let mut executor = FakeExecutor::default();
+    let results = folder.run(&format!("{TEXT}\n{SHARES}seeds = [2]\n"), &mut executor).expect("done");
+    let of_shares = || results.runs.iter().filter(|run| run.key.set.contains("share"));
+    assert_eq!((of_shares().count(), results.runs.len()), (6, 12));
+    assert!(of_shares().all(|run| run.key.seed == Seed(2)));
+}
+
+#[test]
 fn runs_read_their_share_and_begin_with_a_network_of_it() {
     let folder = ExperimentFolder::new();
     let row = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\nlabel = \"again\"\nstart_row = \"piece\"\n";
@@ -61,4 +71,10 @@ fn wrong_shares_are_refused_where_they_are_written() {
     refused("[0.5, 0.25, 1]", "must ascend");
     refused("[0.5, 1]", "at least 3 shares");
     refused("[0.25, 0.5, 0.75]", "the last of them 1");
+    let seeds = |seeds: &str| {
+        let text = format!("{TEXT}\n{SHARES}seeds = {seeds}\n");
+        Experiment::parse(Path::new("e.toml"), text, None).expect_err("a mistake").to_string()
+    };
+    assert!(seeds("[1, 9]").contains("no run has the seed 9"), "{}", seeds("[1, 9]"));
+    assert!(seeds("[]").contains("no training learns from shares"), "{}", seeds("[]"));
 }

@@ -18,7 +18,7 @@ fn results() -> Results {
     let all = test_records::results();
     let mut results = Results { matches: Vec::new(), ..all.clone() };
     results.study.rows.truncate(2);
-    results.study.scaling = Some(Scaling { shares: SHARES.to_vec(), by: ScalingBy::Steps });
+    results.study.scaling = Some(Scaling { shares: SHARES.to_vec(), by: ScalingBy::Steps, seeds: None });
     let rows = results.study.rows.clone();
     results.runs.retain(|run| run.key.method == Method::Eval && rows.iter().any(|row| row.set == run.key.set));
     for (set, row) in rows.iter().enumerate() {
