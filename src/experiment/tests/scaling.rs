@@ -1,6 +1,7 @@
 //! `[scaling]`: trainings on shares of the training games.
 
 use super::*;
+use crate::units::Seed;
 
 const SHARES: &str = "[scaling]\nshares = [0.25, 0.5, 1]\n";
 
