@@ -90,9 +90,13 @@ pub(super) fn run_experiment(arguments: &Arguments, mut experiment: Experiment) 
         refuse_parts(arguments)?;
     }
     let out = arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name));
-    let data = match experiment.learning_loop {
+    let is_loop = experiment.learning_loop.is_some();
+    // Nothing of a loop's rehearsal serves the loop.
+    let rehearsal = (is_loop && arguments.plan).then(tempfile::tempdir).transpose().map_err(Failure::work)?;
+    let data = match &rehearsal {
+        Some(folder) => folder.path().join("data"),
         // All that a loop makes is in one folder.
-        Some(_) => out.join("work").join("data"),
+        None if is_loop => out.join("work").join("data"),
         None => pipeline::default_cache().map_err(Failure::request)?,
     };
     let options = RunnerOptions {

@@ -59,10 +59,9 @@ impl LearningLoop {
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<RunEstimate, ExperimentError> {
         self.check(base, executor, &options.out, options.fresh)?;
-        // Elsewhere than the loop's folder, where nothing is to stay.
-        let failed = |source| ExperimentError::WorkFolder { path: std::env::temp_dir(), source };
-        let folder = tempfile::Builder::new().prefix("rehearsal-").tempdir().map_err(failed)?;
-        let options = &RunnerOptions { work: folder.path().join("work"), ..options.clone() };
+        let failed = |source| ExperimentError::WorkFolder { path: options.work.clone(), source };
+        std::fs::create_dir_all(&options.work).map_err(failed)?;
+        let folder = tempfile::Builder::new().prefix("rehearsal-").tempdir_in(&options.work).map_err(failed)?;
         let step = |step: &str, source| ExperimentError::Step { step: step.into(), source };
         let network = folder.path().join("start.safetensors");
         let config = self.config(base)?;
