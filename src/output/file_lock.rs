@@ -5,7 +5,8 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -48,7 +49,16 @@ impl LockHolder {
     fn read(path: &Path) -> Option<LockHolder> {
         json::from_text(&fs::read_to_string(path).ok()?).ok()
     }
+
+    /// False if the process was one of this machine and has ended.
+    fn may_live(&self) -> bool {
+        self.host != system::hostname() || system::is_running(self.pid)
+    }
 }
+
+/// How long a lock is waited for whose holder has ended, or is not named yet. A process that was killed while it started
+/// another one is followed by that other, which holds the lock until it runs its own program.
+const WAIT_FOR_THE_DEAD: Duration = Duration::from_secs(2);
 
 /// A locked file, until this is dropped.
 #[derive(Debug)]
@@ -92,6 +102,7 @@ impl FileLock {
     /// `locked`: the path that errors name.
     fn take(path: &Path, locked: &Path, holder: Option<LockHolder>) -> Result<FileLock, LockError> {
         let failed = |source| LockError::Io { path: path.into(), source };
+        let started = Instant::now();
         loop {
             // NFS refuses a shared lock of a file that is not open for reading, and an exclusive one without writing.
             let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
@@ -100,7 +111,13 @@ impl FileLock {
             match taken {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(LockError::Held { locked: locked.into(), holder: LockHolder::read(path) });
+                    let found = LockHolder::read(path);
+                    let waits = holder.is_some() && !found.as_ref().is_some_and(LockHolder::may_live);
+                    if waits && started.elapsed() < WAIT_FOR_THE_DEAD {
+                        thread::sleep(Duration::from_millis(5));
+                        continue;
+                    }
+                    return Err(LockError::Held { locked: locked.into(), holder: found });
                 }
                 Err(TryLockError::Error(error)) if is_removed_by(&error) => continue,
                 // Only folders do without.
@@ -182,6 +199,32 @@ mod tests {
         assert_eq!(holder.pid, std::process::id());
         drop(lock);
         assert!(!path.exists());
+    }
+
+    /// As of a process that was killed while it started another one, which still holds the lock for a moment.
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_that_outlives_its_holder_is_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(FileLock::IN_FOLDER);
+        let mut ended = std::process::Command::new("true").spawn().expect("runs");
+        ended.wait().expect("ends");
+        let holder = LockHolder { pid: ended.id(), ..LockHolder::this() };
+        fs::write(&path, json::to_bytes(&holder).expect("JSON")).expect("written");
+        let open = File::open(&path).expect("a file");
+        system::try_lock(&open, true).expect("free");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                open.unlock().expect("locked");
+            });
+            drop(FileLock::of_folder(folder.path()).expect("free after a while"));
+        });
+        // One that lives is not waited for.
+        let _own = FileLock::of_folder(folder.path()).expect("free");
+        let started = Instant::now();
+        FileLock::of_folder(folder.path()).expect_err("held");
+        assert!(started.elapsed() < WAIT_FOR_THE_DEAD);
     }
 
     #[test]

@@ -141,6 +141,14 @@ pub fn hostname() -> String {
     String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).trim().to_owned()
 }
 
+/// Whether a process of this machine has not ended. One that has ended and was not waited for counts as running.
+#[must_use]
+pub fn is_running(process: u32) -> bool {
+    // SAFETY: signal 0 is sent to nobody.
+    let found = unsafe { libc::kill(process.cast_signed(), 0) } == 0;
+    found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
 /// The number of this process's user.
 #[must_use]
 pub fn user() -> u32 {

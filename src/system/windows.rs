@@ -223,6 +223,12 @@ pub fn hostname() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
+/// Always true: locks of files end with their process, since those that it starts do not inherit them.
+#[must_use]
+pub fn is_running(_: u32) -> bool {
+    true
+}
+
 /// The number of this process's user: folders for temporary files are each user's own, so all have the same.
 #[must_use]
 pub fn user() -> u32 {
