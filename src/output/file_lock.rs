@@ -56,8 +56,8 @@ impl LockHolder {
     }
 }
 
-/// How long a lock is waited for whose holder has ended, or is not named yet. A process that was killed while it started
-/// another one is followed by that other, which holds the lock until it runs its own program.
+/// How long a lock is waited for whose holder has ended, or is not named yet. A process that is killed while it starts
+/// another leaves its locks to that other one, until it runs its own program.
 const WAIT_FOR_THE_DEAD: Duration = Duration::from_secs(2);
 
 /// A locked file, until this is dropped.

@@ -20,11 +20,6 @@ impl SampleCell {
 
     #[inline(always)]
     pub(super) fn load(&self) -> CompactRecord {
-        let mut words = [0; 4];
-        // No `map`: compiled as a function of its own, it took 4% of a stream's time.
-        for (value, word) in words.iter_mut().zip(&self.0) {
-            *value = word.load(Ordering::Relaxed);
-        }
-        CompactRecord::from_words(words)
+        CompactRecord::from_words(self.0.each_ref().map(|word| word.load(Ordering::Relaxed)))
     }
 }
