@@ -166,7 +166,7 @@ pub struct TrainedCandidate {
 pub struct PlayedCandidate {
     /// Games of all seeds.
     pub games: u64,
-    /// The random-effects mean over the seeds.
+    /// The mean over the seeds.
     pub elo: Interval,
     /// The logarithm to base 2 of its speed divided by the incumbent's, by the cost of a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{CostRatio, MatchConditions, MatchKind, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{CONFIDENCE, Effect, Estimate, Outlook, elo_outlook, random_effects_mean, together};
+use crate::statistics::{EloBySeed, Estimate, Level, Outlook, PairedDifference, elo_over_seeds};
 use crate::text::grouped;
 use crate::units::SortedMap;
 
 /// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Strength {
-    /// Random-effects means over the seeds.
+    /// Means over the seeds.
     pub elo_equal_nodes: Option<Estimate>,
     pub elo_equal_cost: Option<Estimate>,
     /// Elo at equal cost minus Elo at equal nodes, over the seeds that played both.
@@ -32,9 +32,46 @@ pub struct Strength {
     pub is_by_figures: bool,
     /// Nodes per second over all its matches.
     pub nps: f64,
-    /// Elo of every seed's match, at equal nodes, then at equal cost.
-    #[serde(skip)]
-    effects: [Vec<Effect>; 2],
+}
+
+/// The Elo of a comparison's sets over their seeds, by set.
+#[derive(Clone, Debug)]
+pub(super) struct EloTables {
+    equal_nodes: EloTable,
+    equal_cost: EloTable,
+    /// Elo at equal cost minus Elo at equal nodes.
+    by_cost: EloTable,
+}
+
+type EloTable = SortedMap<String, PairedDifference>;
+
+impl EloTables {
+    /// Of the comparison that a planned row belongs to.
+    pub(super) fn of(results: &Results, planned: &PlannedRow) -> EloTables {
+        let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
+        let rows: Vec<&PlannedRow> = results.study.rows.iter().filter(is_compared).collect();
+        let by_seed = |row: &&PlannedRow, kind: MatchKind| -> EloBySeed {
+            let effect = |result: &MatchResult| (result.key.seed.0, result.record.pairs.elo_effect());
+            of_kind(results, row, kind).into_iter().map(effect).collect()
+        };
+        let [nodes, cost] =
+            MatchKind::ALL.map(|kind| rows.iter().map(|row| by_seed(row, kind)).collect::<Vec<EloBySeed>>());
+        let difference = |(nodes, cost): (&EloBySeed, &EloBySeed)| -> EloBySeed {
+            cost.iter().filter_map(|(seed, cost)| Some((*seed, cost.minus(*nodes.get(seed)?)))).collect()
+        };
+        let by_cost: Vec<EloBySeed> = nodes.iter().zip(&cost).map(difference).collect();
+        let table = |sets: &[EloBySeed]| {
+            rows.iter().zip(elo_over_seeds(sets)).filter_map(|(row, found)| Some((row.set.clone(), found?))).collect()
+        };
+        EloTables { equal_nodes: table(&nodes), equal_cost: table(&cost), by_cost: table(&by_cost) }
+    }
+
+    fn of_kind(&self, kind: MatchKind) -> &EloTable {
+        match kind {
+            MatchKind::EqualNodes => &self.equal_nodes,
+            MatchKind::EqualCost => &self.equal_cost,
+        }
+    }
 }
 
 /// Elo as verdicts and their picture give it: with an interval that holds jointly with the other sets' intervals.
@@ -45,25 +82,20 @@ pub(super) struct JudgedElo {
 }
 
 impl Strength {
-    /// The strength of a planned row; `None` if it played no match.
-    pub(super) fn of(results: &Results, planned: &PlannedRow) -> Option<Strength> {
-        let own = |kind: MatchKind| of_kind(results, planned, kind);
-        let [nodes, cost] = MatchKind::ALL.map(own);
-        let paired = cost.iter().filter_map(|cost| {
-            let nodes = nodes.iter().find(|nodes| nodes.key.seed == cost.key.seed)?;
-            Some(effect(cost).minus(effect(nodes)))
-        });
+    /// The strength of a planned row; `None` if it played no match. `tables`: of its comparison.
+    pub(super) fn of(results: &Results, planned: &PlannedRow, tables: &EloTables) -> Option<Strength> {
+        let [nodes, cost] = MatchKind::ALL.map(|kind| of_kind(results, planned, kind));
         let limits: Vec<f64> = cost.iter().map(|result| result.record.player.node_limit as f64).collect();
+        let elo = |table: &EloTable| Some(table.get(&planned.set)?.estimate(Level::SINGLE));
         Some(Strength {
-            elo_equal_nodes: elo(&nodes),
-            elo_equal_cost: elo(&cost),
-            elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>(), CONFIDENCE),
+            elo_equal_nodes: elo(&tables.equal_nodes),
+            elo_equal_cost: elo(&tables.equal_cost),
+            elo_by_cost: elo(&tables.by_cost),
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
             cost_noise: cost_noise(&cost),
             is_by_figures: cost.iter().any(|result| is_by_figures(&result.record)),
             nps: nps(results, planned)?,
-            effects: [&nodes, &cost].map(|matches| matches.iter().map(|result| effect(result)).collect()),
         })
     }
 
@@ -78,16 +110,14 @@ impl Strength {
 
 impl MethodSummary {
     /// A row's Elo, with an interval that holds jointly with the intervals of all sets that have played such matches.
+    /// Games are counted over all seeds.
     pub(super) fn judged_elo(&self, row: &SummaryRow, kind: MatchKind) -> Option<JudgedElo> {
-        let has_played = |row: &&SummaryRow| row.strength.as_ref().is_some_and(|own| own.elo(kind).is_some());
-        let confidence = together(self.rows.iter().filter(has_played).count());
-        let [nodes, cost] = &row.strength.as_ref()?.effects;
-        let effects = match kind {
-            MatchKind::EqualNodes => nodes,
-            MatchKind::EqualCost => cost,
-        };
-        let estimate = random_effects_mean(effects, confidence)?;
-        Some(JudgedElo { estimate, outlook: elo_outlook(effects, confidence) })
+        let table = self.elo.of_kind(kind);
+        let level = Level::together(table.len(), 1);
+        let found = table.get(&row.set)?;
+        let outlook = found.outlook(level);
+        let more_games = outlook.more_games.map(|pairs| 2 * pairs * found.seeds as u64);
+        Some(JudgedElo { estimate: found.estimate(level), outlook: Outlook { more_games, ..outlook } })
     }
 }
 
@@ -107,14 +137,6 @@ fn cost_noise(matches: &[&MatchResult]) -> Option<[f64; 2]> {
 
 fn is_by_figures(record: &MatchRecord) -> bool {
     record.cost.as_ref().is_some_and(CostRatio::is_by_figures)
-}
-
-fn effect(result: &MatchResult) -> Effect {
-    result.record.pairs.elo_effect()
-}
-
-fn elo(matches: &[&MatchResult]) -> Option<Estimate> {
-    random_effects_mean(&matches.iter().map(|result| effect(result)).collect::<Vec<_>>(), CONFIDENCE)
 }
 
 /// Nodes per second of a row's networks, on either side of a match.
@@ -225,7 +247,7 @@ fn seeds_sentence(matches: &[MatchResult]) -> String {
         _ => "",
     };
     format!(
-        "{seeds} trained seeds played: Elo is the random-effects mean over the seeds, and its 95% interval covers the \
-         variation between trainings and between games{single}."
+        "{seeds} trained seeds played: Elo is the mean over the seeds, and its 95% interval covers the variation \
+         between trainings, as all sets and the set itself show it, and between games{single}."
     )
 }

@@ -10,7 +10,7 @@ use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::scaling::ScalingSummary;
-use super::strength::{Strength, match_conditions};
+use super::strength::{EloTables, Strength, match_conditions};
 use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
@@ -48,6 +48,9 @@ pub struct MethodSummary {
     pub reference: String,
     /// The set that the others play; `None` without matches.
     pub match_reference: Option<String>,
+    /// Its sets' Elo, of which each row has its own.
+    #[serde(skip)]
+    pub(super) elo: EloTables,
     /// In the experiment's order.
     pub rows: Vec<SummaryRow>,
     pub curves: Vec<Curve>,
@@ -210,6 +213,7 @@ impl Summary {
                     group: planned.group.clone(),
                     reference,
                     match_reference,
+                    elo: EloTables::of(results, planned),
                     rows: Vec::new(),
                     curves: Vec::new(),
                     comparisons: Comparisons::of(results, planned),
@@ -221,7 +225,7 @@ impl Summary {
                 methods.len() - 1
             });
             let summary = &mut methods[index];
-            summary.rows.push(summary_row(results, planned));
+            summary.rows.push(summary_row(results, planned, &summary.elo));
             summary.curves.extend(curve(results, planned));
         }
         pareto::mark_fronts(&mut methods);
@@ -273,7 +277,7 @@ fn match_reference(results: &Results, planned: &PlannedRow) -> Option<String> {
     Some(results.matches.iter().find(is_compared)?.reference.clone())
 }
 
-fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
+fn summary_row(results: &Results, planned: &PlannedRow, elo: &EloTables) -> SummaryRow {
     let runs = runs_of(results, &planned.set, planned.method);
     let over =
         |value: &dyn Fn(&RunRecord) -> f64| Estimate::over(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
@@ -328,7 +332,7 @@ fn summary_row(results: &Results, planned: &PlannedRow) -> SummaryRow {
         speed_refresh: FastestStrategy::of(&as_trained, |strategy| strategy == REFRESH).map(|fastest| fastest.speed),
         speed_seeds,
         timed_beside: TimedBeside::of(&speeds),
-        strength: Strength::of(results, planned),
+        strength: Strength::of(results, planned, elo),
     }
 }
 

@@ -35,7 +35,7 @@ fn strength_is_reported_with_its_conditions() {
             "Equal cost: 300 nodes per move for the reference",
             "the 2,000 openings that come with fsbench",
             "16 MiB of hash; search fedcba9876543210",
-            "3 trained seeds played: Elo is the random-effects mean",
+            "3 trained seeds played: Elo is the mean over the seeds",
             "matches 1 min 15 s",
         ] {
             assert!(words(report).contains(part), "{part}\n{report}");
@@ -53,24 +53,29 @@ fn strength_is_reported_with_its_conditions() {
     assert!(csv.starts_with("method,set,seed,reference,kind,elo,elo_low,elo_high,pairs_ll,"), "{csv}");
 }
 
-/// The set's Elo and its difference by cost come from the seeds' matches.
+/// The set's Elo and its difference by cost are means over the seeds' matches, with the noise of all sets.
 #[test]
-fn elo_is_the_random_effects_mean_over_the_seeds() {
+fn elo_is_the_mean_over_the_seeds() {
     use crate::record::MatchKind;
-    use crate::statistics::{CONFIDENCE, random_effects_mean};
+    use crate::statistics::{CONFIDENCE, EloBySeed, Level, elo_over_seeds};
 
     let mut results = test_records::results_with_matches();
     let summary = Summary::of(&results);
     let row = |summary: &Summary, index: usize| summary.methods[0].rows[index].strength.clone().expect("played");
-    let of = |results: &Results, set: &str, kind: MatchKind| -> Vec<_> {
+    let of = |results: &Results, set: &str, kind: MatchKind| -> EloBySeed {
         let own = results.matches.iter().filter(|result| result.key.set == set && result.record.kind == kind);
-        own.map(|result| result.record.pairs.elo_effect()).collect()
+        own.map(|result| (result.key.seed.0, result.record.pairs.elo_effect())).collect()
     };
-    let [nodes, cost] = MatchKind::ALL.map(|kind| of(&results, "piece-move", kind));
+    let sets: Vec<&str> = summary.methods[0].rows.iter().map(|row| row.set.as_str()).collect();
+    let [nodes, cost] = MatchKind::ALL.map(|kind| sets.iter().map(|set| of(&results, set, kind)).collect::<Vec<_>>());
+    let own = |table: &[EloBySeed]| elo_over_seeds(table)[3].expect("played").estimate(Level::SINGLE);
     let strength = row(&summary, 3);
-    assert_eq!(strength.elo_equal_nodes, random_effects_mean(&nodes, CONFIDENCE));
-    let paired: Vec<_> = cost.iter().zip(&nodes).map(|(cost, nodes)| cost.minus(*nodes)).collect();
-    assert_eq!(strength.elo_by_cost, random_effects_mean(&paired, CONFIDENCE));
+    assert_eq!(strength.elo_equal_nodes, Some(own(&nodes)));
+    let paired = cost
+        .iter()
+        .zip(&nodes)
+        .map(|(cost, nodes)| cost.iter().map(|(seed, cost)| (*seed, cost.minus(nodes[seed]))).collect::<EloBySeed>());
+    assert_eq!(strength.elo_by_cost, Some(own(&paired.collect::<Vec<_>>())));
     assert!(strength.elo_by_cost.expect("played").mean < 0.0, "it costs more");
     let reference = row(&summary, 0);
     assert!(reference.elo_equal_nodes.is_none() && (reference.nps - 1e6).abs() < 1.0, "{reference:?}");
@@ -78,7 +83,7 @@ fn elo_is_the_random_effects_mean_over_the_seeds() {
     results.matches.retain(|result| result.key.seed == Seed(1));
     results.matches.iter_mut().for_each(|result| result.record.conditions.half_width = Some(20.0));
     let summary = Summary::of(&results);
-    let single = nodes[0].interval(CONFIDENCE);
+    let single = nodes[3][&1].interval(CONFIDENCE);
     let elo = row(&summary, 3).elo_equal_nodes.expect("played");
     assert_eq!((elo.mean, elo.count), (single.value, 1));
     assert!((elo.interval.expect("an interval") - (single.high - single.value)).abs() < 0.01);

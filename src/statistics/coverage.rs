@@ -4,9 +4,7 @@
 use rand::RngExt;
 
 use super::pentanomial::{Interval, Pairs, moments};
-use super::{
-    BySeed, CONFIDENCE, Effect, Level, PairedSets, Scale, SeedSums, differences_to_first, random_effects_mean,
-};
+use super::{BySeed, EloBySeed, Level, PairedSets, Scale, SeedSums, differences_to_first, elo_over_seeds};
 use crate::units::{Seed, SortedMap};
 
 /// A match whose pairs have these probabilities.
@@ -165,22 +163,65 @@ fn elo_is_covered_everywhere() {
     }
 }
 
-/// The share of simulated sets, each of some seeds with this deviation and some pairs each, whose Elo is covered.
-fn covered_over_seeds(seeds: usize, pairs: u64, deviation: f64, [elo, draws]: [f64; 2], experiments: u32) -> f64 {
-    let mut rng = Seed(pairs).stream("seeds", seeds as u64);
-    let mut holds = |_: &u32| {
-        let networks: Vec<Effect> = (0..seeds)
-            .map(|_| {
-                let own = elo + deviation * normal(&mut rng);
-                let most = 2.0 / (1.0 + 10f64.powf(own.abs() / 400.0));
-                let truth = Truth::new(own, f64::min(draws, most), 0.0).expect("so many draws exist");
-                truth.play(pairs, &mut rng).elo_effect()
-            })
-            .collect();
-        let (low, high) = random_effects_mean(&networks, CONFIDENCE).expect("finite").bounds();
-        (low..=high).contains(&elo)
-    };
-    f64::from((0..experiments).filter(|number| holds(number)).count() as u32) / f64::from(experiments)
+/// Sets that play a reference set, network against network of the same seed.
+struct Rivals {
+    /// Elo and the standard deviation of a training, by set.
+    sets: Vec<[f64; 2]>,
+    /// The standard deviation of a training of the reference set.
+    reference: f64,
+    seeds: u64,
+    /// Of a seed's match.
+    pairs: u64,
+    draws: f64,
+}
+
+impl Rivals {
+    /// Of the experiments, the share in which the intervals at this level hold all sets' Elo, and the mean half-width.
+    fn covered(&self, level: Level, experiments: u32) -> (f64, f64) {
+        let mut rng = Seed(self.pairs).stream("rivals", self.seeds + 100 * self.sets.len() as u64);
+        let mut covered = 0;
+        let mut width = 0.0;
+        for _ in 0..experiments {
+            let references: Vec<f64> = (0..self.seeds).map(|_| self.reference * normal(&mut rng)).collect();
+            let mut play = |[elo, deviation]: &[f64; 2]| -> EloBySeed {
+                let mut of_seed = |(seed, reference): (u64, &f64)| {
+                    let own = elo + deviation * normal(&mut rng) - reference;
+                    let most = 2.0 / (1.0 + 10f64.powf(own.abs() / 400.0));
+                    let truth = Truth::new(own, f64::min(self.draws, most), 0.0).expect("so many draws exist");
+                    // Fewer pairs for some seeds, as matches that end at a wanted precision have.
+                    (seed, truth.play(self.pairs + self.pairs / 3 * (seed % 3), &mut rng).elo_effect())
+                };
+                (0..).zip(&references).map(&mut of_seed).collect()
+            };
+            let matches: Vec<EloBySeed> = self.sets.iter().map(&mut play).collect();
+            let found = elo_over_seeds(&matches).into_iter().map(|found| found.expect("finite").estimate(level));
+            let mut holds = true;
+            for ([elo, _], found) in self.sets.iter().zip(found) {
+                let (low, high) = found.bounds();
+                holds &= (low..=high).contains(elo);
+                width += found.interval.unwrap_or(0.0);
+            }
+            covered += u32::from(holds);
+        }
+        let experiments = f64::from(experiments);
+        (f64::from(covered) / experiments, width / experiments / self.sets.len() as f64)
+    }
+
+    fn one(seeds: u64, pairs: u64, deviation: f64, [elo, draws]: [f64; 2]) -> Rivals {
+        Rivals { sets: vec![[elo, deviation]], reference: 0.0, seeds, pairs, draws }
+    }
+
+    /// Sets of equal strength; sets below one another by 60 Elo, the weakest noisier; one noisy set.
+    fn tables(count: usize, seeds: u64, pairs: u64) -> [Rivals; 4] {
+        let of = |sets: Vec<[f64; 2]>, reference: f64| Rivals { sets, reference, seeds, pairs, draws: 0.3 };
+        let noisy = |set: usize| if set == 0 { 60.0 } else { 15.0 };
+        [
+            of(vec![[0.0, 15.0]; count], 15.0),
+            of(vec![[-20.0, 15.0]; count], 60.0),
+            of((0..count).map(|set| [-60.0 * set as f64, 10.0 + 8.0 * set as f64]).collect(), 10.0),
+            of((0..count).map(|set| [20.0, noisy(set)]).collect(), 15.0),
+        ]
+    }
 }
 
 #[test]
@@ -190,9 +231,19 @@ fn elo_over_seeds_is_covered() {
         (5, 3, 40.0, [600.0, 0.05]),
         (3, 1, 0.0, [0.0, 0.3]),
         (2, 10, 40.0, [100.0, 0.6]),
+        (3, 150, 15.0, [20.0, 0.3]),
+        (1, 150, 0.0, [30.0, 0.3]),
     ] {
-        let covered = covered_over_seeds(seeds, pairs, deviation, truth, 1_000);
+        let (covered, _) = Rivals::one(seeds, pairs, deviation, truth).covered(Level::SINGLE, 1_000);
         assert!(covered >= 0.925, "{seeds} seeds, {pairs} pairs, ± {deviation}, {truth:?}: {covered}");
+    }
+}
+
+#[test]
+fn elo_intervals_of_many_sets_hold_together() {
+    for (number, rivals) in Rivals::tables(8, 3, 100).into_iter().enumerate() {
+        let (covered, _) = rivals.covered(Level::together(8, 1), 1_000);
+        assert!(covered >= 0.925, "table {number}: {covered}");
     }
 }
 
@@ -203,10 +254,31 @@ fn elo_over_seeds_is_covered_everywhere() {
         for pairs in [1, 2, 3, 5, 10, 30, 100] {
             for deviation in [0.0, 15.0, 40.0, 100.0] {
                 let truths = [[0.0, 0.3], [0.0, 0.95], [100.0, 0.3], [100.0, 0.6], [300.0, 0.2], [600.0, 0.05]];
-                let of = |truth| covered_over_seeds(seeds, pairs, deviation, truth, 10_000);
+                let of = |truth| Rivals::one(seeds, pairs, deviation, truth).covered(Level::SINGLE, 10_000).0;
                 let least = truths.map(of).into_iter().fold(1.0, f64::min);
                 println!("{seeds} seeds, {pairs} pairs, ± {deviation}: {least:.4}");
                 assert!(least >= 0.932, "{least}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "minutes: scripts/coverage.sh"]
+fn elo_intervals_hold_together_everywhere() {
+    for count in [2, 3, 6, 11] {
+        for seeds in [2, 3, 5, 8] {
+            for pairs in [3, 20, 150] {
+                let level = Level::together(count, 1);
+                let found = Rivals::tables(count, seeds, pairs).map(|rivals| {
+                    let alone = rivals.covered(Level::SINGLE, 200).1;
+                    let (covered, width) = rivals.covered(level, 5_000);
+                    println!(
+                        "{count} sets, {seeds} seeds, {pairs} pairs: {covered:.4}, ± {width:.0}, each alone ± {alone:.0}"
+                    );
+                    covered
+                });
+                assert!(found.iter().all(|covered| *covered >= 0.932), "{found:?}");
             }
         }
     }

@@ -4,22 +4,22 @@
 #[cfg(test)]
 mod coverage;
 mod distributions;
+mod elo;
 mod estimate;
 mod level;
 mod median;
 mod outlook;
 mod paired;
 pub mod pentanomial;
-mod random_effects;
 mod scaling;
 mod seed_noise;
 
+pub use elo::{Effect, EloBySeed, elo_over_seeds};
 pub use estimate::{CONFIDENCE, Estimate, student_t_quantile};
 pub use level::{Level, together};
 pub use median::{Median, median};
 pub use outlook::{NoiseSource, Outlook, SeedPlan, seed_plan};
 pub use paired::{PairedDifference, PairedSets, Scale, SeedSums};
-pub use random_effects::{Effect, elo_outlook, random_effects_mean};
 pub use scaling::{Crossing, LawCheck, ScalingCurves, ShareLosses};
 pub use seed_noise::{BySeed, differences_to_first};
 

@@ -21,16 +21,18 @@ pub enum NoiseSource {
 pub struct Outlook {
     /// The source of the larger part of the interval; `None` with one seed, which does not show the seeds' part.
     pub dominant: Option<NoiseSource>,
-    /// Further seeds that alone would do; `None` if it is distinguished already, or not by fewer than
-    /// [`Outlook::MOST`] seeds.
+    /// Further seeds that alone would do; `None` if it is distinguished already, or if more than
+    /// [`Outlook::MOST_SEEDS`] would be needed.
     pub more_seeds: Option<u64>,
-    /// Further games that alone would do; `None` likewise, beyond [`Outlook::MOST`] times those there are.
+    /// Further games that alone would do; `None` likewise, beyond [`Outlook::MOST_GROWTH`] times those there are.
     pub more_games: Option<u64>,
 }
 
 impl Outlook {
-    /// No number of seeds above this is proposed, and no more games than this many times those there are.
-    pub const MOST: u64 = 1_000;
+    /// Nobody trains more seeds than these for one answer.
+    pub const MOST_SEEDS: u64 = 50;
+    /// Nor plays, or looks at, so many times the games.
+    pub const MOST_GROWTH: u64 = 100;
 }
 
 /// The least number above `now`, at most `most`, from which on `holds` is true; `None` if it is true of `now` already

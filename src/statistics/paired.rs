@@ -1,10 +1,10 @@
 //! Differences between feature sets, paired by training seed and by game: variance components of both, intervals that
 //! hold both, and the number of seeds or games that would tell two sets apart.
 
-use super::Level;
 use super::distributions::t_quantile;
 use super::outlook::{NoiseSource, Outlook, least_above};
 use super::seed_noise::{BySeed, PairNoise, SeedNoise};
+use super::{Estimate, Level};
 use crate::units::SortedMap;
 
 /// How means are compared.
@@ -40,7 +40,8 @@ struct Trained {
     influence: Vec<f64>,
 }
 
-/// The difference of two sets with its variance components.
+/// The difference of two sets with its variance components. `games` are those on which every seed's networks are
+/// compared, or, of an Elo, the pairs that a seed's networks play.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct PairedDifference {
     /// First minus second, on the scale of the comparison.
@@ -48,12 +49,14 @@ pub struct PairedDifference {
     /// Seeds that trained both.
     pub seeds: usize,
     pub games: usize,
+    /// Degrees of freedom of the games' variance.
+    pub(super) degrees: f64,
     /// The noise of one seed's difference; `None` with one seed.
-    between_seeds: Option<PairNoise>,
+    pub(super) between_seeds: Option<PairNoise>,
     /// The part of `between_seeds` that more games would reduce: MS(seeds × games) / G.
-    by_games: f64,
+    pub(super) by_games: f64,
     /// σ²(games) / G
-    between_games: f64,
+    pub(super) between_games: f64,
 }
 
 impl PairedSets {
@@ -118,7 +121,8 @@ impl PairedSets {
         let own = PairNoise::of_differences(&values);
         let of_table = self.noise.as_ref().map(|noise| noise.of_pair(first, second, seeds));
         let between_seeds = own.map(|own| of_table.unwrap_or(own));
-        Some(PairedDifference { value, seeds, games, between_seeds, by_games: rest / g, between_games })
+        let degrees = g - 1.0;
+        Some(PairedDifference { value, seeds, games, degrees, between_seeds, by_games: rest / g, between_games })
     }
 }
 
@@ -131,6 +135,12 @@ impl PairedDifference {
     #[must_use]
     pub fn half_width(&self, level: Level) -> f64 {
         self.half_width_with(level, self.seeds as u64, self.games as u64)
+    }
+
+    /// The difference with its interval.
+    #[must_use]
+    pub fn estimate(&self, level: Level) -> Estimate {
+        Estimate { mean: self.value, interval: Some(self.half_width(level)), count: self.seeds }
     }
 
     /// Whether the interval excludes 0.
@@ -153,11 +163,11 @@ impl PairedDifference {
         let seeds = self.seeds as u64;
         let games = self.games as u64;
         let excludes = |seeds, games| self.value.abs() > self.half_width_with(level, seeds, games);
-        let least_seeds = || least_above(seeds, Outlook::MOST, |seeds| excludes(seeds, games));
+        let least_seeds = || least_above(seeds, seeds + Outlook::MOST_SEEDS, |seeds| excludes(seeds, games));
         Outlook {
             dominant: self.dominant(level),
             more_seeds: self.between_seeds.and_then(|_| least_seeds()).map(|least| least - seeds),
-            more_games: least_above(games, Outlook::MOST * games, |games| excludes(seeds, games))
+            more_games: least_above(games, Outlook::MOST_GROWTH * games, |games| excludes(seeds, games))
                 .map(|least| least - games),
         }
     }
@@ -187,10 +197,14 @@ impl PairedDifference {
     /// By the noise of the seeds and by the noise of the games.
     fn squared_half_widths(&self, level: Level, seeds: u64, games: u64) -> [f64; 2] {
         let growth = games as f64 / self.games as f64;
-        let by_games = t_quantile(level.each(), games as f64 - 1.0).powi(2) * self.between_games / growth;
+        let degrees = self.degrees * growth;
+        let by_games = t_quantile(level.each(), degrees).powi(2) * self.between_games / growth;
         let by_seeds = self.between_seeds.map_or(0.0, |noise| {
             let share = self.share_of_games(noise.variance());
-            noise.squared_half_width(level, seeds as usize) * (1.0 - share + share / growth)
+            let found = noise.squared_half_width(level, seeds as usize) * (1.0 - share + share / growth);
+            // However close the seeds happen to lie, the games' part remains.
+            let seeds = seeds as f64;
+            found.max(t_quantile(level.each(), degrees * seeds).powi(2) * self.by_games / growth / seeds)
         });
         [by_seeds, by_games]
     }

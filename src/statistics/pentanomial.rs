@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use super::CONFIDENCE;
 use super::distributions::{t_probability, t_quantile};
-use super::random_effects::Effect;
+use super::elo::Effect;
 
 /// 800 / ln 10: normalised Elo per unit of t = (μ − ½) / (√2 σ), where σ is the standard deviation of a pair's score.
 pub(crate) const NORMALISED_ELO_SCALE: f64 = 800.0 / LN_10;

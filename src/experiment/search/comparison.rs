@@ -8,7 +8,7 @@ use crate::record::{
     ValidationRecord,
 };
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{CONFIDENCE, Level, PairedSets, Scale, SeedSums, random_effects_mean};
+use crate::statistics::{EloBySeed, Level, PairedSets, Scale, SeedSums, elo_over_seeds};
 
 /// A part of the validation games.
 #[derive(Copy, Clone, Debug)]
@@ -65,8 +65,8 @@ pub fn loss_difference(done: &PassResults, label: &str, base: &str, part: GamePa
 pub fn played(done: &PassResults, label: &str) -> Option<PlayedCandidate> {
     let is_own = |result: &&MatchResult| result.key.set == label && result.record.kind == MatchKind::EqualCost;
     let own: Vec<&MatchResult> = done.results.matches.iter().filter(is_own).collect();
-    let effects: Vec<_> = own.iter().map(|result| result.record.pairs.elo_effect()).collect();
-    let elo = random_effects_mean(&effects, CONFIDENCE)?;
+    let by_seed: EloBySeed = own.iter().map(|result| (result.key.seed.0, result.record.pairs.elo_effect())).collect();
+    let elo = elo_over_seeds(&[by_seed]).first().copied().flatten()?.estimate(Level::SINGLE);
     let (low, high) = elo.bounds();
     let speeds: Vec<f64> = own.iter().filter_map(|result| Some(result.record.cost.as_ref()?.ratio.log2())).collect();
     Some(PlayedCandidate {

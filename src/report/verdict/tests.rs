@@ -175,6 +175,6 @@ fn what_would_tell_is_named() {
     check(None, None, None, "more seeds");
     assert_eq!(
         undecided(Outlook { dominant: seeds, more_seeds: None, more_games: None }, "validation games"),
-        "undecided, more seeds would tell, and more validation games with them"
+        "undecided, and no practical number of seeds or validation games alone would tell"
     );
 }

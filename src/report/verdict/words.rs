@@ -132,8 +132,7 @@ pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
     let ways: Vec<String> = ways.into_iter().flatten().collect();
     match (&ways[..], outlook.dominant) {
         ([], None) => "undecided, more seeds would tell".into(),
-        ([], Some(NoiseSource::Seeds)) => format!("undecided, more seeds would tell, and more {games} with them"),
-        ([], Some(NoiseSource::Games)) => format!("undecided, more {games} would tell, and more seeds with them"),
+        ([], Some(_)) => format!("undecided, and no practical number of seeds or {games} alone would tell"),
         _ => format!("undecided, {} would tell", ways.join(" or ")),
     }
 }

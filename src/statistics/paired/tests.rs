@@ -74,6 +74,7 @@ fn what_would_distinguish_a_pair() {
         value,
         seeds: 3,
         games: 1_000,
+        degrees: 999.0,
         between_seeds: PairNoise::of_differences(&[0.0, seeds.sqrt(), -seeds.sqrt()]),
         by_games,
         between_games: games,
