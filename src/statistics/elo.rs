@@ -33,10 +33,6 @@ impl Effect {
         Interval { value: self.value, low: self.value - half, high: self.value + half }
     }
 
-    fn is_finite(&self) -> bool {
-        self.value.is_finite() && self.variance.is_finite()
-    }
-
     fn half_width(self, confidence: f64) -> f64 {
         t_quantile(confidence, self.degrees) * self.variance.sqrt()
     }
@@ -45,8 +41,8 @@ impl Effect {
 /// A feature set's matches: by training seed, the Elo of its network against that of the reference set.
 pub type EloBySeed = SortedMap<u64, Effect>;
 
-/// The mean Elo of each set over its seeds, with its variance components; `None` for a set without matches or with an
-/// Elo that is not finite. All sets have played the same reference set, seed by seed.
+/// The mean Elo of each set over its seeds, with its variance components; `None` for a set without matches, such as the
+/// reference set that all others have played, seed by seed.
 ///
 /// With a row of zeros for the reference, the sets' Elo is a table of sets × seeds as that of `seed_noise.rs`: what a
 /// seed's reference has of its own is in every row but the zeros, and so the difference of two rows has the noise of
@@ -56,20 +52,22 @@ pub type EloBySeed = SortedMap<u64, Effect>;
 #[must_use]
 pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
     let values = |set: &EloBySeed| set.iter().map(|(seed, effect)| (*seed, effect.value)).collect();
-    let mut rows: Vec<BySeed> = sets.iter().map(values).collect();
+    let mut rows: Vec<BySeed> = sets.iter().filter(|set| !set.is_empty()).map(values).collect();
+    let reference = rows.len();
     rows.push(sets.iter().flat_map(EloBySeed::keys).map(|seed| (*seed, 0.0)).collect());
-    let are_finite = sets.iter().flat_map(EloBySeed::values).all(Effect::is_finite);
-    let noise = if are_finite { SeedNoise::of(&rows) } else { None };
-    let of_set = |(number, set): (usize, &EloBySeed)| {
+    let noise = SeedNoise::of(&rows);
+    let mut number = 0;
+    let of_set = |set: &EloBySeed| {
         let seeds = set.len();
-        if seeds == 0 || !set.values().all(Effect::is_finite) {
+        if seeds == 0 {
             return None;
         }
+        number += 1;
         let mean = |of: fn(&Effect) -> f64| set.values().map(of).sum::<f64>() / seeds as f64;
         let values: Vec<f64> = set.values().map(|effect| effect.value).collect();
         let of_games = mean(|effect| effect.variance);
         let pairs = mean(|effect| effect.degrees);
-        let of_table = noise.as_ref().map(|noise| noise.of_pair(number, sets.len(), seeds));
+        let of_table = noise.as_ref().map(|noise| noise.of_pair(number - 1, reference, seeds));
         let between_seeds = PairNoise::of_differences(&values).map(|own| of_table.unwrap_or(own));
         let [by_games, between_games] = if seeds > 1 { [of_games, 0.0] } else { [0.0, of_games] };
         Some(PairedDifference {
@@ -82,7 +80,7 @@ pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
             between_games,
         })
     };
-    sets.iter().enumerate().map(of_set).collect()
+    sets.iter().map(of_set).collect()
 }
 
 #[cfg(test)]
@@ -153,12 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_left_out() {
-        let mut infinite = set(&[1.0, 2.0], 1.0);
-        infinite.insert(3, effect(f64::INFINITY, 1.0));
-        let found = elo_over_seeds(&[EloBySeed::new(), set(&[1.0, 2.0], 1.0), infinite]);
-        assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
-        assert!(elo_over_seeds(&[]).is_empty());
+    fn sets_without_matches_count_for_nothing() {
+        let played = [set(&[1.0, 2.0, 5.0], 1.0), set(&[7.0, 3.0, 4.0], 1.0)];
+        let [first, second] = played.clone();
+        let found = elo_over_seeds(&[EloBySeed::new(), first, EloBySeed::new(), second]);
+        assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false, true]);
+        let expected = elo_over_seeds(&played);
+        assert_eq!([found[1], found[3]], expected[..]);
+        assert_ne!(found[1].expect("seeds").between_seeds, alone(&[1.0, 2.0, 5.0], 1.0).between_seeds);
     }
 
     /// The obstacle to an Elo of 10, and how much more data would do. Games are pairs of one seed's match.
