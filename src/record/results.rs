@@ -92,11 +92,11 @@ impl PlannedRow {
     /// The key in `train` of samples that differ from the method's others.
     pub const DATASET: &str = "dataset";
 
-    /// Whether two rows of a method have the same samples.
+    /// Whether two rows of a method have the same loss: of the same samples, by the same function.
     #[must_use]
-    pub fn has_samples_of(&self, other: &PlannedRow) -> bool {
-        let dataset = |row: &PlannedRow| row.train.as_ref().and_then(|train| train.get(Self::DATASET)).cloned();
-        dataset(self) == dataset(other)
+    pub fn has_loss_of(&self, other: &PlannedRow) -> bool {
+        let own = |row: &PlannedRow, key: &str| row.train.as_ref().and_then(|train| train.get(key)).cloned();
+        [Self::DATASET, "eval_loss", "pqr_loss"].iter().all(|key| own(self, key) == own(other, key))
     }
 
     /// The label without the swept settings.

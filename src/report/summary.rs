@@ -95,6 +95,9 @@ pub struct SummaryRow {
     /// `set` without the swept settings, which are the comparison's.
     #[serde(skip)]
     pub name: String,
+    /// Its set as written and its shape. An evaluation costs the same in rows that have both in common.
+    #[serde(skip)]
+    pub(super) network: String,
     /// Whether no other network of the method, at any swept setting, is both faster and of lower loss; `None` unless
     /// several have both measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,8 +295,11 @@ fn summary_row(results: &Results, planned: &PlannedRow, elo: &EloTables) -> Summ
     let nanoseconds = fastest.as_ref().and_then(|fastest| fastest.nanoseconds);
     let accuracy: Option<Vec<f64>> =
         runs.iter().map(|run| run.measured_epoch().and_then(|epoch| epoch.validation_accuracy)).collect();
+    let written = planned.definition.as_ref().unwrap_or(&planned.set);
+    let shape = ["l1", "hidden", "design"].map(|key| setting(&results.study, planned, key));
     SummaryRow {
         set: planned.set.clone(),
+        network: format!("{written} {shape:?}"),
         name: planned.name().to_owned(),
         on_front: None,
         seeds_done: runs.len(),
@@ -376,7 +382,7 @@ fn set_differences(results: &Results, summary: &mut MethodSummary) {
     let is_own = |row: &&PlannedRow| (row.method, &row.group) == (summary.method, &summary.group);
     let planned: Vec<&PlannedRow> = results.study.rows.iter().filter(is_own).collect();
     let Some(first) = planned.first() else { return };
-    let compared: Vec<usize> = (0..planned.len()).filter(|row| planned[*row].has_samples_of(first)).collect();
+    let compared: Vec<usize> = (0..planned.len()).filter(|row| planned[*row].has_loss_of(first)).collect();
     let losses = |row: &usize| -> SortedMap<u64, f64> {
         let runs = runs_of(results, &planned[*row].set, summary.method).into_iter();
         runs.map(|run| (run.key.seed.0, run.validation_loss)).collect()

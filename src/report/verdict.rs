@@ -32,6 +32,8 @@ struct Evidence<'a> {
     loss_outlook: Option<Outlook>,
     elo_equal_nodes: Option<JudgedElo>,
     elo_equal_cost: Option<JudgedElo>,
+    /// Whether an evaluation costs what one of the first set's costs: both networks have the same set and shape.
+    is_same_network: bool,
     /// [`Strength::cost_noise`](super::strength::Strength::cost_noise)
     cost_noise: Option<[f64; 2]>,
     /// Whether equal cost goes by the user's own figures.
@@ -105,6 +107,7 @@ impl<'a> Evidence<'a> {
             }),
             elo_equal_nodes: judged(MatchKind::EqualNodes),
             elo_equal_cost: judged(MatchKind::EqualCost),
+            is_same_network: row.network == reference.network,
             cost_noise: strength.and_then(|strength| strength.cost_noise),
             cost_is_by_figures: strength.is_some_and(|strength| strength.is_by_figures),
         }
@@ -143,9 +146,16 @@ impl<'a> Evidence<'a> {
         self.own_limit.as_deref().or(of_reference)
     }
 
-    /// Elo at equal cost decides; without it, loss and speed where they agree.
+    /// Elo at equal cost, or at equal nodes where both networks cost the same.
+    fn decisive_elo(&self) -> Option<(MatchKind, JudgedElo)> {
+        let at_equal_nodes = self.elo_equal_nodes.filter(|_| self.is_same_network);
+        let at_equal_cost = self.elo_equal_cost.map(|elo| (MatchKind::EqualCost, elo));
+        at_equal_cost.or(at_equal_nodes.map(|elo| (MatchKind::EqualNodes, elo)))
+    }
+
+    /// Elo decides, if it is by cost; without it, loss and speed where they agree.
     fn judgement(&self, at_equal_speed: bool) -> Judgement {
-        if let Some(elo) = self.elo_equal_cost {
+        if let Some((_, elo)) = self.decisive_elo() {
             return match sign(elo.estimate) {
                 Some(true) => Judgement::WorthIt,
                 Some(false) => Judgement::NotWorthIt,
@@ -242,22 +252,25 @@ fn scale(method: &MethodSummary) -> String {
 
 /// Which set to choose, by the data of `scale`.
 fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<String> {
-    let played: Vec<(&str, Estimate)> =
-        evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.elo_equal_cost?.estimate))).collect();
+    let decisive: Vec<(&str, (MatchKind, JudgedElo))> =
+        evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.decisive_elo()?))).collect();
+    let played: Vec<(&str, Estimate)> = decisive.iter().map(|(set, (_, elo))| (*set, elo.estimate)).collect();
+    let conditions = decisive.first().map_or("", |(_, (kind, _))| kind.name());
     let best = played.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let is_limited = evidence.iter().any(|own| own.own_limit.is_some() || own.reference_limit.is_some());
     let so_far = if is_limited && scale.is_empty() { " and with this amount of data" } else { scale };
     Some(match best {
         Some((set, elo)) if sign(*elo) == Some(true) => {
-            format!("By Elo at equal cost{so_far}, choose {set}: {}.", elo_words(*elo, "equal cost"))
+            format!("By Elo at {conditions}{so_far}, choose {set}: {}.", elo_words(*elo, conditions))
         }
         Some(_) if played.iter().all(|(_, elo)| sign(*elo) == Some(false)) => {
-            format!("By Elo at equal cost{so_far}, choose {reference}: every other set is weaker.")
+            format!("By Elo at {conditions}{so_far}, choose {reference}: every other set is weaker.")
         }
         Some(_) => {
             let open: Vec<&str> = played.iter().filter(|(_, elo)| sign(*elo).is_none()).map(|(set, _)| *set).collect();
             format!(
-                "No set is shown to be stronger than {reference} at equal cost{scale}; not distinguished from it: {}.",
+                "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: \
+                 {}.",
                 open.join(", ")
             )
         }

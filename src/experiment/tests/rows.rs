@@ -233,7 +233,7 @@ fn rows_can_have_samples_of_their_own() {
     let results = folder.run(&rows("0.5"), &mut executor).expect("done");
     assert_eq!(executor.calls["train piece Eval 1"], 2, "two runs");
     let [plain, own] = &results.study.rows[..] else { panic!("two rows") };
-    assert!(plain.has_samples_of(plain) && !plain.has_samples_of(own));
+    assert!(plain.has_loss_of(plain) && !plain.has_loss_of(own));
     let error = folder.run(&rows("1.0"), &mut executor).expect_err("too large").to_string();
     assert!(error.contains("quantile of legal moves must lie between 0 and 1"), "{error}");
 }

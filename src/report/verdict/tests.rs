@@ -35,6 +35,7 @@ fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<JudgedE
         loss_outlook: None,
         elo_equal_nodes: None,
         elo_equal_cost,
+        is_same_network: false,
         cost_noise: None,
         cost_is_by_figures: false,
     }
@@ -54,6 +55,21 @@ fn a_match_at_equal_cost_decides() {
     assert!(summary(&open, "piece", "").expect("open").contains("not distinguished from it: piece-move"));
     let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
     assert!(summary(&strong, "piece", "").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
+}
+
+/// Recipes of one network cost the same, so that equal nodes are equal cost.
+#[test]
+fn equal_nodes_decide_between_networks_of_one_shape() {
+    let loss = difference(-0.1, 0.1);
+    let nodes = || Evidence { elo_equal_nodes: elo(-43.0, 35.0), speed: None, ..evidence(&loss, 1.0, None) };
+    let of = |own: &Evidence<'_>| own.sentence("default", false).expect("known");
+    let ending = "43 ± 35 Elo weaker at equal nodes";
+    let other = nodes();
+    assert!(of(&other).ends_with(&format!("{ending}: undecided, because not everything was measured.")));
+    let same = Evidence { is_same_network: true, ..nodes() };
+    assert!(of(&same).ends_with(&format!("{ending}: not worth it.")));
+    let text = summary(&[same], "default", "").expect("a choice");
+    assert_eq!(text, "By Elo at equal nodes, choose default: every other set is weaker.");
 }
 
 #[test]
