@@ -8,7 +8,7 @@ use crate::record::{
     ValidationRecord,
 };
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{EloBySeed, Level, PairedSets, Scale, SeedSums, elo_over_seeds};
+use crate::statistics::{EloBySeed, Level, PairedDifference, PairedSets, Scale, SeedSums, elo_over_seeds};
 
 /// A part of the validation games.
 #[derive(Copy, Clone, Debug)]
@@ -61,19 +61,32 @@ pub fn loss_difference(done: &PassResults, label: &str, base: &str, part: GamePa
     Some(PairedLoss { loss, seeds: found.seeds, games: found.games })
 }
 
-/// The games of the row `label` at equal cost, over all seeds; `None` if it has played none.
-pub fn played(done: &PassResults, label: &str) -> Option<PlayedCandidate> {
-    let is_own = |result: &&MatchResult| result.key.set == label && result.record.kind == MatchKind::EqualCost;
-    let own: Vec<&MatchResult> = done.results.matches.iter().filter(is_own).collect();
-    let by_seed: EloBySeed = own.iter().map(|result| (result.key.seed.0, result.record.pairs.elo_effect())).collect();
-    let elo = elo_over_seeds(&[by_seed]).first().copied().flatten()?.estimate(Level::SINGLE);
-    let (low, high) = elo.bounds();
-    let speeds: Vec<f64> = own.iter().filter_map(|result| Some(result.record.cost.as_ref()?.ratio.log2())).collect();
-    Some(PlayedCandidate {
-        games: own.iter().map(|result| result.record.games.total()).sum(),
-        elo: Interval { value: elo.mean, low, high },
-        log2_speed: (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64),
-    })
+/// The games of rows at equal cost, over all seeds; `None` for a row that has played none. `done`: results of rivals
+/// that have played the same set, so that they show the noise of seeds together; those of a row are in the first that
+/// has any.
+pub fn played(done: &[&PassResults], labels: &[&str]) -> Vec<Option<PlayedCandidate>> {
+    let of_row = |label: &&str| -> Vec<&MatchResult> {
+        let is_own = |result: &&MatchResult| result.key.set == *label && result.record.kind == MatchKind::EqualCost;
+        let of_results = done.iter().map(|done| done.results.matches.iter().filter(is_own).collect::<Vec<_>>());
+        of_results.into_iter().find(|own| !own.is_empty()).unwrap_or_default()
+    };
+    let matches: Vec<Vec<&MatchResult>> = labels.iter().map(of_row).collect();
+    let by_seed = |own: &Vec<&MatchResult>| -> EloBySeed {
+        own.iter().map(|result| (result.key.seed.0, result.record.pairs.elo_effect())).collect()
+    };
+    let elo = elo_over_seeds(&matches.iter().map(by_seed).collect::<Vec<_>>());
+    let candidate = |(own, elo): (&Vec<&MatchResult>, Option<PairedDifference>)| {
+        let elo = elo?.estimate(Level::SINGLE);
+        let (low, high) = elo.bounds();
+        let speeds: Vec<f64> =
+            own.iter().filter_map(|result| Some(result.record.cost.as_ref()?.ratio.log2())).collect();
+        Some(PlayedCandidate {
+            games: own.iter().map(|result| result.record.games.total()).sum(),
+            elo: Interval { value: elo.mean, low, high },
+            log2_speed: (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64),
+        })
+    };
+    matches.iter().zip(elo).map(candidate).collect()
 }
 
 /// Where the time of an evaluation goes with the incumbent's network, by its fastest strategy.

@@ -49,10 +49,11 @@ impl Controller<'_, '_> {
         if rivals.is_empty() {
             return self.end_finals(None);
         }
-        let done = self.play(incumbent, &rivals, FIRST_RACE)?;
+        let first = self.play(incumbent, &rivals, FIRST_RACE)?;
+        let labels: Vec<&str> = rivals.iter().map(|(_, row)| row.label.as_str()).collect();
         let mut best: Option<(f64, usize)> = None;
-        for (index, (at, row)) in rivals.iter().enumerate() {
-            let Some(games) = played(&done, &row.label) else { continue };
+        for (index, ((at, _), games)) in rivals.iter().zip(played(&[&first], &labels)).enumerate() {
+            let Some(games) = games else { continue };
             let elo = games.elo;
             self.present().candidates[*at].played = Some(games);
             if elo.high <= 0.0 {
@@ -69,8 +70,8 @@ impl Controller<'_, '_> {
                 self.drop_candidate(*other, format!("{ahead} was ahead in the first race"));
             }
         }
-        let done = self.play(incumbent, &[(at, row.clone())], 1.0)?;
-        let games = played(&done, &row.label);
+        let last = self.play(incumbent, &[(at, row.clone())], 1.0)?;
+        let games = played(&[&last, &first], &labels).swap_remove(index);
         let beats = games.as_ref().is_some_and(|games| games.elo.low > 0.0);
         let candidate = &mut self.present().candidates[at];
         candidate.why = reason(games.as_ref(), beats);
