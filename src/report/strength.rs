@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{CostRatio, MatchConditions, MatchKind, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{EloBySeed, Estimate, Level, Outlook, PairedDifference, elo_over_seeds};
+use crate::statistics::{EloBySeed, Estimate, Level, Outlook, PairedDifference, elo_over_seeds, proportional_effect};
 use crate::text::grouped;
 use crate::units::SortedMap;
 
@@ -24,6 +24,9 @@ pub struct Strength {
     pub games: [u64; 2],
     /// Nodes per move at equal cost, mean over the seeds.
     pub nodes: Option<f64>,
+    /// log2 of these nodes divided by the reference's, mean over the seeds.
+    #[serde(skip)]
+    pub(super) log2_nodes: Option<f64>,
     /// By the noisiest measurement of its cost, the share of these nodes that equal cost may be: `[0.9, 1.3]`; absent
     /// if no measurement was noisy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +44,8 @@ pub(super) struct EloTables {
     equal_cost: EloTable,
     /// Elo at equal cost minus Elo at equal nodes.
     by_cost: EloTable,
+    /// The Elo of twice the nodes, by that difference of all sets and seeds.
+    pub(super) of_doubling: Option<Estimate>,
 }
 
 type EloTable = SortedMap<String, PairedDifference>;
@@ -56,14 +61,25 @@ impl EloTables {
         };
         let [nodes, cost] =
             MatchKind::ALL.map(|kind| rows.iter().map(|row| by_seed(row, kind)).collect::<Vec<EloBySeed>>());
-        let difference = |(nodes, cost): (&EloBySeed, &EloBySeed)| -> EloBySeed {
+        let minus = |(nodes, cost): (&EloBySeed, &EloBySeed)| -> EloBySeed {
             cost.iter().filter_map(|(seed, cost)| Some((*seed, cost.minus(*nodes.get(seed)?)))).collect()
         };
-        let by_cost: Vec<EloBySeed> = nodes.iter().zip(&cost).map(difference).collect();
+        let by_cost: Vec<EloBySeed> = nodes.iter().zip(&cost).map(minus).collect();
         let table = |sets: &[EloBySeed]| {
             rows.iter().zip(elo_over_seeds(sets)).filter_map(|(row, found)| Some((row.set.clone(), found?))).collect()
         };
-        EloTables { equal_nodes: table(&nodes), equal_cost: table(&cost), by_cost: table(&by_cost) }
+        let difference = |row: &&PlannedRow, by_cost: &EloBySeed| {
+            let matches = of_kind(results, row, MatchKind::EqualCost).into_iter();
+            let points = matches.filter_map(|result| Some((log2_nodes(result), *by_cost.get(&result.key.seed.0)?)));
+            points.collect::<Vec<_>>()
+        };
+        let points: Vec<_> = rows.iter().zip(&by_cost).flat_map(|(row, set)| difference(row, set)).collect();
+        EloTables {
+            equal_nodes: table(&nodes),
+            equal_cost: table(&cost),
+            by_cost: table(&by_cost),
+            of_doubling: proportional_effect(&points, Level::SINGLE),
+        }
     }
 
     fn of_kind(&self, kind: MatchKind) -> &EloTable {
@@ -93,6 +109,7 @@ impl Strength {
             elo_by_cost: elo(&tables.by_cost),
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
+            log2_nodes: Estimate::over(&cost.iter().copied().map(log2_nodes).collect::<Vec<_>>()).map(|log2| log2.mean),
             cost_noise: cost_noise(&cost),
             is_by_figures: cost.iter().any(|result| is_by_figures(&result.record)),
             nps: nps(results, planned)?,
@@ -126,6 +143,12 @@ fn of_kind<'a>(results: &'a Results, planned: &PlannedRow, kind: MatchKind) -> V
         (&result.key.set, result.key.method, result.record.kind) == (&planned.set, planned.method, kind)
     };
     results.matches.iter().filter(is_own).collect()
+}
+
+/// log2 of the player's nodes divided by the reference's.
+fn log2_nodes(result: &MatchResult) -> f64 {
+    let [own, other] = [&result.record.player, &result.record.reference_player].map(|player| player.node_limit as f64);
+    (own / other).log2()
 }
 
 /// See [`Strength::cost_noise`].

@@ -48,6 +48,8 @@ pub struct MethodSummary {
     pub reference: String,
     /// The set that the others play; `None` without matches.
     pub match_reference: Option<String>,
+    /// The Elo of twice the nodes in its matches, by what sets lose by their cost, or gain by their speed.
+    pub elo_of_doubling: Option<Estimate>,
     /// Its sets' Elo, of which each row has its own.
     #[serde(skip)]
     pub(super) elo: EloTables,
@@ -211,12 +213,14 @@ impl Summary {
             let index = methods.iter().position(is_same).unwrap_or_else(|| {
                 let reference = planned.set.clone();
                 let match_reference = match_reference(results, planned);
+                let elo = EloTables::of(results, planned);
                 methods.push(MethodSummary {
                     method,
                     group: planned.group.clone(),
                     reference,
                     match_reference,
-                    elo: EloTables::of(results, planned),
+                    elo_of_doubling: elo.of_doubling,
+                    elo,
                     rows: Vec::new(),
                     curves: Vec::new(),
                     comparisons: Comparisons::of(results, planned),

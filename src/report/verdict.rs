@@ -3,7 +3,7 @@
 mod words;
 
 use super::comparisons::{ComparedMeasure, Difference, PairComparison, Statement};
-use super::numbers::amount;
+use super::numbers::{self, amount};
 use super::published::PublishedComparison;
 use super::scaling::unit;
 use super::strength::JudgedElo;
@@ -38,6 +38,8 @@ struct Evidence<'a> {
     cost_noise: Option<[f64; 2]>,
     /// Whether equal cost goes by the user's own figures.
     cost_is_by_figures: bool,
+    /// Its nodes at equal cost, as log2 of a share of the first set's.
+    log2_nodes: Option<f64>,
 }
 
 /// The sentences on a method's comparison: the whole first, then the trainings, then every set against the first. Empty
@@ -59,8 +61,12 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     };
     let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
     let replication = method.published.as_ref().and_then(PublishedComparison::replication);
-    let whole =
-        [summary(&evidence, &reference.name, &scale(method)), price_of_loss(&evidence, &reference.name), replication];
+    let whole = [
+        summary(&evidence, &reference.name, &scale(method)),
+        price_of_loss(&evidence, &reference.name),
+        method.elo_of_doubling.and_then(price_of_nodes),
+        replication,
+    ];
     let whole: Vec<String> = whole.into_iter().flatten().collect();
     let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());
     let trainings = trainings(&method.rows, data_files).filter(|_| !sentences.is_empty());
@@ -110,6 +116,7 @@ impl<'a> Evidence<'a> {
             is_same_network: row.network == reference.network,
             cost_noise: strength.and_then(|strength| strength.cost_noise),
             cost_is_by_figures: strength.is_some_and(|strength| strength.is_by_figures),
+            log2_nodes: strength.and_then(|strength| strength.log2_nodes),
         }
     }
 
@@ -135,7 +142,16 @@ impl<'a> Evidence<'a> {
         };
         // Speed alone is no verdict.
         let is_judged = self.loss.is_some() || self.elo_equal_cost.is_some() || self.elo_equal_nodes.is_some();
-        is_judged.then(|| format!("{}{} is {}: {conclusion}.", self.set, self.facts, parts.join(", ")))
+        let where_it_pays = self.where_it_pays().filter(|_| judgement != Judgement::WorthIt).unwrap_or_default();
+        is_judged.then(|| format!("{}{} is {}: {conclusion}{where_it_pays}.", self.set, self.facts, parts.join(", ")))
+    }
+
+    /// Below which worth of nodes a set that is stronger at equal nodes pays for its cost.
+    fn where_it_pays(&self) -> Option<String> {
+        let lost = -self.log2_nodes.filter(|log2| *log2 < 0.0)?;
+        let gained = self.elo_equal_nodes.map(|elo| elo.estimate).filter(|elo| sign(*elo) == Some(true))?;
+        let [gain, limit] = [gained.mean, gained.mean / lost].map(|elo| numbers::number(elo, 0, false));
+        Some(format!("; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit}"))
     }
 
     /// Why more data may change the judgement. Where a set with enough data is behind, a reference with too few of them
@@ -302,6 +318,17 @@ fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
             "{} sets have a lower loss than {reference}; at equal cost {stronger} of them are stronger, {weaker} \
              weaker and {open} not distinguished{lesson}.",
             elo.len()
+        )
+    })
+}
+
+/// What nodes are worth in these matches, if they tell.
+fn price_of_nodes(elo: Estimate) -> Option<String> {
+    let [mean, half] = [elo.mean, elo.interval?].map(|elo| numbers::number(elo, 0, false));
+    (sign(elo) == Some(true)).then(|| {
+        format!(
+            "In these matches twice the nodes are worth {mean} ± {half} Elo; where they are worth less, cost weighs \
+             less."
         )
     })
 }

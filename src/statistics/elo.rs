@@ -1,6 +1,8 @@
 //! The Elo of feature sets over trained seeds.
 
 use super::distributions::t_quantile;
+use super::estimate::Estimate;
+use super::level::Level;
 use super::paired::PairedDifference;
 use super::pentanomial::Interval;
 use super::seed_noise::{BySeed, PairNoise, SeedNoise};
@@ -83,10 +85,30 @@ pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
     sets.iter().map(of_set).collect()
 }
 
+/// The D of effects that are expected to be D x: Elo against log2 of the nodes, D being the Elo of twice the nodes. The
+/// weighted least squares through the origin, Σ(x y / v) / Σ(x² / v), with Student's interval at one degree of freedom
+/// less than there are effects; their scatter counts, but never for less than the games' noise. `None` with fewer than
+/// three effects, or if no x differs from 0.
+#[must_use]
+pub fn proportional_effect(effects: &[(f64, Effect)], level: Level) -> Option<Estimate> {
+    let count = effects.len();
+    let sum = |term: &dyn Fn(f64, &Effect) -> f64| effects.iter().map(|(x, own)| term(*x, own) / own.variance).sum();
+    let squares: f64 = sum(&|x, _| x * x);
+    if count < 3 || squares <= 0.0 {
+        return None;
+    }
+    let products: f64 = sum(&|x, own| x * own.value);
+    let mean = products / squares;
+    let residuals: f64 = sum(&|x, own| (own.value - mean * x).powi(2));
+    let degrees = count as f64 - 1.0;
+    let half = t_quantile(level.each(), degrees) * ((residuals / degrees).max(1.0) / squares).sqrt();
+    Some(Estimate { mean, interval: Some(half), count })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::{CONFIDENCE, Estimate, Level, NoiseSource};
+    use crate::statistics::{CONFIDENCE, NoiseSource};
 
     fn effect(value: f64, variance: f64) -> Effect {
         Effect { value, variance, degrees: 100.0 }
@@ -180,5 +202,24 @@ mod tests {
         assert_eq!((shown.more_seeds, shown.more_games), (None, None));
         let one = of(&[10.0], 400.0);
         assert_eq!((one.dominant, one.more_seeds, one.more_games.is_some()), (None, None, true));
+    }
+
+    /// Two effects of 200 x and one that is 20 off, all with the variance 100.
+    #[test]
+    fn elo_of_twice_the_nodes() {
+        let of = |off: f64| {
+            let points = [(-0.5, -100.0), (0.25, 50.0 + off), (-0.25, -50.0)];
+            let effects = points.map(|(x, value)| (x, effect(value, 100.0)));
+            proportional_effect(&effects, Level::SINGLE).expect("three effects")
+        };
+        let exact = of(0.0);
+        // Σx² = 0.375; t at two degrees of freedom is 4.3027. The games' noise remains.
+        assert!((exact.mean - 200.0).abs() < 1e-9);
+        assert!((exact.interval.expect("an interval") - 4.3027 * (100.0f64 / 0.375).sqrt()).abs() < 1e-2);
+        let scattered = of(40.0);
+        assert!((scattered.mean - 200.0 - 0.25 * 40.0 / 0.375).abs() < 1e-9);
+        assert!(scattered.interval > exact.interval, "{scattered:?}");
+        assert_eq!(proportional_effect(&[(1.0, effect(1.0, 1.0)); 2], Level::SINGLE), None);
+        assert_eq!(proportional_effect(&[(0.0, effect(1.0, 1.0)); 3], Level::SINGLE), None);
     }
 }

@@ -14,7 +14,7 @@ pub mod pentanomial;
 mod scaling;
 mod seed_noise;
 
-pub use elo::{Effect, EloBySeed, elo_over_seeds};
+pub use elo::{Effect, EloBySeed, elo_over_seeds, proportional_effect};
 pub use estimate::{CONFIDENCE, Estimate, student_t_quantile};
 pub use level::{Level, together};
 pub use median::{Median, median};

@@ -38,6 +38,7 @@ fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<JudgedE
         is_same_network: false,
         cost_noise: None,
         cost_is_by_figures: false,
+        log2_nodes: None,
     }
 }
 
@@ -70,6 +71,28 @@ fn equal_nodes_decide_between_networks_of_one_shape() {
     assert!(of(&same).ends_with(&format!("{ending}: not worth it.")));
     let text = summary(&[same], "default", "").expect("a choice");
     assert_eq!(text, "By Elo at equal nodes, choose default: every other set is weaker.");
+}
+
+/// 46 Elo for a quarter of the nodes: −log2 0.75 = 0.415.
+#[test]
+fn where_a_costly_set_pays_is_said() {
+    let loss = difference(-13.0, -3.0);
+    let of = |nodes: f64, log2: f64| {
+        let costly = Evidence {
+            log2_nodes: Some(log2),
+            elo_equal_nodes: elo(nodes, 30.0),
+            ..evidence(&loss, 0.5, elo(-41.0, 27.0))
+        };
+        costly.sentence("piece", false).expect("known")
+    };
+    let ending = "not worth it; its 46 Elo at equal nodes pay where twice the nodes are worth less than 111.";
+    assert!(of(46.0, 0.75f64.log2()).ends_with(ending), "{}", of(46.0, 0.75f64.log2()));
+    for other in [of(26.0, 0.75f64.log2()), of(46.0, 0.1)] {
+        assert!(other.ends_with("not worth it."), "{other}");
+    }
+    let price = |mean| price_of_nodes(Estimate { mean, interval: Some(45.0), count: 33 });
+    assert!(price(210.0).expect("known").contains("twice the nodes are worth 210 ± 45 Elo; where"));
+    assert_eq!(price(40.0), None);
 }
 
 #[test]
