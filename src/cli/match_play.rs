@@ -56,8 +56,12 @@ pub struct Arguments {
     own_features_ns: Option<FeatureTimes>,
     /// A node's cost of the second player in your own engine against the first's, for --equal-cost, as 1.15: nothing is
     /// measured
-    #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost", value_parser = cost_of_node)]
+    #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost", value_parser = positive)]
     node_cost: Option<f64>,
+    /// How much cost weighs, for --equal-cost: a player whose nodes cost twice as much gets 0.5^W of the nodes [default:
+    /// 1, equal processor time]
+    #[arg(help_heading = LIMITS, long, value_name = "W", requires = "equal_cost", value_parser = positive)]
+    cost_weight: Option<f64>,
     /// Milliseconds per move
     #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit",
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -116,7 +120,7 @@ fn own_features(text: &str) -> Result<FeatureTimes, String> {
     Ok([figure(first)?, figure(second)?])
 }
 
-fn cost_of_node(text: &str) -> Result<f64, String> {
+fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(cost) if cost.is_finite() && cost > 0.0 => Ok(cost),
         _ => Err(format!("{text:?} must be a number above 0, as in 1.15")),
@@ -230,6 +234,7 @@ fn cost(players: &mut [Player], nodes: u64, arguments: &Arguments, folder: &Path
             measured_cost(both, nodes, arguments.options.hash, folder)?
         }
     };
+    let ratio = CostRatio { weight: arguments.cost_weight, ..ratio };
     first.nodes = Some(nodes);
     second.nodes = Some(ratio.nodes_of_second(nodes));
     Ok(ratio)
@@ -303,7 +308,9 @@ fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRati
     match (cost, arguments.equal_cost, &arguments.nodes[..]) {
         (Some(cost), Some(nodes), _) => {
             let by_figures = if cost.is_by_figures() { " by your figures" } else { "" };
-            format!("{nodes} and {} nodes per move (equal processor time{by_figures})", cost.nodes_of_second(nodes))
+            let weight = cost.weight.map(|weight| format!(", of which {weight} weighs")).unwrap_or_default();
+            let second = cost.nodes_of_second(nodes);
+            format!("{nodes} and {second} nodes per move (equal processor time{by_figures}{weight})")
         }
         (_, _, [_, _, ..]) => {
             let nodes: Vec<String> = arguments.nodes.iter().map(u64::to_string).collect();

@@ -247,7 +247,8 @@ impl Runner<'_> {
             rehearsed.map_or_else(|| self.network(run), |rehearsal| Ok(rehearsal.network.clone()))
         };
         let nodes = measure.terms.nodes.or(measure.terms.equal_cost);
-        let terms = MatchTerms { nodes, equal_cost: None, half_width: None, ..measure.terms.clone() };
+        let terms =
+            MatchTerms { nodes, equal_cost: None, cost_weight: None, half_width: None, ..measure.terms.clone() };
         let options = MatchOptions { pairs: Some(PAIRS), ..measure.options.clone() };
         let settings = MatchMeasure { terms, options, ..measure.clone() };
         let request = MatchRequest {

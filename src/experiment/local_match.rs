@@ -125,9 +125,18 @@ fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, Step
     Ok((Player { name: request.names[index].clone(), kind, nodes: None }, network))
 }
 
-/// The cost of a node of both networks, by the user's figures, as an earlier part of the same match measured it, or
-/// measured now; `None` if the monitor stopped it.
+/// The cost of a node of both networks, with its weight; `None` if the monitor stopped its measurement.
 fn cost(
+    request: &MatchRequest<'_>,
+    players: &[LoadedPlayer; 2],
+    monitor: &dyn ExperimentMonitor,
+) -> Result<Option<CostRatio>, StepError> {
+    let weight = request.settings.terms.cost_weight;
+    Ok(unweighted_cost(request, players, monitor)?.map(|ratio| CostRatio { weight, ..ratio }))
+}
+
+/// By the user's figures, as an earlier part of the same match measured it, or measured now.
+fn unweighted_cost(
     request: &MatchRequest<'_>,
     players: &[LoadedPlayer; 2],
     monitor: &dyn ExperimentMonitor,

@@ -36,6 +36,10 @@ pub struct MatchTerms {
     pub nodes: Option<u64>,
     /// Play at equal processor time: so many nodes per move of the reference
     pub equal_cost: Option<u64>,
+    /// How much cost weighs at equal cost: a set whose nodes cost twice as much gets 0.5^cost_weight of the nodes. Below 1
+    /// where twice the nodes are worth less to your engine than in these short searches [default: 1, equal processor
+    /// time]
+    pub cost_weight: Option<f64>,
     /// A node's cost in your own engine against the first set's, by row or set, as in { "set" = 1.15 }: it replaces all
     /// that equal cost and [equal_speed] measure
     pub cost: FiguresByRow,
@@ -104,7 +108,7 @@ pub(super) fn check_matches(
 }
 
 fn check_terms(terms: &MatchTerms) -> Result<(), SettingError> {
-    let MatchTerms { nodes, equal_cost, half_width, shard_pairs, .. } = terms.clone();
+    let MatchTerms { nodes, equal_cost, cost_weight, half_width, shard_pairs, .. } = terms.clone();
     check_all(&[
         (
             "",
@@ -114,6 +118,16 @@ fn check_terms(terms: &MatchTerms) -> Result<(), SettingError> {
         ),
         ("nodes", nodes != Some(0), "nodes must be at least 1"),
         ("equal_cost", equal_cost != Some(0), "equal_cost must be at least 1"),
+        (
+            "cost_weight",
+            cost_weight.is_none_or(|weight| weight > 0.0 && weight.is_finite()),
+            "cost_weight must be above 0",
+        ),
+        (
+            "cost_weight",
+            cost_weight.is_none() || equal_cost.is_some(),
+            "cost_weight has no effect without equal_cost; give equal_cost = 5000 (nodes per move of the reference)",
+        ),
         (
             "half_width",
             half_width.is_none_or(|width| width.is_finite() && width > 0.0),

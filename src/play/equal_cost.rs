@@ -86,6 +86,7 @@ pub fn equal_cost(
         rounds: ROUNDS,
         own_features: finders.map(|finder| finder.and_then(FeatureFinder::cost)),
         own_node_costs: None,
+        weight: None,
         machine: Some(Machine::current()),
     })
 }

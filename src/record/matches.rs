@@ -164,6 +164,9 @@ pub struct CostRatio {
     /// The user's figures of both networks' costs of a node; `None` where they are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_node_costs: Option<[f64; 2]>,
+    /// How much cost weighs where it decides on nodes, as a power of the ratio; `None` for 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
     /// Where it was measured; `None` where that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
@@ -187,6 +190,7 @@ impl CostRatio {
             rounds: 0,
             own_features: [None; 2],
             own_node_costs: Some(node_costs),
+            weight: None,
             machine: None,
         }
     }
@@ -197,10 +201,20 @@ impl CostRatio {
         self.own_node_costs.is_some() || !no_features(&self.own_features)
     }
 
-    /// Nodes of the second network that cost as much as `nodes` of the first.
+    /// Nodes of the second network that cost as much as `nodes` of the first, as far as cost weighs.
+    ///
+    /// ```
+    /// use fsbench::record::CostRatio;
+    ///
+    /// // The second network's nodes cost four times as much.
+    /// let ratio = CostRatio::of_figures([1.0, 4.0]);
+    /// assert_eq!(ratio.nodes_of_second(1000), 250);
+    /// assert_eq!(CostRatio { weight: Some(0.5), ..ratio }.nodes_of_second(1000), 500);
+    /// ```
     #[must_use]
     pub fn nodes_of_second(&self, nodes: u64) -> u64 {
-        ((nodes as f64 * self.ratio).round() as u64).max(1)
+        let ratio = self.weight.map_or(self.ratio, |weight| self.ratio.powf(weight));
+        ((nodes as f64 * ratio).round() as u64).max(1)
     }
 
     /// Whether the rounds differ too much to rely on their median, as [`SpeedEntry::is_noisy`].

@@ -180,7 +180,7 @@ pub struct SearchPrediction {
     pub loss: f64,
     /// Its standard error.
     pub loss_error: f64,
-    /// Elo of twice the speed.
+    /// Elo of twice the evaluations a second.
     pub speed: f64,
     /// Its standard error.
     pub speed_error: f64,
@@ -191,15 +191,22 @@ pub struct SearchPrediction {
 }
 
 impl Default for SearchPrediction {
-    /// What is assumed before any match: four king buckets had 5 to 8% less loss than one and played +38 Elo at equal
-    /// nodes, at the widths and node counts of experiments on a CPU; twice the speed is worth 50 to 70 Elo in engines'
-    /// short games. The errors are wide, so that some matches replace them.
     fn default() -> SearchPrediction {
+        SearchPrediction::before_matches(1.0)
+    }
+}
+
+impl SearchPrediction {
+    /// What is assumed before any match, by the experiments in `results` of a thousand nodes a move: four king buckets
+    /// had 5 to 8% less loss than one and played +38 Elo at equal nodes; twice the evaluations a second were worth 80 to
+    /// 250 Elo at equal cost, where cost weighs 1. The errors are wide, so that some matches replace them.
+    #[must_use]
+    pub fn before_matches(cost_weight: f64) -> SearchPrediction {
         SearchPrediction {
             loss: -550.0,
             loss_error: 250.0,
-            speed: 60.0,
-            speed_error: 20.0,
+            speed: 120.0 * cost_weight,
+            speed_error: 60.0 * cost_weight,
             correlation: 0.0,
             matches: 0,
         }

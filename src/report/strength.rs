@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::numbers;
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{CostRatio, MatchConditions, MatchKind, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
@@ -24,15 +25,18 @@ pub struct Strength {
     pub games: [u64; 2],
     /// Nodes per move at equal cost, mean over the seeds.
     pub nodes: Option<f64>,
-    /// log2 of these nodes divided by the reference's, mean over the seeds.
+    /// log2 of the nodes of the same processor time divided by the reference's, mean over the seeds.
     #[serde(skip)]
-    pub(super) log2_nodes: Option<f64>,
+    pub(super) log2_speed: Option<f64>,
     /// By the noisiest measurement of its cost, the share of these nodes that equal cost may be: `[0.9, 1.3]`; absent
     /// if no measurement was noisy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_noise: Option<[f64; 2]>,
     /// Whether equal cost goes by the user's own figures.
     pub is_by_figures: bool,
+    /// How much cost weighs at equal cost; `None` for 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_weight: Option<f64>,
     /// Nodes per second over all its matches.
     pub nps: f64,
 }
@@ -102,6 +106,7 @@ impl Strength {
     pub(super) fn of(results: &Results, planned: &PlannedRow, tables: &EloTables) -> Option<Strength> {
         let [nodes, cost] = MatchKind::ALL.map(|kind| of_kind(results, planned, kind));
         let limits: Vec<f64> = cost.iter().map(|result| result.record.player.node_limit as f64).collect();
+        let speeds = cost.iter().filter_map(|result| Some(result.record.cost.as_ref()?.ratio.log2()));
         let elo = |table: &EloTable| Some(table.get(&planned.set)?.estimate(Level::SINGLE));
         Some(Strength {
             elo_equal_nodes: elo(&tables.equal_nodes),
@@ -109,9 +114,10 @@ impl Strength {
             elo_by_cost: elo(&tables.by_cost),
             games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
             nodes: Estimate::over(&limits).map(|limits| limits.mean),
-            log2_nodes: Estimate::over(&cost.iter().copied().map(log2_nodes).collect::<Vec<_>>()).map(|log2| log2.mean),
+            log2_speed: Estimate::over(&speeds.collect::<Vec<_>>()).map(|log2| log2.mean),
             cost_noise: cost_noise(&cost),
             is_by_figures: cost.iter().any(|result| is_by_figures(&result.record)),
+            cost_weight: cost.iter().find_map(|result| result.record.cost.as_ref()?.weight),
             nps: nps(results, planned)?,
         })
     }
@@ -154,7 +160,8 @@ fn log2_nodes(result: &MatchResult) -> f64 {
 /// See [`Strength::cost_noise`].
 fn cost_noise(matches: &[&MatchResult]) -> Option<[f64; 2]> {
     let costs = matches.iter().filter_map(|result| result.record.cost.as_ref()).filter(|cost| cost.is_noisy());
-    let shares = costs.map(|cost| [cost.low / cost.ratio, cost.high / cost.ratio]);
+    let shares =
+        costs.map(|cost| [cost.low, cost.high].map(|bound| (bound / cost.ratio).powf(cost.weight.unwrap_or(1.0))));
     shares.max_by(|[low, high], [other_low, other_high]| (high - low).total_cmp(&(other_high - other_low)))
 }
 
@@ -225,10 +232,19 @@ fn width_sentence(width: f64, matches: &[MatchResult]) -> String {
 fn equal_cost_sentence(record: &MatchRecord) -> String {
     let rounds = record.cost.as_ref().filter(|cost| cost.rounds > 0);
     let rounds = rounds.map(|cost| format!(", measured in {} rounds", cost.rounds)).unwrap_or_default();
+    let weight = record.cost.as_ref().and_then(|cost| cost.weight);
+    let weight = weight.map(|weight| {
+        format!(
+            " Cost weighs {weight}: twice the cost takes a share of {} of the nodes, for an engine to which nodes are \
+             worth less than in these matches.",
+            numbers::number(1.0 - 0.5f64.powf(weight), 2, false)
+        )
+    });
     format!(
         "Equal cost: {} nodes per move for the reference, and for every other network as many as cost the same \
-         processor time{rounds}.",
-        grouped(&record.conditions.nodes.to_string())
+         processor time{rounds}.{}",
+        grouped(&record.conditions.nodes.to_string()),
+        weight.unwrap_or_default()
     )
 }
 

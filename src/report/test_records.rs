@@ -144,6 +144,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
         nanoseconds_per_node: Some([1_000.0, 1_000.0 / ratio]),
         own_features: [None; 2],
         own_node_costs: None,
+        weight: None,
         ratio,
         low: ratio * 0.97,
         high: ratio * 1.03,

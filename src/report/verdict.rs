@@ -38,8 +38,10 @@ struct Evidence<'a> {
     cost_noise: Option<[f64; 2]>,
     /// Whether equal cost goes by the user's own figures.
     cost_is_by_figures: bool,
-    /// Its nodes at equal cost, as log2 of a share of the first set's.
-    log2_nodes: Option<f64>,
+    /// How much cost weighs at equal cost, if that is not 1.
+    cost_weight: Option<f64>,
+    /// log2 of its nodes of the same processor time, as a share of the first set's.
+    log2_speed: Option<f64>,
 }
 
 /// The sentences on a method's comparison: the whole first, then the trainings, then every set against the first. Empty
@@ -116,7 +118,8 @@ impl<'a> Evidence<'a> {
             is_same_network: row.network == reference.network,
             cost_noise: strength.and_then(|strength| strength.cost_noise),
             cost_is_by_figures: strength.is_some_and(|strength| strength.is_by_figures),
-            log2_nodes: strength.and_then(|strength| strength.log2_nodes),
+            cost_weight: strength.and_then(|strength| strength.cost_weight),
+            log2_speed: strength.and_then(|strength| strength.log2_speed),
         }
     }
 
@@ -126,7 +129,8 @@ impl<'a> Evidence<'a> {
         let speed = self.speed.map(RelativeSpeed::words);
         let elo = match (self.elo_equal_cost, self.elo_equal_nodes) {
             (Some(elo), _) => {
-                Some(elo_words(elo.estimate, &equal_cost_words(self.cost_noise, self.cost_is_by_figures)))
+                let conditions = equal_cost_words(self.cost_noise, self.cost_is_by_figures, self.cost_weight);
+                Some(elo_words(elo.estimate, &conditions))
             }
             (None, Some(elo)) => Some(elo_words(elo.estimate, "equal nodes")),
             (None, None) => None,
@@ -148,7 +152,7 @@ impl<'a> Evidence<'a> {
 
     /// Below which worth of nodes a set that is stronger at equal nodes pays for its cost.
     fn where_it_pays(&self) -> Option<String> {
-        let lost = -self.log2_nodes.filter(|log2| *log2 < 0.0)?;
+        let lost = -self.log2_speed.filter(|log2| *log2 < 0.0)?;
         let gained = self.elo_equal_nodes.map(|elo| elo.estimate).filter(|elo| sign(*elo) == Some(true))?;
         let [gain, limit] = [gained.mean, gained.mean / lost].map(|elo| numbers::number(elo, 0, false));
         Some(format!("; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit}"))

@@ -13,7 +13,7 @@ use crate::experiment::spec::{ComparisonRow, Experiment, Measures};
 use crate::experiment::store::ResultKey;
 use crate::features::FeatureSet;
 use crate::play::MatchOptions;
-use crate::record::{LastComparison, SearchRecord, SearchWinner};
+use crate::record::{LastComparison, SearchPrediction, SearchRecord, SearchWinner};
 use crate::units::SortedMap;
 
 /// Why a search goes no further.
@@ -59,7 +59,11 @@ impl Search {
             base,
             pass,
             seconds: SortedMap::new(),
-            tree: SearchRecord { first, ..SearchRecord::default() },
+            tree: SearchRecord {
+                first,
+                prediction: SearchPrediction::before_matches(cost_weight(base)),
+                ..SearchRecord::default()
+            },
             winners: Vec::new(),
         };
         match controller.run() {
@@ -156,14 +160,19 @@ impl Controller<'_, '_> {
     pub(super) fn matches(&self, share: f64) -> Option<MatchMeasure> {
         let measure = self.base.matches.as_ref()?;
         let pairs = Some(((share * measure.options.pairs() as f64).ceil() as u64).max(1));
-        let MatchTerms { equal_cost, half_width, shard_pairs, .. } = measure.terms.clone();
+        let MatchTerms { equal_cost, cost_weight, half_width, shard_pairs, .. } = measure.terms.clone();
         // A half of the interval's width takes four times the games.
         let half_width = half_width.map(|width| width / share.sqrt());
         Some(MatchMeasure {
-            terms: MatchTerms { equal_cost, half_width, shard_pairs, ..MatchTerms::default() },
+            terms: MatchTerms { equal_cost, cost_weight, half_width, shard_pairs, ..MatchTerms::default() },
             options: MatchOptions { pairs, ..measure.options.clone() },
             ..MatchMeasure::default()
         })
+    }
+
+    /// How much cost weighs in the search's matches.
+    pub(super) fn cost_weight(&self) -> f64 {
+        cost_weight(self.base)
     }
 
     /// Does all steps of an experiment whose results only decide.
@@ -239,6 +248,10 @@ impl Controller<'_, '_> {
         }
         self.show(matches)
     }
+}
+
+fn cost_weight(base: &Experiment) -> f64 {
+    base.matches.as_ref().and_then(|measure| measure.terms.cost_weight).unwrap_or(1.0)
 }
 
 /// A text that stands nowhere in the file.

@@ -82,7 +82,7 @@ impl Controller<'_, '_> {
 
     /// Fits the prediction to the matches so far.
     fn end_finals(&mut self, better: Option<ComparisonRow>) -> Result<Option<ComparisonRow>, Halt> {
-        self.tree.prediction = fitted(&self.tree);
+        self.tree.prediction = fitted(&self.tree, self.cost_weight());
         Ok(better)
     }
 

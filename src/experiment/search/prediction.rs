@@ -19,24 +19,26 @@ struct Evidence {
 }
 
 /// The prediction by the matches of a search so far: the mean and the covariance of both factors after them, by Bayes'
-/// rule for a linear model with normal errors, beginning with [`SearchPrediction::default`].
-pub fn fitted(tree: &SearchRecord) -> SearchPrediction {
+/// rule for a linear model with normal errors, beginning with [`SearchPrediction::before_matches`]. Speeds are those that
+/// candidates are ordered by, or, of rows that were given, a node's.
+pub fn fitted(tree: &SearchRecord, cost_weight: f64) -> SearchPrediction {
     let candidates = tree.rounds.iter().flat_map(|round| &round.candidates);
     let evidence = candidates.filter_map(|candidate| {
         let (full, played) = (candidate.full.as_ref()?, candidate.played.as_ref()?);
+        let predicted = candidate.liftings.last();
         let error = (played.elo.high - played.elo.low) / (2.0 * Z);
         Some(Evidence {
             loss: full.loss.value,
-            log2_speed: played.log2_speed.unwrap_or_default(),
+            log2_speed: predicted.map(|lifting| lifting.log2_speed).or(played.log2_speed).unwrap_or_default(),
             elo: played.elo.value,
             variance: error.powi(2) + SCATTER.powi(2),
         })
     });
-    after(&evidence.collect::<Vec<_>>())
+    after(&evidence.collect::<Vec<_>>(), cost_weight)
 }
 
-fn after(evidence: &[Evidence]) -> SearchPrediction {
-    let prior = SearchPrediction::default();
+fn after(evidence: &[Evidence], cost_weight: f64) -> SearchPrediction {
+    let prior = SearchPrediction::before_matches(cost_weight);
     // The sums Σ x xᵀ / σ² and Σ x y / σ², to which the prior adds as two observations do.
     let [mut loss, mut speed] = [prior.loss_error, prior.speed_error].map(|error| error.powi(-2));
     let mut both = 0.0;
@@ -77,11 +79,12 @@ mod tests {
 
     #[test]
     fn without_matches_the_prior_predicts() {
-        let by = after(&[]);
-        let prior = SearchPrediction::default();
+        let by = after(&[], 0.5);
+        let prior = SearchPrediction::before_matches(0.5);
+        assert!(2.0 * prior.speed == SearchPrediction::default().speed);
         assert!((by.loss - prior.loss).abs() < 1e-9 && (by.speed_error - prior.speed_error).abs() < 1e-9, "{by:?}");
         let found = predicted(&by, LossDifference { value: -0.05, half_width: 0.01 }, -0.1);
-        assert!((found.value - (0.05 * 550.0 - 6.0)).abs() < 1e-9, "{found:?}");
+        assert!((found.value - (0.05 * 550.0 - 0.1 * prior.speed)).abs() < 1e-9, "{found:?}");
         assert!(found.low < found.value - 5.5 && found.high > found.value + 5.5, "{found:?}");
     }
 
@@ -95,7 +98,7 @@ mod tests {
                 Evidence { loss, log2_speed, elo: -900.0 * loss + 80.0 * log2_speed, variance: 25.0 }
             })
             .collect();
-        let by = after(&matches);
+        let by = after(&matches, 1.0);
         assert!((by.loss + 900.0).abs() < 15.0 && (by.speed - 80.0).abs() < 3.0, "{by:?}");
         assert!(by.loss_error < 20.0 && by.speed_error < 3.0 && by.matches == 200, "{by:?}");
     }

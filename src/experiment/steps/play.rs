@@ -170,12 +170,14 @@ impl Match {
         let planned = runner.plan.matches[self.0];
         let PlannedMatch { run, reference, kind, own } = planned;
         let Some(measure) = &runner.experiment.matches else { return Value::Null };
+        let terms = &measure.terms;
+        let cost = terms.cost_weight.map_or(json!(terms.equal_cost), |weight| json!([terms.equal_cost, weight]));
         let limit = match kind {
-            MatchKind::EqualNodes => json!(measure.terms.nodes),
+            MatchKind::EqualNodes => json!(terms.nodes),
             MatchKind::EqualCost if planned.measures_cost() => {
-                json!([measure.terms.equal_cost, runner.timed_on(&[run, reference]), own])
+                json!([cost, runner.timed_on(&[run, reference]), own])
             }
-            MatchKind::EqualCost => json!([measure.terms.equal_cost, own]),
+            MatchKind::EqualCost => json!([cost, own]),
         };
         let setup = runner.match_setup.as_ref().map(|setup| json!([setup.openings, setup.search]));
         let options = &measure.options;

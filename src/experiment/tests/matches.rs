@@ -120,18 +120,19 @@ fn a_change_replays_only_what_it_affects() {
     check("nodes = 100", 2, "one match per seed");
     check("nodes = 100", 2, "nothing changed");
     check("nodes = 100\nequal_cost = 100", 4, "the other kind");
-    check("nodes = 200", 6, "another limit");
-    check("nodes = 100\npairs = 7", 8, "another length");
-    check("nodes = 100\nhalf_width = 5", 10, "a wanted precision");
-    check("nodes = 100\nopenings = \"book.epd\"", 12, "other openings");
-    check("nodes = 100\nseed = 1", 14, "another order");
-    check("nodes = 100\nadjudication = false", 16, "other rules");
-    check("nodes = 100\nhash = 8", 18, "another table");
-    check("nodes = 100\nconcurrency = 3", 18, "games do not depend on it");
-    check("nodes = 100", 18, "the first results are still stored");
+    check("nodes = 100\nequal_cost = 100\ncost_weight = 0.3", 6, "another weight of cost");
+    check("nodes = 200", 8, "another limit");
+    check("nodes = 100\npairs = 7", 10, "another length");
+    check("nodes = 100\nhalf_width = 5", 12, "a wanted precision");
+    check("nodes = 100\nopenings = \"book.epd\"", 14, "other openings");
+    check("nodes = 100\nseed = 1", 16, "another order");
+    check("nodes = 100\nadjudication = false", 18, "other rules");
+    check("nodes = 100\nhash = 8", 20, "another table");
+    check("nodes = 100\nconcurrency = 3", 20, "games do not depend on it");
+    check("nodes = 100", 20, "the first results are still stored");
     executor.search = "changed".into();
     folder.run(&text("nodes = 100"), &mut executor).expect("done");
-    assert_eq!(executor.calls.values().sum::<u32>(), 6 + 6 + 20, "another search");
+    assert_eq!(executor.calls.values().sum::<u32>(), 6 + 6 + 22, "another search");
 }
 
 /// After a kill at any step, the next run does the remaining steps, once; so does a run after a stop.
@@ -205,6 +206,8 @@ fn mistakes_are_refused_before_anything_runs() {
     check("", 0, "give nodes = 5000");
     check("nodes = 0", 1, "nodes must be at least 1");
     check("equal_cost = 0", 1, "equal_cost must be at least 1");
+    check("equal_cost = 9\ncost_weight = 0.0", 2, "cost_weight must be above 0");
+    check("nodes = 9\ncost_weight = 0.3", 2, "cost_weight has no effect without equal_cost");
     check("nodes = 9\npairs = 0", 2, "pairs must lie between 1 and");
     check("nodes = 9\nhalf_width = 0.0", 2, "half_width must be above 0");
     check("nodes = 9\nhash = 0", 2, "hash must lie between 1 and");

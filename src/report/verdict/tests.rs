@@ -38,7 +38,8 @@ fn timed(loss: &Difference, speed: RelativeSpeed, elo_equal_cost: Option<JudgedE
         is_same_network: false,
         cost_noise: None,
         cost_is_by_figures: false,
-        log2_nodes: None,
+        cost_weight: None,
+        log2_speed: None,
     }
 }
 
@@ -79,7 +80,7 @@ fn where_a_costly_set_pays_is_said() {
     let loss = difference(-13.0, -3.0);
     let of = |nodes: f64, log2: f64| {
         let costly = Evidence {
-            log2_nodes: Some(log2),
+            log2_speed: Some(log2),
             elo_equal_nodes: elo(nodes, 30.0),
             ..evidence(&loss, 0.5, elo(-41.0, 27.0))
         };

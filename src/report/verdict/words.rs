@@ -137,12 +137,13 @@ pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
     }
 }
 
-/// `equal cost`, with whose figures it goes by and what noise in its measurement leaves open.
-pub(super) fn equal_cost_words(noise: Option<[f64; 2]>, is_by_figures: bool) -> String {
+/// `equal cost`, with whose figures it goes by, how much it weighs and what noise in its measurement leaves open.
+pub(super) fn equal_cost_words(noise: Option<[f64; 2]>, is_by_figures: bool, weight: Option<f64>) -> String {
     let by_figures = is_by_figures.then(|| "by your figures".to_owned());
     let noise = noise
         .map(|[low, high]| format!("noisy: {} to {} of the nodes that were searched", percent(low), percent(high)));
-    let notes: Vec<String> = by_figures.into_iter().chain(noise).collect();
+    let weight = weight.map(|weight| format!("of which {weight} weighs"));
+    let notes: Vec<String> = by_figures.into_iter().chain(weight).chain(noise).collect();
     if notes.is_empty() { "equal cost".into() } else { format!("equal cost ({})", notes.join("; ")) }
 }
 
