@@ -81,7 +81,7 @@ mod tests {
     fn without_matches_the_prior_predicts() {
         let by = after(&[], 0.5);
         let prior = SearchPrediction::before_matches(0.5);
-        assert!(2.0 * prior.speed == SearchPrediction::default().speed);
+        assert!((2.0 * prior.speed - SearchPrediction::default().speed).abs() < 1e-9);
         assert!((by.loss - prior.loss).abs() < 1e-9 && (by.speed_error - prior.speed_error).abs() < 1e-9, "{by:?}");
         let found = predicted(&by, LossDifference { value: -0.05, half_width: 0.01 }, -0.1);
         assert!((found.value - (0.05 * 550.0 - 0.1 * prior.speed)).abs() < 1e-9, "{found:?}");
