@@ -308,7 +308,7 @@ fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRati
     match (cost, arguments.equal_cost, &arguments.nodes[..]) {
         (Some(cost), Some(nodes), _) => {
             let by_figures = if cost.is_by_figures() { " by your figures" } else { "" };
-            let weight = cost.weight.map(|weight| format!(", of which {weight} weighs")).unwrap_or_default();
+            let weight = cost.weight.map(|weight| format!(", cost weighs {weight}")).unwrap_or_default();
             let second = cost.nodes_of_second(nodes);
             format!("{nodes} and {second} nodes per move (equal processor time{by_figures}{weight})")
         }

@@ -196,7 +196,7 @@ fn noise_in_the_cost_of_a_match_is_said() {
     assert!(text.contains("weaker at equal cost (noisy: 85% to 120% of the nodes that were searched)"), "{text}");
     let light = Evidence { cost_weight: Some(0.3), ..evidence(&open, 1.0, elo(40.0, 9.0)) };
     let text = light.sentence("piece", false).expect("known");
-    assert!(text.ends_with("40 ± 9 Elo stronger at equal cost (of which 0.3 weighs): worth it."), "{text}");
+    assert!(text.ends_with("40 ± 9 Elo stronger at equal cost (cost weighs 0.3): worth it."), "{text}");
     let speed = RelativeSpeed { is_by_figures: true, ..RelativeSpeed::exact(0.87) };
     let own = Evidence { cost_is_by_figures: true, ..timed(&open, speed, elo(-40.0, 9.0)) };
     let text = own.sentence("piece", false).expect("known");

@@ -142,7 +142,7 @@ pub(super) fn equal_cost_words(noise: Option<[f64; 2]>, is_by_figures: bool, wei
     let by_figures = is_by_figures.then(|| "by your figures".to_owned());
     let noise = noise
         .map(|[low, high]| format!("noisy: {} to {} of the nodes that were searched", percent(low), percent(high)));
-    let weight = weight.map(|weight| format!("of which {weight} weighs"));
+    let weight = weight.map(|weight| format!("cost weighs {weight}"));
     let notes: Vec<String> = by_figures.into_iter().chain(weight).chain(noise).collect();
     if notes.is_empty() { "equal cost".into() } else { format!("equal cost ({})", notes.join("; ")) }
 }
