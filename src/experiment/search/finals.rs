@@ -1,10 +1,10 @@
 //! The finals of a round: candidates are trained from scratch, with all seeds, and play the incumbent at equal cost. In
-//! the first race each plays a quarter of the pairs; of those that may be better, only the best plays the last race, a
-//! match of all pairs, which takes over the games of the first.
+//! the first race each plays a quarter of the pairs; of those that may be better, only the best by loss and games plays
+//! the last race, a match of all pairs, which takes over the games of the first.
 
 use super::comparison::{loss_difference, played};
 use super::controller::{Controller, Halt};
-use super::prediction::fitted;
+use super::prediction::{expected, fitted, predicted};
 use crate::experiment::equal_speed::{EqualSpeedMeasure, EqualSpeedTerms};
 use crate::experiment::runner::PassResults;
 use crate::experiment::spec::{ComparisonRow, Experiment};
@@ -55,11 +55,17 @@ impl Controller<'_, '_> {
         for (index, ((at, _), games)) in rivals.iter().zip(played(&[&first], &labels)).enumerate() {
             let Some(games) = games else { continue };
             let elo = games.elo;
-            self.present().candidates[*at].played = Some(games);
+            let prediction = self.tree.prediction;
+            let candidate = &mut self.present().candidates[*at];
+            let log2_speed = candidate.liftings.last().map(|lifting| lifting.log2_speed).or(games.log2_speed);
+            let loss = candidate.full.as_ref().map(|full| full.loss);
+            let by_loss = loss.map(|loss| predicted(&prediction, loss, log2_speed.unwrap_or_default()));
+            candidate.played = Some(games);
+            let expected = expected(by_loss, elo);
             if elo.high <= 0.0 {
                 self.drop_candidate(*at, format!("no better after the first race: Elo at most {:+.0}", elo.high));
-            } else if best.is_none_or(|(other, _)| elo.value > other) {
-                best = Some((elo.value, index));
+            } else if best.is_none_or(|(other, _)| expected > other) {
+                best = Some((expected, index));
             }
         }
         let Some((_, index)) = best else { return self.end_finals(None) };
@@ -67,7 +73,7 @@ impl Controller<'_, '_> {
         for (other, _) in rivals.iter().filter(|(other, _)| *other != at) {
             if self.present().candidates[*other].why.is_empty() {
                 let ahead = self.present().candidates[at].label.clone();
-                self.drop_candidate(*other, format!("{ahead} was ahead in the first race"));
+                self.drop_candidate(*other, format!("{ahead} was ahead by loss and games"));
             }
         }
         let last = self.play(incumbent, &[(at, row.clone())], 1.0)?;

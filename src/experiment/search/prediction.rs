@@ -73,6 +73,15 @@ pub fn predicted(by: &SearchPrediction, loss: LossDifference, log2_speed: f64) -
     Interval { value, low: value - half, high: value + half }
 }
 
+/// Elo at equal cost by prediction and match together: the mean of both, weighted by their variances. Few games say
+/// little of a candidate whose loss is known.
+pub fn expected(prediction: Option<Interval>, played: Interval) -> f64 {
+    let variance = |of: Interval| ((of.high - of.low) / (2.0 * Z)).powi(2);
+    let Some(prediction) = prediction else { return played.value };
+    let [of_prediction, of_games] = [variance(prediction) + SCATTER.powi(2), variance(played)];
+    (prediction.value * of_games + played.value * of_prediction) / (of_prediction + of_games)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +95,18 @@ mod tests {
         let found = predicted(&by, LossDifference { value: -0.05, half_width: 0.01 }, -0.1);
         assert!((found.value - (0.05 * 550.0 - 0.1 * prior.speed)).abs() < 1e-9, "{found:?}");
         assert!(found.low < found.value - 5.5 && found.high > found.value + 5.5, "{found:?}");
+    }
+
+    #[test]
+    fn few_games_leave_the_prediction_and_many_replace_it() {
+        let of = |value: f64, half: f64| Interval { value, low: value - half, high: value + half };
+        let predicted = of(40.0, 10.0);
+        assert!((expected(Some(predicted), of(-100.0, 1e6)) - 40.0).abs() < 0.1);
+        assert!((expected(Some(predicted), of(-100.0, 0.1)) + 100.0).abs() < 0.1);
+        // Errors of the same size.
+        let between = expected(Some(predicted), of(0.0, Z * (SCATTER.powi(2) + (10.0 / Z).powi(2)).sqrt()));
+        assert!((between - 20.0).abs() < 1e-9, "{between}");
+        assert!((expected(None, of(7.0, 3.0)) - 7.0).abs() < 1e-9);
     }
 
     /// Matches that follow other factors than the prior's give those factors, with small errors.

@@ -70,7 +70,7 @@ fn each_winner_becomes_the_incumbent_until_none_is_better() {
     assert_eq!(stage("plus axis-v"), CandidateStage::Winner);
     assert_eq!((stage("plus axis-h"), stage("plus axis-d1")), (CandidateStage::Finalist, CandidateStage::Lifted));
     let ahead = &called(tree, 0, "plus axis-h").why;
-    assert_eq!(ahead, "piece plus axis-v was ahead in the first race");
+    assert_eq!(ahead, "piece plus axis-v was ahead by loss and games");
     let lifted = &called(tree, 0, "plus pairs-h").liftings;
     assert_eq!((lifted.len(), lifted[0].samples, lifted[0].seconds), (1, 1_000, 2.0));
     assert!((lifted[0].loss.value - 0.97_f64.ln()).abs() < 1e-6, "{lifted:?}");
