@@ -274,7 +274,7 @@ mod tests {
         insta::assert_snapshot!(sentences(&search()).join("\n"), @r"
         4 sets were tried in 1 round, in 2 h 5 min of all steps. It ended: the 2 hours are over.
         Winner: piece plus d (winner.toml is its definition). Against piece, on games and openings that no choice saw: loss −3.92 ± 0.30% on 1,500 validation games, Elo +21 (+3 to +40) at equal cost in 1,200 games. All other tables and figures of losses take all validation games, those that choices saw among them.
-        Predicted Elo at equal cost, before any match of the search: −5.5 ± 2.5 for each percent of loss, +60 ± 20 for twice the speed (standard errors). The prediction orders candidates, matches decide.
+        Predicted Elo at equal cost, before any match of the search: −5.5 ± 2.5 for each percent of loss, +120 ± 60 for twice the speed (standard errors). The prediction orders candidates, matches decide.
         ");
     }
 
