@@ -9,7 +9,9 @@ use super::numbers;
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{CostRatio, MatchConditions, MatchKind, MatchRecord, MatchResult, PlannedRow, Results};
 use crate::statistics::pentanomial::Interval;
-use crate::statistics::{EloBySeed, Estimate, Level, Outlook, PairedDifference, elo_over_seeds, proportional_effect};
+use crate::statistics::{
+    Effect, EloBySeed, Estimate, Level, Outlook, PairedDifference, elo_over_seeds, proportional_effect,
+};
 use crate::text::grouped;
 use crate::units::SortedMap;
 
@@ -48,8 +50,6 @@ pub(super) struct EloTables {
     equal_cost: EloTable,
     /// Elo at equal cost minus Elo at equal nodes.
     by_cost: EloTable,
-    /// The Elo of twice the nodes, by that difference of all sets and seeds.
-    pub(super) of_doubling: Option<Estimate>,
 }
 
 type EloTable = SortedMap<String, PairedDifference>;
@@ -57,11 +57,9 @@ type EloTable = SortedMap<String, PairedDifference>;
 impl EloTables {
     /// Of the comparison that a planned row belongs to.
     pub(super) fn of(results: &Results, planned: &PlannedRow) -> EloTables {
-        let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
-        let rows: Vec<&PlannedRow> = results.study.rows.iter().filter(is_compared).collect();
+        let rows = compared_rows(results, planned);
         let by_seed = |row: &&PlannedRow, kind: MatchKind| -> EloBySeed {
-            let effect = |result: &MatchResult| (result.key.seed.0, result.record.pairs.elo_effect());
-            of_kind(results, row, kind).into_iter().map(effect).collect()
+            of_kind(results, row, kind).into_iter().map(|result| (result.key.seed.0, effect(result))).collect()
         };
         let [nodes, cost] =
             MatchKind::ALL.map(|kind| rows.iter().map(|row| by_seed(row, kind)).collect::<Vec<EloBySeed>>());
@@ -72,18 +70,7 @@ impl EloTables {
         let table = |sets: &[EloBySeed]| {
             rows.iter().zip(elo_over_seeds(sets)).filter_map(|(row, found)| Some((row.set.clone(), found?))).collect()
         };
-        let difference = |row: &&PlannedRow, by_cost: &EloBySeed| {
-            let matches = of_kind(results, row, MatchKind::EqualCost).into_iter();
-            let points = matches.filter_map(|result| Some((log2_nodes(result), *by_cost.get(&result.key.seed.0)?)));
-            points.collect::<Vec<_>>()
-        };
-        let points: Vec<_> = rows.iter().zip(&by_cost).flat_map(|(row, set)| difference(row, set)).collect();
-        EloTables {
-            equal_nodes: table(&nodes),
-            equal_cost: table(&cost),
-            by_cost: table(&by_cost),
-            of_doubling: proportional_effect(&points, Level::SINGLE),
-        }
+        EloTables { equal_nodes: table(&nodes), equal_cost: table(&cost), by_cost: table(&by_cost) }
     }
 
     fn of_kind(&self, kind: MatchKind) -> &EloTable {
@@ -149,6 +136,31 @@ fn of_kind<'a>(results: &'a Results, planned: &PlannedRow, kind: MatchKind) -> V
         (&result.key.set, result.key.method, result.record.kind) == (&planned.set, planned.method, kind)
     };
     results.matches.iter().filter(is_own).collect()
+}
+
+/// The rows of the comparison that a planned row belongs to.
+fn compared_rows<'a>(results: &'a Results, planned: &PlannedRow) -> Vec<&'a PlannedRow> {
+    let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
+    results.study.rows.iter().filter(is_compared).collect()
+}
+
+/// The Elo of twice the nodes, by Elo at equal cost minus Elo at equal nodes of all networks in a planned row's
+/// comparison.
+pub(super) fn elo_of_doubling(results: &Results, planned: &PlannedRow) -> Option<Estimate> {
+    let mut points = Vec::new();
+    for row in compared_rows(results, planned) {
+        let nodes = of_kind(results, row, MatchKind::EqualNodes);
+        for cost in of_kind(results, row, MatchKind::EqualCost) {
+            if let Some(nodes) = nodes.iter().find(|nodes| nodes.key.seed == cost.key.seed) {
+                points.push((log2_nodes(cost), effect(cost).minus(effect(nodes))));
+            }
+        }
+    }
+    proportional_effect(&points, Level::SINGLE)
+}
+
+fn effect(result: &MatchResult) -> Effect {
+    result.record.pairs.elo_effect()
 }
 
 /// log2 of the player's nodes divided by the reference's.

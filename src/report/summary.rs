@@ -10,7 +10,7 @@ use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::scaling::ScalingSummary;
-use super::strength::{EloTables, Strength, match_conditions};
+use super::strength::{EloTables, Strength, elo_of_doubling, match_conditions};
 use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
@@ -213,14 +213,13 @@ impl Summary {
             let index = methods.iter().position(is_same).unwrap_or_else(|| {
                 let reference = planned.set.clone();
                 let match_reference = match_reference(results, planned);
-                let elo = EloTables::of(results, planned);
                 methods.push(MethodSummary {
                     method,
                     group: planned.group.clone(),
                     reference,
                     match_reference,
-                    elo_of_doubling: elo.of_doubling,
-                    elo,
+                    elo_of_doubling: elo_of_doubling(results, planned),
+                    elo: EloTables::of(results, planned),
                     rows: Vec::new(),
                     curves: Vec::new(),
                     comparisons: Comparisons::of(results, planned),

@@ -58,18 +58,18 @@ pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
     let reference = rows.len();
     rows.push(sets.iter().flat_map(EloBySeed::keys).map(|seed| (*seed, 0.0)).collect());
     let noise = SeedNoise::of(&rows);
-    let mut number = 0;
+    let mut numbers = 0..reference;
     let of_set = |set: &EloBySeed| {
         let seeds = set.len();
         if seeds == 0 {
             return None;
         }
-        number += 1;
+        let number = numbers.next()?;
         let mean = |of: fn(&Effect) -> f64| set.values().map(of).sum::<f64>() / seeds as f64;
         let values: Vec<f64> = set.values().map(|effect| effect.value).collect();
         let of_games = mean(|effect| effect.variance);
         let pairs = mean(|effect| effect.degrees);
-        let of_table = noise.as_ref().map(|noise| noise.of_pair(number - 1, reference, seeds));
+        let of_table = noise.as_ref().map(|noise| noise.of_pair(number, reference, seeds));
         let between_seeds = PairNoise::of_differences(&values).map(|own| of_table.unwrap_or(own));
         let [by_games, between_games] = if seeds > 1 { [of_games, 0.0] } else { [0.0, of_games] };
         Some(PairedDifference {
