@@ -247,9 +247,9 @@ fn equal_cost_sentence(record: &MatchRecord) -> String {
     let weight = record.cost.as_ref().and_then(|cost| cost.weight);
     let weight = weight.map(|weight| {
         format!(
-            " Cost weighs {weight}: twice the cost takes a share of {} of the nodes, for an engine to which nodes are \
-             worth less than in these matches.",
-            numbers::number(1.0 - 0.5f64.powf(weight), 2, false)
+            " Cost weighs {weight}: at twice the cost a network gets {}% fewer nodes, not 50%, as for an engine to which \
+             nodes are worth less than in these matches.",
+            numbers::number(100.0 * (1.0 - 0.5f64.powf(weight)), 0, false)
         )
     });
     format!(
