@@ -248,8 +248,9 @@ fn equal_cost_sentence(record: &MatchRecord) -> String {
     let weight = weight.map(|weight| {
         format!(
             " Cost weighs {weight}: at twice the cost a network gets {}% fewer nodes, not 50%, as for an engine to which \
-             nodes are worth less than in these matches.",
-            numbers::number(100.0 * (1.0 - 0.5f64.powf(weight)), 0, false)
+             nodes are worth {} than in these matches.",
+            numbers::number(100.0 * (1.0 - 0.5f64.powf(weight)), 0, false),
+            if weight > 1.0 { "more" } else { "less" }
         )
     });
     format!(
