@@ -45,6 +45,21 @@ pub fn utc(time: SystemTime) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
+/// Names one after the other; in quotation marks if a comma in one of them would be taken for their end.
+///
+/// ```
+/// assert_eq!(fsbench::text::listed(&["a", "b"]), "a, b");
+/// assert_eq!(fsbench::text::listed(&["a", "b, c"]), r#""a", "b, c""#);
+/// ```
+#[must_use]
+pub fn listed(names: &[&str]) -> String {
+    if names.iter().any(|name| name.contains(',')) {
+        names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    } else {
+        names.join(", ")
+    }
+}
+
 /// The names, numbered from 1 where several are equal.
 ///
 /// ```

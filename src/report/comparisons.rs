@@ -9,7 +9,7 @@ use crate::record::{
     ClassLosses, LossSums, Method, NetResult, PlannedRow, Results, ValidationLosses, ValidationRecord,
 };
 use crate::statistics::{Level, NoiseSource, Outlook, PairedDifference, PairedSets, Scale, SeedSums};
-use crate::text::grouped;
+use crate::text::{grouped, listed};
 
 /// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if
 /// there is nothing to compare.
@@ -315,14 +315,14 @@ fn note(
     } else {
         format!(
             "Pairs are compared on {} samples of {} validation games by the float networks of the best epochs. {} The \
-             intervals are corrected for the {} comparisons of the table (all of them hold with 95% confidence, \
+             intervals are corrected for the {} of the table (all of them hold with 95% confidence, \
              whether or not some sets are noisier than others); better and worse mean that the interval excludes 0. \
              +seeds, +games: how many further training seeds, or validation games, would narrow the interval to the \
              present difference, if the variances stay as estimated; – if those alone would not.",
             number(standard.samples),
             number(standard.games),
             sources(sets, pairs),
-            pairs.len(),
+            if pairs.len() == 1 { "one comparison".to_owned() } else { format!("{} comparisons", pairs.len()) },
         )
     };
     if !parts.is_empty() {
@@ -336,7 +336,7 @@ fn note(
         text += &format!(" As there are more than {} sets, each is compared with the first.", Comparisons::ALL_PAIRS);
     }
     if !others.is_empty() {
-        text += &format!(" Not compared, because of another loss or other samples: {}.", others.join(", "));
+        text += &format!(" Not compared, because of another loss or other samples: {}.", listed(others));
     }
     text
 }

@@ -145,13 +145,17 @@ fn compared_rows<'a>(results: &'a Results, planned: &PlannedRow) -> Vec<&'a Plan
 }
 
 /// The Elo of twice the nodes, by Elo at equal cost minus Elo at equal nodes of all networks in a planned row's
-/// comparison.
+/// comparison, where the reference had as many nodes in both.
 pub(super) fn elo_of_doubling(results: &Results, planned: &PlannedRow) -> Option<Estimate> {
     let mut points = Vec::new();
     for row in compared_rows(results, planned) {
         let nodes = of_kind(results, row, MatchKind::EqualNodes);
         for cost in of_kind(results, row, MatchKind::EqualCost) {
-            if let Some(nodes) = nodes.iter().find(|nodes| nodes.key.seed == cost.key.seed) {
+            let nodes_of_cost = |nodes: &&&MatchResult| {
+                let limits = [&nodes.record, &cost.record].map(|record| record.conditions.nodes);
+                nodes.key.seed == cost.key.seed && limits[0] == limits[1]
+            };
+            if let Some(nodes) = nodes.iter().find(nodes_of_cost) {
                 points.push((log2_nodes(cost), effect(cost).minus(effect(nodes))));
             }
         }
@@ -217,6 +221,9 @@ pub(super) fn match_conditions(results: &Results) -> Option<String> {
                      finding features in the place of fsbench's, or by your cost of a node alone.";
         }
     }
+    for kind in MatchKind::ALL {
+        text += &other_terms(results, kind);
+    }
     text += &format!(" {}", rules_sentence(&first.record.conditions));
     if let Some(width) = first.record.conditions.half_width {
         text += &format!(" {}", width_sentence(width, &results.matches));
@@ -259,6 +266,23 @@ fn equal_cost_sentence(record: &MatchRecord) -> String {
         grouped(&record.conditions.nodes.to_string()),
         weight.unwrap_or_default()
     )
+}
+
+/// A sentence on matches of a kind that had other nodes or another weight of cost, as those of joined experiments may;
+/// empty if all had the same.
+fn other_terms(results: &Results, kind: MatchKind) -> String {
+    let of_match = |result: &MatchResult| {
+        let weight = result.record.cost.as_ref().and_then(|cost| cost.weight);
+        let weight = weight.map(|weight| format!(", cost weighs {weight}")).unwrap_or_default();
+        format!("{} nodes{weight}", grouped(&result.record.conditions.nodes.to_string()))
+    };
+    let own = results.matches.iter().filter(|result| result.record.kind == kind);
+    let terms: BTreeSet<String> = own.map(of_match).collect();
+    if terms.len() < 2 {
+        return String::new();
+    }
+    let terms: Vec<String> = terms.into_iter().collect();
+    format!(" Matches at {} differ ({}): their Elo does not compare.", kind.name(), terms.join("; "))
 }
 
 fn rules_sentence(conditions: &MatchConditions) -> String {

@@ -298,7 +298,7 @@ fn summary_row(results: &Results, planned: &PlannedRow, elo: &EloTables) -> Summ
     let nanoseconds = fastest.as_ref().and_then(|fastest| fastest.nanoseconds);
     let accuracy: Option<Vec<f64>> =
         runs.iter().map(|run| run.measured_epoch().and_then(|epoch| epoch.validation_accuracy)).collect();
-    let written = planned.definition.as_ref().unwrap_or(&planned.set);
+    let written = planned.definition.as_deref().unwrap_or_else(|| planned.name());
     let shape = ["l1", "hidden", "design"].map(|key| setting(&results.study, planned, key));
     SummaryRow {
         set: planned.set.clone(),

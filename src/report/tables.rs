@@ -173,6 +173,7 @@ impl ColumnBuilder<'_> {
             rows and layers";
         self.numbers("by your figures", meaning, 0, &|row| row.speed_by_figures);
         let mut back_ends: Vec<&str> = self.rows.iter().filter_map(|row| row.back_end.as_deref()).collect();
+        back_ends.sort_unstable();
         back_ends.dedup();
         let meaning = format!(
             "the fastest strategy to keep the accumulators up to date ({}): refresh recomputes them at every move, \
@@ -197,9 +198,11 @@ impl ColumnBuilder<'_> {
         self.section = Section::Strength;
         let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
         self.differences("Elo (equal nodes)", meaning, &|row| row.strength.as_ref()?.elo_equal_nodes);
+        let weight = self.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
+        let weighs = weight.map(|weight| format!(" (cost weighs {weight})")).unwrap_or_default();
         let meaning = format!(
-            "Elo against {reference} of the same seed, both with the same processor time per move; each interval holds \
-             with 95%, those of the verdict and its picture all together"
+            "Elo against {reference} of the same seed, both with the same processor time per move{weighs}; each interval \
+             holds with 95%, those of the verdict and its picture all together"
         );
         self.differences("Elo (equal cost)", meaning, &|row| row.strength.as_ref()?.elo_equal_cost);
         let meaning = "a node's cost by your figures, against the first set's; Elo at equal cost goes by it";

@@ -11,6 +11,7 @@ use super::summary::{MethodSummary, SummaryRow};
 use super::training_data::TrainingData;
 use crate::record::{EQUAL_SPEED, MatchKind};
 use crate::statistics::{Estimate, Outlook};
+use crate::text::listed;
 use words::{CommonFacts, RelativeSpeed, elo_words, equal_cost_words, limits, loss_words, sign, trainings, undecided};
 
 /// Speeds that differ by less count as equal; timings are not more exact than that.
@@ -66,7 +67,7 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let whole = [
         summary(&evidence, &reference.name, &scale(method)),
         price_of_loss(&evidence, &reference.name),
-        method.elo_of_doubling.and_then(price_of_nodes),
+        method.elo_of_doubling.and_then(|elo| price_of_nodes(elo, evidence.iter().find_map(|own| own.cost_weight))),
         replication,
     ];
     let whole: Vec<String> = whole.into_iter().flatten().collect();
@@ -150,12 +151,18 @@ impl<'a> Evidence<'a> {
         is_judged.then(|| format!("{}{} is {}: {conclusion}{where_it_pays}.", self.set, self.facts, parts.join(", ")))
     }
 
-    /// Below which worth of nodes a set that is stronger at equal nodes pays for its cost.
+    /// Below which worth of nodes a set that is stronger at equal nodes pays for its cost: of its Elo, and of the lower
+    /// end of its interval.
     fn where_it_pays(&self) -> Option<String> {
-        let lost = -self.log2_speed.filter(|log2| *log2 < 0.0)?;
+        let lost = -self.log2_speed.filter(|log2| *log2 < (1.0 - EQUAL).log2())?;
         let gained = self.elo_equal_nodes.map(|elo| elo.estimate).filter(|elo| sign(*elo) == Some(true))?;
-        let [gain, limit] = [gained.mean, gained.mean / lost].map(|elo| numbers::number(elo, 0, false));
-        Some(format!("; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit}"))
+        let half = gained.interval?;
+        let limits = [gained.mean, gained.mean / lost, (gained.mean - half) / lost];
+        let [gain, limit, lower] = limits.map(|elo| numbers::number(elo, 0, false));
+        Some(format!(
+            "; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit}, by the lower end of \
+             their interval {lower}"
+        ))
     }
 
     /// Why more data may change the judgement. Where a set with enough data is behind, a reference with too few of them
@@ -274,34 +281,45 @@ fn scale(method: &MethodSummary) -> String {
 fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<String> {
     let decisive: Vec<(&str, (MatchKind, JudgedElo))> =
         evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.decisive_elo()?))).collect();
-    let played: Vec<(&str, Estimate)> = decisive.iter().map(|(set, (_, elo))| (*set, elo.estimate)).collect();
-    let conditions = decisive.first().map_or("", |(_, (kind, _))| kind.name());
-    let best = played.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    // While matches are missing, networks of the first set's shape may have played at equal nodes alone.
+    let kind = decisive.first().map(|(_, (kind, _))| *kind);
+    let of_kind = decisive.iter().filter(|(_, (own, _))| Some(*own) == kind);
+    let played: Vec<(&str, Estimate)> = of_kind.map(|(set, (_, elo))| (*set, elo.estimate)).collect();
+    let weight = evidence.iter().find_map(|evidence| evidence.cost_weight);
+    let conditions = match kind {
+        Some(MatchKind::EqualCost) => equal_cost_words(None, false, weight),
+        _ => MatchKind::EqualNodes.name().to_owned(),
+    };
+    let is = |elo: Estimate, wanted: Option<bool>| sign(elo) == wanted;
+    let stronger = played.iter().filter(|(_, elo)| is(*elo, Some(true)));
+    let best = stronger.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let is_limited = evidence.iter().any(|own| own.own_limit.is_some() || own.reference_limit.is_some());
     let so_far = if is_limited && scale.is_empty() { " and with this amount of data" } else { scale };
+    let open: Vec<&str> = played.iter().filter(|(_, elo)| is(*elo, None)).map(|(set, _)| *set).collect();
     Some(match best {
-        Some((set, elo)) if sign(*elo) == Some(true) => {
-            format!("By Elo at {conditions}{so_far}, choose {set}: {}.", elo_words(*elo, conditions))
-        }
-        Some(_) if played.iter().all(|(_, elo)| sign(*elo) == Some(false)) => {
-            format!("By Elo at {conditions}{so_far}, choose {reference}: every other set is weaker.")
-        }
-        Some(_) => {
-            let open: Vec<&str> = played.iter().filter(|(_, elo)| sign(*elo).is_none()).map(|(set, _)| *set).collect();
+        Some((set, elo)) => {
             format!(
-                "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: \
-                 {}.",
-                open.join(", ")
+                "By Elo at {conditions}{so_far}, choose {set}: {}.",
+                elo_words(*elo, kind.map_or("", MatchKind::name))
             )
         }
+        None if !open.is_empty() => format!(
+            "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: {}.",
+            listed(&open)
+        ),
+        None if !played.is_empty() => {
+            format!("By Elo at {conditions}{so_far}, choose {reference}: every other set is weaker.")
+        }
         None => {
-            let lowest = evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.loss.as_ref()?)));
-            let (set, loss) = lowest.min_by(|a, b| a.1.difference.total_cmp(&b.1.difference))?;
-            match loss.statement {
-                Statement::Better => {
+            let losses: Vec<(&str, &Difference)> =
+                evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.loss.as_ref()?))).collect();
+            let better = losses.iter().filter(|(_, loss)| loss.statement == Statement::Better);
+            match better.min_by(|a, b| a.1.difference.total_cmp(&b.1.difference)) {
+                Some((set, loss)) => {
                     format!("The lowest loss{scale} is that of {set}: {}.", loss_words(loss, reference))
                 }
-                _ => format!("No set has a lower loss than {reference}{scale}, as far as the intervals tell."),
+                None if losses.is_empty() => return None,
+                None => format!("No set has a lower loss than {reference}{scale}, as far as the intervals tell."),
             }
         }
     })
@@ -326,15 +344,16 @@ fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     })
 }
 
-/// What nodes are worth in these matches, if they tell.
-fn price_of_nodes(elo: Estimate) -> Option<String> {
-    let [mean, half] = [elo.mean, elo.interval?].map(|elo| numbers::number(elo, 0, false));
-    (sign(elo) == Some(true)).then(|| {
-        format!(
-            "In these matches twice the nodes are worth {mean} ± {half} Elo; where they are worth less, cost weighs \
-             less."
-        )
-    })
+/// What nodes are worth in these matches, if they tell, and what a weight of cost makes of it.
+fn price_of_nodes(elo: Estimate, weight: Option<f64>) -> Option<String> {
+    let number = |elo: f64| numbers::number(elo, 0, false);
+    let half = number(elo.interval?);
+    let meaning = match weight {
+        Some(weight) => format!("cost counts as where they are worth {}", number(weight * elo.mean)),
+        None => "where they are worth less, cost weighs less".into(),
+    };
+    (sign(elo) == Some(true))
+        .then(|| format!("In these matches twice the nodes are worth {} ± {half} Elo; {meaning}.", number(elo.mean)))
 }
 
 #[cfg(test)]

@@ -57,6 +57,12 @@ fn a_match_at_equal_cost_decides() {
     assert!(summary(&open, "piece", "").expect("open").contains("not distinguished from it: piece-move"));
     let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
     assert!(summary(&strong, "piece", "").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
+    // A set that might be stronger still hides none that is.
+    let wide = Evidence { set: "wide", ..evidence(&loss, 0.69, elo(40.0, 60.0)) };
+    let [narrow] = strong;
+    assert!(summary(&[wide, narrow], "piece", "").expect("a choice").contains("choose piece-move: 20 ± 15 Elo"));
+    let weighed = [Evidence { cost_weight: Some(0.3), ..evidence(&loss, 0.69, elo(20.0, 15.0)) }];
+    assert!(summary(&weighed, "piece", "").expect("a choice").starts_with("By Elo at equal cost (cost weighs 0.3), c"));
 }
 
 /// Recipes of one network cost the same, so that equal nodes are equal cost.
@@ -86,14 +92,16 @@ fn where_a_costly_set_pays_is_said() {
         };
         costly.sentence("piece", false).expect("known")
     };
-    let ending = "not worth it; its 46 Elo at equal nodes pay where twice the nodes are worth less than 111.";
+    let ending = "not worth it; its 46 Elo at equal nodes pay where twice the nodes are worth less than 111, by the \
+                  lower end of their interval 39.";
     assert!(of(46.0, 0.75f64.log2()).ends_with(ending), "{}", of(46.0, 0.75f64.log2()));
-    for other in [of(26.0, 0.75f64.log2()), of(46.0, 0.1)] {
+    for other in [of(26.0, 0.75f64.log2()), of(46.0, 0.1), of(46.0, -0.02)] {
         assert!(other.ends_with("not worth it."), "{other}");
     }
-    let price = |mean| price_of_nodes(Estimate { mean, interval: Some(45.0), count: 33 });
-    assert!(price(210.0).expect("known").contains("twice the nodes are worth 210 ± 45 Elo; where"));
-    assert_eq!(price(40.0), None);
+    let price = |mean, weight| price_of_nodes(Estimate { mean, interval: Some(45.0), count: 33 }, weight);
+    assert!(price(210.0, None).expect("known").contains("twice the nodes are worth 210 ± 45 Elo; where"));
+    assert!(price(210.0, Some(0.3)).expect("known").ends_with("cost counts as where they are worth 63."));
+    assert_eq!(price(40.0, None), None);
 }
 
 #[test]
