@@ -1,5 +1,7 @@
 //! The Elo of feature sets over trained seeds.
 
+use std::cmp::Reverse;
+
 use super::distributions::t_quantile;
 use super::estimate::Estimate;
 use super::level::Level;
@@ -48,29 +50,21 @@ pub type EloBySeed = SortedMap<u64, Effect>;
 ///
 /// With a row of zeros for the reference, the sets' Elo is a table of sets × seeds as that of `seed_noise.rs`: what a
 /// seed's reference has of its own is in every row but the zeros, and so the difference of two rows has the noise of
-/// their two sets alone, of training and of games. An interval is never narrower than the games of its own matches
-/// allow. Simulated matches of 1 to 11 sets, of equal and of very unequal strength and noise, hold all statements
+/// their two sets alone, of training and of games. Where sets have other seeds, each has a table of its own, of those
+/// that share most seeds with it. An interval is never narrower than the games of its own matches allow. Simulated matches of 1 to 11 sets, of equal and of very unequal strength and noise, hold all statements
 /// together in at least 94% (`scripts/coverage.sh`).
 #[must_use]
 pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
-    let values = |set: &EloBySeed| set.iter().map(|(seed, effect)| (*seed, effect.value)).collect();
-    let mut rows: Vec<BySeed> = sets.iter().filter(|set| !set.is_empty()).map(values).collect();
-    let reference = rows.len();
-    rows.push(sets.iter().flat_map(EloBySeed::keys).map(|seed| (*seed, 0.0)).collect());
-    let noise = SeedNoise::of(&rows);
-    let mut numbers = 0..reference;
-    let of_set = |set: &EloBySeed| {
+    let of_set = |(number, set): (usize, &EloBySeed)| {
         let seeds = set.len();
         if seeds == 0 {
             return None;
         }
-        let number = numbers.next()?;
         let mean = |of: fn(&Effect) -> f64| set.values().map(of).sum::<f64>() / seeds as f64;
         let values: Vec<f64> = set.values().map(|effect| effect.value).collect();
         let of_games = mean(|effect| effect.variance);
         let pairs = mean(|effect| effect.degrees);
-        let of_table = noise.as_ref().map(|noise| noise.of_pair(number, reference, seeds));
-        let between_seeds = PairNoise::of_differences(&values).map(|own| of_table.unwrap_or(own));
+        let between_seeds = PairNoise::of_differences(&values).map(|own| noise_around(sets, number).unwrap_or(own));
         let [by_games, between_games] = if seeds > 1 { [of_games, 0.0] } else { [0.0, of_games] };
         Some(PairedDifference {
             value: mean(|effect| effect.value),
@@ -82,7 +76,34 @@ pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
             between_games,
         })
     };
-    sets.iter().map(of_set).collect()
+    sets.iter().enumerate().map(of_set).collect()
+}
+
+/// The noise of a set's difference to the reference, as it shows in a table of the set and of those beside it: of the
+/// sets that share most seeds with it, as many as leave most degrees of freedom. `None` without such a table.
+fn noise_around(sets: &[EloBySeed], number: usize) -> Option<PairNoise> {
+    let set = &sets[number];
+    let shared = |other: &usize| sets[*other].keys().filter(|seed| set.contains_key(seed)).count();
+    let mut beside: Vec<usize> = (0..sets.len()).filter(|other| shared(other) > 0).collect();
+    beside.sort_by_key(|other| (Reverse(shared(other)), *other != number));
+    let mut common: Vec<u64> = set.keys().copied().collect();
+    let mut most_degrees = 0;
+    let mut members = 0;
+    for (index, other) in beside.iter().enumerate() {
+        common.retain(|seed| sets[*other].contains_key(seed));
+        let degrees = (index + 1) * common.len().saturating_sub(1);
+        if degrees >= most_degrees {
+            most_degrees = degrees;
+            members = index + 1;
+        }
+    }
+    beside.truncate(members);
+    beside.sort_unstable();
+    let values = |other: &usize| sets[*other].iter().map(|(seed, effect)| (*seed, effect.value)).collect();
+    let mut rows: Vec<BySeed> = beside.iter().map(values).collect();
+    rows.push(set.keys().map(|seed| (*seed, 0.0)).collect());
+    let at = beside.iter().position(|other| *other == number)?;
+    Some(SeedNoise::of(&rows)?.of_pair(at, members, set.len()))
 }
 
 /// The D of effects that are expected to be D x: Elo against log2 of the nodes, D being the Elo of twice the nodes. The
@@ -181,6 +202,25 @@ mod tests {
         let expected = elo_over_seeds(&played);
         assert_eq!([found[1], found[3]], expected[..]);
         assert_ne!(found[1].expect("seeds").between_seeds, alone(&[1.0, 2.0, 5.0], 1.0).between_seeds);
+    }
+
+    /// A set of two seeds is judged by what all show of them, and leaves the others the table of their eight.
+    #[test]
+    fn sets_of_fewer_seeds_leave_the_others_their_table() {
+        let row = |number: usize, seeds: usize| -> EloBySeed {
+            let value = |seed: usize| 10.0 * number as f64 + [8.0, -8.0, 3.0, -3.0, 0.0][(number * 2 + seed) % 5];
+            (0..seeds).map(|seed| (seed as u64, effect(value(seed), 1.0))).collect()
+        };
+        let halves = |sets: &[EloBySeed]| -> Vec<f64> {
+            elo_over_seeds(sets).into_iter().map(|found| found.expect("seeds").half_width(Level::SINGLE)).collect()
+        };
+        let mut sets: Vec<EloBySeed> = (0..5).map(|number| row(number, 8)).collect();
+        let complete = halves(&sets);
+        sets.push(row(5, 2));
+        let mixed = halves(&sets);
+        assert_eq!(mixed[..5], complete[..]);
+        let alone = halves(&sets[5..])[0];
+        assert!(mixed[5] > complete[0] && mixed[5] < 0.5 * alone, "{mixed:?} {alone}");
     }
 
     /// The obstacle to an Elo of 10, and how much more data would do. Games are pairs of one seed's match.
