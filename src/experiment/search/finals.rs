@@ -51,13 +51,16 @@ impl Controller<'_, '_> {
         }
         let first = self.play(incumbent, &rivals, FIRST_RACE)?;
         let labels: Vec<&str> = rivals.iter().map(|(_, row)| row.label.as_str()).collect();
+        let is_at_equal_speed = self.base.equal_speed.is_some();
         let mut best: Option<(f64, usize)> = None;
         for (index, ((at, _), games)) in rivals.iter().zip(played(&[&first], &labels)).enumerate() {
             let Some(games) = games else { continue };
             let elo = games.elo;
             let prediction = self.tree.prediction;
             let candidate = &mut self.present().candidates[*at];
-            let log2_speed = candidate.liftings.last().map(|lifting| lifting.log2_speed).or(games.log2_speed);
+            let lifted = candidate.liftings.last().map(|lifting| lifting.log2_speed);
+            // At equal speed the loss is that of another width, whose speed the match knows.
+            let log2_speed = lifted.filter(|_| !is_at_equal_speed).or(games.log2_speed);
             let loss = candidate.full.as_ref().map(|full| full.loss);
             let by_loss = loss.map(|loss| predicted(&prediction, loss, log2_speed.unwrap_or_default()));
             candidate.played = Some(games);
@@ -88,7 +91,7 @@ impl Controller<'_, '_> {
 
     /// Fits the prediction to the matches so far.
     fn end_finals(&mut self, better: Option<ComparisonRow>) -> Result<Option<ComparisonRow>, Halt> {
-        self.tree.prediction = fitted(&self.tree, self.cost_weight());
+        self.tree.prediction = fitted(&self.tree, self.cost_weight(), self.base.equal_speed.is_some());
         Ok(better)
     }
 

@@ -20,16 +20,16 @@ struct Evidence {
 
 /// The prediction by the matches of a search so far: the mean and the covariance of both factors after them, by Bayes'
 /// rule for a linear model with normal errors, beginning with [`SearchPrediction::before_matches`]. Speeds are those that
-/// candidates are ordered by, or, of rows that were given, a node's.
-pub fn fitted(tree: &SearchRecord, cost_weight: f64) -> SearchPrediction {
+/// candidates are ordered by, or, of rows that were given and of rows at equal speed, a node's.
+pub fn fitted(tree: &SearchRecord, cost_weight: f64, is_at_equal_speed: bool) -> SearchPrediction {
     let candidates = tree.rounds.iter().flat_map(|round| &round.candidates);
     let evidence = candidates.filter_map(|candidate| {
         let (full, played) = (candidate.full.as_ref()?, candidate.played.as_ref()?);
-        let predicted = candidate.liftings.last();
+        let lifted = candidate.liftings.last().filter(|_| !is_at_equal_speed);
         let error = (played.elo.high - played.elo.low) / (2.0 * Z);
         Some(Evidence {
             loss: full.loss.value,
-            log2_speed: predicted.map(|lifting| lifting.log2_speed).or(played.log2_speed).unwrap_or_default(),
+            log2_speed: lifted.map(|lifting| lifting.log2_speed).or(played.log2_speed).unwrap_or_default(),
             elo: played.elo.value,
             variance: error.powi(2) + SCATTER.powi(2),
         })
