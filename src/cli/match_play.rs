@@ -234,7 +234,7 @@ fn cost(players: &mut [Player], nodes: u64, arguments: &Arguments, folder: &Path
             measured_cost(both, nodes, arguments.options.hash, folder)?
         }
     };
-    let ratio = CostRatio { weight: arguments.cost_weight, ..ratio };
+    let ratio = CostRatio { weight: arguments.cost_weight.filter(|weight| *weight != 1.0), ..ratio };
     first.nodes = Some(nodes);
     second.nodes = Some(ratio.nodes_of_second(nodes));
     Ok(ratio)

@@ -60,6 +60,7 @@ impl MatchMeasure {
         let mut parts = TableParts::new(table, "match")?;
         let mut measure = MatchMeasure { terms: parts.part()?, choice: parts.part()?, options: parts.part()? };
         parts.finish()?;
+        measure.terms.cost_weight = measure.terms.cost_weight.filter(|weight| *weight != 1.0);
         if measure.terms.half_width.is_some() {
             measure.options.pairs.get_or_insert(MatchMeasure::DEFAULT_MOST_PAIRS);
         }
