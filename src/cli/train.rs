@@ -187,6 +187,11 @@ impl Arguments {
             eval_loss.output_scale = EvalLoss::default().output_scale;
         }
         config.settings = config.settings.complete();
+        if self.preset.is_some() {
+            // What a preset says of another method has no effect, and is no mistake.
+            config.settings.validate(&methods, &|key| self.is_given(key)).map_err(failure)?;
+            config = config.effective();
+        }
         Ok(config)
     }
 }

@@ -308,3 +308,33 @@ fn an_experiment_plays_matches() {
     let complaint = workspace.refused(&["run", "proj/small.toml", "--out", "results"], 2);
     assert!(complaint.contains("small.toml:31:12: the openings cannot be used"), "{complaint}");
 }
+
+/// What a preset says of the other method is left out, what the user says of it is refused.
+#[test]
+fn presets_serve_both_methods() {
+    let workspace = Workspace::new();
+    let games = pgn(&(0..60).map(|game| random_game(game, 40)).collect::<Vec<_>>()).replace('*', "1-0");
+    let moves = |line: &str| line.split(' ').map(|mv| format!("{mv} {{ [%eval 0.4] }} ")).collect::<String>();
+    let with_scores = |line: &str| match line.strip_suffix(" 1-0") {
+        Some(line) => format!("{}1-0\n", moves(line)),
+        None => format!("{line}\n"),
+    };
+    workspace.write("games.pgn", &games.lines().map(with_scores).collect::<String>());
+    for preset in ["stockfish", "bullet", "thesis"] {
+        for method in ["eval", "pqr"] {
+            let out = format!("{preset}-{method}");
+            let all = ["train", "piece", "--data", "games.pgn", "--preset", preset, "--method", method, "--out", &out];
+            let small =
+                ["--l1", "8", "--batch-size", "256", "--epoch-samples", "512", "--epochs", "1", "--read", "auto"];
+            let text = workspace.stdout(&[&all[..], &small, &["--filter", "none", "--min-ply", "0"]].concat());
+            assert!(text.contains("network of epoch 1 of 1"), "{text}");
+            let refused =
+                [&all[..], &small, &["--filter", "none", "--min-ply", "0", "--power", "2.2", "--force"]].concat();
+            if method == "pqr" {
+                assert!(workspace.refused(&refused, 2).contains("power (2.2) has no effect"));
+            } else {
+                workspace.stdout(&refused);
+            }
+        }
+    }
+}
