@@ -30,24 +30,28 @@ impl GenfensRequest {
     pub(super) fn parse(mut words: SplitWhitespace<'_>) -> Result<GenfensRequest, String> {
         let wrong = |what: &str| format!("{what}; genfens N seed S book None is expected, or a file in place of None");
         let count = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| wrong("genfens takes a number"))?;
-        let mut request = GenfensRequest { count, seed: Seed(0), book: None };
+        let mut seed = Seed(0);
+        let mut books = Vec::new();
         while let Some(word) = words.next() {
             match word {
                 "seed" => {
-                    let seed = words.next().and_then(|word| word.parse().ok());
-                    request.seed = Seed(seed.ok_or_else(|| wrong("seed takes a number"))?);
+                    let number = words.next().and_then(|word| word.parse().ok());
+                    seed = Seed(number.ok_or_else(|| wrong("seed takes a number"))?);
                 }
                 "book" => match words.next() {
                     Some(name) if name.eq_ignore_ascii_case("none") => {}
-                    Some(file) => request.book = Some(BookSource::File(file.into())),
+                    Some(file) => books.push(BookSource::File(file.into())),
                     None => return Err(wrong("book takes a file")),
                 },
-                "chess960" => request.book = Some(BookSource::Chess960),
-                "double-chess960" => request.book = Some(BookSource::DoubleChess960),
+                "chess960" => books.push(BookSource::Chess960),
+                "double-chess960" => books.push(BookSource::DoubleChess960),
                 _ => return Err(wrong(&format!("genfens does not know \"{word}\""))),
             }
         }
-        Ok(request)
+        match books.len() {
+            0 | 1 => Ok(GenfensRequest { count, seed, book: books.pop() }),
+            _ => Err(wrong("openings come from one source")),
+        }
     }
 }
 
@@ -112,6 +116,7 @@ mod tests {
         check("x seed 1", Err("genfens takes a number"));
         check("5 seed -1", Err("seed takes a number"));
         check("5 seed 1 book", Err("book takes a file"));
+        check("5 seed 1 book x.epd chess960", Err("one source"));
         check("5 seed 1 book None fast", Err("does not know \"fast\""));
     }
 }
