@@ -3,11 +3,12 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::{pgn, random_game, random_net, start_of_each_kind};
+use common::{random_game, random_net, start_of_each_kind};
 use fsbench::alpha_beta::{PlayingNetwork, RecordScorer};
 use fsbench::data::{Eval, Fsd, Record, Sample};
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
@@ -18,6 +19,7 @@ use fsbench::pipeline::label::{EngineLabels, FailReason, LabelError, LabelScorer
 use fsbench::pipeline::uci::SearchLimit;
 use fsbench::pipeline::{BuildJob, BuildOptions, Manifest, ScorerIdentity, WeightedInput, build};
 use fsbench::units::Ply;
+use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Position};
 use tempfile::TempDir;
 
@@ -181,18 +183,31 @@ fn what_cannot_score_is_refused() {
     assert!(refused.contains("768"), "{refused}");
 }
 
-/// Builds games whose positions have the score 100 · (ply mod 5) from White's view, but for one in seven without.
-fn build_games(change: &dyn Fn(&mut LabelJob), threads: usize) -> (Vec<Record>, Manifest) {
+/// The result of each game.
+type Results = [&'static str; GAMES];
+
+const GAMES: usize = 20;
+
+/// Builds games with these results, whose positions have the score 100 · (ply mod 5) from White's view, but for one in
+/// seven without.
+fn build_games(results: &Results, labels: Option<&LabelJob>, threads: usize) -> (Vec<Record>, Manifest) {
     let folder = TempDir::new().unwrap();
     let games = folder.path().join("games.pgn");
-    fs::write(&games, pgn(&(0..20).map(|seed| random_game(seed, 60)).collect::<Vec<_>>())).unwrap();
+    let game = |(seed, result): (u64, &&str)| {
+        let mut position = Chess::default();
+        let mut text = format!("[Event \"test\"]\n[Result \"{result}\"]\n\n");
+        for (ply, mv) in random_game(seed, 60).into_iter().enumerate() {
+            text += &SanPlus::from_move_and_play_unchecked(&mut position, mv).to_string();
+            text += &if ply % 7 == 3 { " ".into() } else { format!(" {{ [%eval {}.0] }} ", ply % 5) };
+        }
+        text + result + "\n\n"
+    };
+    fs::write(&games, (0..).zip(results).map(game).collect::<String>()).unwrap();
     let inputs = [WeightedInput::file(&games)];
     let options = BuildOptions::default();
-    let mut job = LabelJob::new(LabelScorer::Network(Arc::new(scorer(None))));
-    change(&mut job);
     let out = folder.path().join("x.fsd");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let job = BuildJob { labels: Some(&job), ..BuildJob::new(&inputs, &out, &options) };
+    let job = BuildJob { labels, ..BuildJob::new(&inputs, &out, &options) };
     let manifest = pool.install(|| build(&job, &mut |_| {})).unwrap();
     let records = Fsd::open(&out).unwrap().records().to_vec();
     assert!(!folder.path().join("x.fsd.journal").exists());
@@ -201,27 +216,41 @@ fn build_games(change: &dyn Fn(&mut LabelJob), threads: usize) -> (Vec<Record>, 
 
 #[test]
 fn a_build_is_scored_mixed_and_fitted() {
-    let (records, manifest) = build_games(&|_| (), 1);
+    let job = || LabelJob::new(LabelScorer::Network(Arc::new(scorer(None))));
+    let open = ["*"; GAMES];
+    let (records, manifest) = build_games(&open, Some(&job()), 1);
     assert!(records.len() > 500 && records.iter().all(|record| record.score().is_some() && record.has_move()));
     let labelling = manifest.labelling.unwrap();
     assert_eq!((labelling.keep_score, labelling.wdl), (0.0, None));
     for threads in [2, 5] {
-        let (other, _) = build_games(&|_| (), threads);
+        let (other, _) = build_games(&open, Some(&job()), threads);
         assert!(records == other, "{threads} threads");
     }
-    let (mixed, manifest) = build_games(
-        &|job| {
-            job.keep_score = 0.3;
-            job.fits_results = true;
-        },
-        2,
-    );
-    // The games' comments hold no scores, so that the network's stay as they are.
-    assert!(mixed == records);
+
+    // Who is ahead in the network's eyes wins, so that results follow scores.
+    let mut ahead = [0i64; GAMES];
+    for record in &records {
+        let sign = if record.ply().0.is_multiple_of(2) { 1 } else { -1 };
+        ahead[record.game() as usize] += sign * i64::from(record.score().unwrap());
+    }
+    let results = ahead.map(|sum| if sum > 0 { "1-0" } else { "0-1" });
+    let (earlier, _) = build_games(&results, None, 1);
+    let place = |record: &Record| (record.game(), record.ply().0);
+    let earlier: BTreeMap<_, _> = earlier.iter().map(|record| (place(record), record.score().unwrap())).collect();
+    assert!(earlier.len() > 500 && earlier.len() < records.len(), "{}", earlier.len());
+    let mixing = LabelJob { keep_score: 0.3, fits_results: true, ..job() };
+    let (mixed, manifest) = build_games(&results, Some(&mixing), 2);
+    assert_eq!(mixed.len(), records.len());
+    for (mixed, new) in mixed.iter().zip(&records) {
+        assert_eq!(place(mixed), place(new));
+        let new = f64::from(new.score().unwrap());
+        let expected = earlier.get(&place(mixed)).map_or(new, |earlier| 0.3 * f64::from(*earlier) + 0.7 * new);
+        assert!((f64::from(mixed.score().unwrap()) - expected).abs() <= 0.5 + 1e-9, "{:?}: {expected}", place(mixed));
+    }
     let labelling = manifest.labelling.unwrap();
     assert_eq!(labelling.keep_score, 0.3);
-    let with_result = records.iter().filter(|record| record.result().is_some()).count() as u64;
-    assert!(labelling.wdl.is_none_or(|fit| fit.samples == with_result && fit.b > 0.0));
+    let fit = labelling.wdl.unwrap();
+    assert!(fit.samples == records.len() as u64 && fit.b > 0.0, "{fit:?}");
 }
 
 #[test]

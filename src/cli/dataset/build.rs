@@ -93,7 +93,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bar = bar(&inputs);
     let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
-    print_built(&built.map_err(failure)?, &arguments.out, arguments.format)
+    let manifest = built.map_err(failure)?;
+    let is_fitted = manifest.labelling.as_ref().is_some_and(|labelling| labelling.wdl.is_some());
+    if labels.as_ref().is_some_and(|labels| labels.fits_results) && !is_fitted {
+        note!("warning: no curve of results by scores: too few samples have a result, or it does not follow the score");
+    }
+    print_built(&manifest, &arguments.out, arguments.format)
 }
 
 /// Prints the result of a build or a merge.
