@@ -103,8 +103,8 @@ impl GenerationTally {
             return Ok(());
         }
         Err(PlayError::Request(format!(
-            "none of the first {FIRST_GAMES} games has a position to keep ({dropped} were dropped): raise \
-             --opening-bound, or take other openings"
+            "none of the first {FIRST_GAMES} games has a position to keep ({dropped} were dropped): raise the \
+             opening bound, or take other openings"
         )))
     }
 

@@ -65,11 +65,14 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     if !shared.is_empty() {
         let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }
-    body.push_str("<section>\n<h2>What the columns mean</h2>\n<dl>\n");
-    for (heading, meaning) in meanings(&tables) {
-        let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
+    body.push_str("<section>\n");
+    if !tables.is_empty() {
+        body.push_str("<h2>What the columns mean</h2>\n<dl>\n");
+        for (heading, meaning) in meanings(&tables) {
+            let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
+        }
+        let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>");
     }
-    let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>");
     for why in summary.without_pairs() {
         let _ = writeln!(body, "<p>{}</p>", escape(why));
     }

@@ -47,12 +47,14 @@ pub fn markdown(summary: &Summary) -> String {
     }
     out += &loop_markdown(summary);
     figures.iter().filter(|figure| figure.comparison.is_none()).for_each(|figure| out += &link(figure));
-    out.push_str("## Columns\n\n");
-    for (heading, meaning) in meanings(&tables) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "- **{heading}**: {}", escape(meaning));
+    if !tables.is_empty() {
+        out.push_str("## Columns\n\n");
+        for (heading, meaning) in meanings(&tables) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "- **{heading}**: {}", escape(meaning));
+        }
+        let _ = writeln!(out, "\n{INTERVALS}\n");
     }
-    let _ = writeln!(out, "\n{INTERVALS}\n");
     summary.without_pairs().iter().for_each(|why| out += &format!("{}\n\n", escape(why)));
     if let Some(conditions) = &summary.match_conditions {
         let _ = writeln!(out, "{}\n", escape(conditions));

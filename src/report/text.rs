@@ -67,11 +67,13 @@ pub fn text(summary: &Summary, width: usize) -> String {
         plain_lines(&learning_loop::table(found), width).iter().for_each(|row| line(row));
     }
     line("");
-    for (heading, meaning) in meanings(&tables) {
-        wrapped(&format!("{heading}: {meaning}"), INDENT, 2 * INDENT, width).iter().for_each(|text| line(text));
+    if !tables.is_empty() {
+        for (heading, meaning) in meanings(&tables) {
+            wrapped(&format!("{heading}: {meaning}"), INDENT, 2 * INDENT, width).iter().for_each(|text| line(text));
+        }
+        line("");
+        wrapped(INTERVALS, 0, 0, width).iter().for_each(|text| line(text));
     }
-    line("");
-    wrapped(INTERVALS, 0, 0, width).iter().for_each(|text| line(text));
     summary.without_pairs().iter().flat_map(|why| wrapped(why, 0, 0, width)).for_each(|text| line(&text));
     if let Some(conditions) = &summary.match_conditions {
         wrapped(conditions, 0, 0, width).iter().for_each(|text| line(text));
@@ -144,16 +146,19 @@ fn prefixed(prefix: &str, text: &str) -> String {
 /// Data, versions, machine and time of the experiment, in a few sentences.
 pub(super) fn provenance(summary: &Summary) -> String {
     let environment = &summary.environment;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut text = format!(
-        "Data: {}. Recorded {} with fsbench {}{} on {} ({} cores{}, {} training threads). Total time {}",
+        "Data: {}. Recorded {} with fsbench {}{} on {} ({} core{}{}, {} training thread{}). Total time {}",
         summary.study.data,
         environment.recorded,
         environment.fsbench,
         prefixed(", commit ", &environment.commit),
         environment.cpu,
         environment.cores,
+        plural(environment.cores),
         prefixed(", ", &environment.back_end),
         environment.threads,
+        plural(environment.threads),
         numbers::duration(environment.seconds.total),
     );
     let seconds = environment.seconds;

@@ -94,7 +94,7 @@ fn a_killed_loop_makes_the_same_files() {
     for file in [
         "iteration-001/games.binpack.journal",
         "iteration-001/games.binpack",
-        "iteration-001/games.pgn",
+        "iteration-001/games.journal",
         "iteration-002/games.binpack",
     ] {
         let mut child =

@@ -223,7 +223,8 @@ impl LearningLoop {
         is_fresh: bool,
     ) -> Result<(), ExperimentError> {
         let settings = self.settings_hash(base)?;
-        let kept: Option<LoopRecord> = read_json(&folder.join("loop.json")).ok();
+        let record = folder.join("loop.json");
+        let kept: Option<LoopRecord> = record.exists().then(|| read_json(&record)).transpose()?;
         if kept.is_some_and(|kept| kept.settings != settings) && !is_fresh {
             let at = base.location_of(&self.place);
             let message = format!(
