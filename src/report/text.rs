@@ -148,7 +148,7 @@ pub(super) fn provenance(summary: &Summary) -> String {
     let environment = &summary.environment;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut text = format!(
-        "Data: {}. Recorded {} with fsbench {}{} on {} ({} core{}{}, {} training thread{}). Total time {}",
+        "Data: {}. Recorded {} with fsbench {}{} on {} ({} core{}{}, {} training thread{}). {} {}",
         summary.study.data,
         environment.recorded,
         environment.fsbench,
@@ -159,6 +159,8 @@ pub(super) fn provenance(summary: &Summary) -> String {
         prefixed(", ", &environment.back_end),
         environment.threads,
         plural(environment.threads),
+        // A search counts all its steps itself.
+        if summary.search.is_some() { "Time of what is shown" } else { "Total time" },
         numbers::duration(environment.seconds.total),
     );
     let seconds = environment.seconds;

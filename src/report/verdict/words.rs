@@ -169,7 +169,9 @@ impl CommonFacts {
         let best = data.map(|data| format!("best at epoch {}", data.best_epoch_text()));
         let facts: Vec<String> = [l1, samples, per_parameter, best].into_iter().flatten().collect();
         let facts = Some(facts.join(", ")).filter(|facts| !facts.is_empty());
-        let parts: Vec<&str> = [&row.about, &facts].into_iter().flatten().map(String::as_str).collect();
+        // A search's candidates are named by what they are.
+        let about = row.about.as_ref().filter(|about| !row.name.contains(about.as_str()));
+        let parts: Vec<&str> = [about, facts.as_ref()].into_iter().flatten().map(String::as_str).collect();
         if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
     }
 }
