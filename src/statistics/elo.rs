@@ -50,9 +50,10 @@ pub type EloBySeed = SortedMap<u64, Effect>;
 ///
 /// With a row of zeros for the reference, the sets' Elo is a table of sets × seeds as that of `seed_noise.rs`: what a
 /// seed's reference has of its own is in every row but the zeros, and so the difference of two rows has the noise of
-/// their two sets alone, of training and of games. Where sets have other seeds, each has a table of its own, of those
-/// that share most seeds with it. An interval is never narrower than the games of its own matches allow. Simulated matches of 1 to 11 sets, of equal and of very unequal strength and noise, hold all statements
-/// together in at least 94% (`scripts/coverage.sh`).
+/// their two sets alone, of training and of games. Where the sets' seeds differ, each has a table of its own, with those
+/// that share most seeds with it. An interval is never narrower than the games of its own matches allow. Simulated
+/// matches of 1 to 11 sets, of equal and of very unequal strength and noise, hold all statements together in at least
+/// 94% (`scripts/coverage.sh`).
 #[must_use]
 pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
     let of_set = |(number, set): (usize, &EloBySeed)| {
@@ -80,7 +81,8 @@ pub fn elo_over_seeds(sets: &[EloBySeed]) -> Vec<Option<PairedDifference>> {
 }
 
 /// The noise of a set's difference to the reference, as it shows in a table of the set and of those beside it: of the
-/// sets that share most seeds with it, as many as leave most degrees of freedom. `None` without such a table.
+/// sets that share most seeds with it, as many as leave most degrees of freedom and three quarters of its seeds. `None`
+/// without such a table.
 fn noise_around(sets: &[EloBySeed], number: usize) -> Option<PairNoise> {
     let set = &sets[number];
     let shared = |other: &usize| sets[*other].keys().filter(|seed| set.contains_key(seed)).count();
@@ -92,7 +94,7 @@ fn noise_around(sets: &[EloBySeed], number: usize) -> Option<PairNoise> {
     for (index, other) in beside.iter().enumerate() {
         common.retain(|seed| sets[*other].contains_key(seed));
         let degrees = (index + 1) * common.len().saturating_sub(1);
-        if degrees >= most_degrees {
+        if degrees >= most_degrees && 4 * common.len() >= 3 * set.len() {
             most_degrees = degrees;
             members = index + 1;
         }
@@ -204,7 +206,7 @@ mod tests {
         assert_ne!(found[1].expect("seeds").between_seeds, alone(&[1.0, 2.0, 5.0], 1.0).between_seeds);
     }
 
-    /// A set of two seeds is judged by what all show of them, and leaves the others the table of their eight.
+    /// A set of two seeds has a table of what all show of these, and leaves the others the table of their eight.
     #[test]
     fn sets_of_fewer_seeds_leave_the_others_their_table() {
         let row = |number: usize, seeds: usize| -> EloBySeed {
@@ -217,10 +219,13 @@ mod tests {
         let mut sets: Vec<EloBySeed> = (0..5).map(|number| row(number, 8)).collect();
         let complete = halves(&sets);
         sets.push(row(5, 2));
+        let alone = halves(&sets[5..])[0];
         let mixed = halves(&sets);
         assert_eq!(mixed[..5], complete[..]);
-        let alone = halves(&sets[5..])[0];
-        assert!(mixed[5] > complete[0] && mixed[5] < 0.5 * alone, "{mixed:?} {alone}");
+        assert!(mixed[5] > complete[0] && mixed[5] < alone, "{mixed:?} {alone}");
+        // However many they are.
+        sets.extend((6..30).map(|number| row(number, 2)));
+        assert_eq!(halves(&sets)[..5], complete[..]);
     }
 
     /// The obstacle to an Elo of 10, and how much more data would do. Games are pairs of one seed's match.
