@@ -65,21 +65,23 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     if !shared.is_empty() {
         let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }
-    body.push_str("<section>\n");
+    let mut meaning_of_all = String::new();
     if !tables.is_empty() {
-        body.push_str("<h2>What the columns mean</h2>\n<dl>\n");
+        meaning_of_all.push_str("<h2>What the columns mean</h2>\n<dl>\n");
         for (heading, meaning) in meanings(&tables) {
-            let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
+            let _ = writeln!(meaning_of_all, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
         }
-        let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>");
+        let _ = writeln!(meaning_of_all, "</dl>\n<p>{INTERVALS}</p>");
     }
     for why in summary.without_pairs() {
-        let _ = writeln!(body, "<p>{}</p>", escape(why));
+        let _ = writeln!(meaning_of_all, "<p>{}</p>", escape(why));
     }
     if let Some(conditions) = &summary.match_conditions {
-        let _ = writeln!(body, "<p>{}</p>", escape(conditions));
+        let _ = writeln!(meaning_of_all, "<p>{}</p>", escape(conditions));
     }
-    body.push_str("</section>\n");
+    if !meaning_of_all.is_empty() {
+        let _ = write!(body, "<section>\n{meaning_of_all}</section>\n");
+    }
     let _ = writeln!(body, "<footer>{}</footer>", escape(&provenance(summary)));
     let title = escape(&summary.study.name);
     Ok(format!(

@@ -120,6 +120,11 @@ fn a_killed_loop_makes_the_same_files() {
     workspace.write("other.toml", &LOOP.replace("positions  = 1200", "positions  = 1300"));
     let refused = workspace.refused(&["loop", "other.toml", "--out", "killed"], 2);
     assert!(refused.contains("holds a loop with other settings"), "{refused}");
+    // Nor does a damaged record count as none.
+    std::fs::write(killed.join("loop.json"), "{").unwrap();
+    let output = workspace.run(&["loop", "loop.toml", "--out", "killed"]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("loop.json"), "{message}");
 }
 
 /// No network is so much better than the start after so few games.

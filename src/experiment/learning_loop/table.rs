@@ -224,8 +224,8 @@ impl LearningLoop {
     ) -> Result<(), ExperimentError> {
         let settings = self.settings_hash(base)?;
         let record = folder.join("loop.json");
-        let kept: Option<LoopRecord> = record.exists().then(|| read_json(&record)).transpose()?;
-        if kept.is_some_and(|kept| kept.settings != settings) && !is_fresh {
+        let kept: Option<LoopRecord> = (record.exists() && !is_fresh).then(|| read_json(&record)).transpose()?;
+        if kept.is_some_and(|kept| kept.settings != settings) {
             let at = base.location_of(&self.place);
             let message = format!(
                 "{} holds a loop with other settings; give another folder by --out, or replace that loop by --force",
