@@ -322,7 +322,7 @@ fn note(
             number(standard.samples),
             number(standard.games),
             sources(sets, pairs),
-            if pairs.len() == 1 { "one comparison".to_owned() } else { format!("{} comparisons", pairs.len()) },
+            if pairs.len() == 1 { "comparison".to_owned() } else { format!("{} comparisons", pairs.len()) },
         )
     };
     if !parts.is_empty() {

@@ -254,8 +254,8 @@ fn equal_cost_sentence(record: &MatchRecord) -> String {
     let weight = record.cost.as_ref().and_then(|cost| cost.weight);
     let weight = weight.map(|weight| {
         format!(
-            " Cost weighs {weight}: at twice the cost a network gets {}% fewer nodes, not 50%, as for an engine to which \
-             nodes are worth {} than in these matches.",
+            " Cost weighs {weight}: at twice the cost a network gets {}% fewer nodes, not 50%, as for an engine to \
+             which nodes are worth {} than in these matches.",
             numbers::number(100.0 * (1.0 - 0.5f64.powf(weight)), 0, false),
             if weight > 1.0 { "more" } else { "less" }
         )
@@ -272,7 +272,7 @@ fn equal_cost_sentence(record: &MatchRecord) -> String {
 /// empty if all had the same.
 fn other_terms(results: &Results, kind: MatchKind) -> String {
     let of_match = |result: &MatchResult| {
-        let weight = result.record.cost.as_ref().and_then(|cost| cost.weight);
+        let weight = result.record.cost.as_ref().and_then(|cost| cost.weight).filter(|weight| *weight != 1.0);
         let weight = weight.map(|weight| format!(", cost weighs {weight}")).unwrap_or_default();
         format!("{} nodes{weight}", grouped(&result.record.conditions.nodes.to_string()))
     };
@@ -282,7 +282,7 @@ fn other_terms(results: &Results, kind: MatchKind) -> String {
         return String::new();
     }
     let terms: Vec<String> = terms.into_iter().collect();
-    format!(" Matches at {} differ ({}): their Elo does not compare.", kind.name(), terms.join("; "))
+    format!(" Matches at {} differ ({}): their Elo values cannot be compared.", kind.name(), terms.join("; "))
 }
 
 fn rules_sentence(conditions: &MatchConditions) -> String {

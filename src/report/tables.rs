@@ -201,8 +201,8 @@ impl ColumnBuilder<'_> {
         let weight = self.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
         let weighs = weight.map(|weight| format!(" (cost weighs {weight})")).unwrap_or_default();
         let meaning = format!(
-            "Elo against {reference} of the same seed, both with the same processor time per move{weighs}; each interval \
-             holds with 95%, those of the verdict and its picture all together"
+            "Elo against {reference} of the same seed, both with the same processor time per move{weighs}; each \
+             interval holds with 95%, those of the verdict and its picture all together"
         );
         self.differences("Elo (equal cost)", meaning, &|row| row.strength.as_ref()?.elo_equal_cost);
         let meaning = "a node's cost by your figures, against the first set's; Elo at equal cost goes by it";

@@ -160,7 +160,7 @@ pub(super) fn provenance(summary: &Summary) -> String {
         environment.threads,
         plural(environment.threads),
         // A search counts all its steps itself.
-        if summary.search.is_some() { "Time of what is shown" } else { "Total time" },
+        if summary.search.is_some() { "Time of the steps shown:" } else { "Total time" },
         numbers::duration(environment.seconds.total),
     );
     let seconds = environment.seconds;

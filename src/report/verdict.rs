@@ -64,10 +64,11 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     };
     let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
     let replication = method.published.as_ref().and_then(PublishedComparison::replication);
+    let weight = method.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
     let whole = [
         summary(&evidence, &reference.name, &scale(method)),
         price_of_loss(&evidence, &reference.name),
-        method.elo_of_doubling.and_then(|elo| price_of_nodes(elo, evidence.iter().find_map(|own| own.cost_weight))),
+        method.elo_of_doubling.and_then(|elo| price_of_nodes(elo, weight)),
         replication,
     ];
     let whole: Vec<String> = whole.into_iter().flatten().collect();
@@ -160,8 +161,8 @@ impl<'a> Evidence<'a> {
         let limits = [gained.mean, gained.mean / lost, (gained.mean - half) / lost];
         let [gain, limit, lower] = limits.map(|elo| numbers::number(elo, 0, false));
         Some(format!(
-            "; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit}, by the lower end of \
-             their interval {lower}"
+            "; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit} Elo ({lower} by the \
+             lower end of its interval)"
         ))
     }
 
@@ -282,14 +283,12 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<St
     let decisive: Vec<(&str, (MatchKind, JudgedElo))> =
         evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.decisive_elo()?))).collect();
     // While matches are missing, networks of the first set's shape may have played at equal nodes alone.
-    let kind = decisive.first().map(|(_, (kind, _))| *kind);
-    let of_kind = decisive.iter().filter(|(_, (own, _))| Some(*own) == kind);
+    let is_by_cost = decisive.iter().any(|(_, (kind, _))| *kind == MatchKind::EqualCost);
+    let kind = if is_by_cost { MatchKind::EqualCost } else { MatchKind::EqualNodes };
+    let of_kind = decisive.iter().filter(|(_, (own, _))| *own == kind);
     let played: Vec<(&str, Estimate)> = of_kind.map(|(set, (_, elo))| (*set, elo.estimate)).collect();
     let weight = evidence.iter().find_map(|evidence| evidence.cost_weight);
-    let conditions = match kind {
-        Some(MatchKind::EqualCost) => equal_cost_words(None, false, weight),
-        _ => MatchKind::EqualNodes.name().to_owned(),
-    };
+    let conditions = if is_by_cost { equal_cost_words(None, false, weight) } else { kind.name().to_owned() };
     let is = |elo: Estimate, wanted: Option<bool>| sign(elo) == wanted;
     let stronger = played.iter().filter(|(_, elo)| is(*elo, Some(true)));
     let best = stronger.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
@@ -298,10 +297,7 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<St
     let open: Vec<&str> = played.iter().filter(|(_, elo)| is(*elo, None)).map(|(set, _)| *set).collect();
     Some(match best {
         Some((set, elo)) => {
-            format!(
-                "By Elo at {conditions}{so_far}, choose {set}: {}.",
-                elo_words(*elo, kind.map_or("", MatchKind::name))
-            )
+            format!("By Elo at {conditions}{so_far}, choose {set}: {}.", elo_words(*elo, kind.name()))
         }
         None if !open.is_empty() => format!(
             "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: {}.",
@@ -316,7 +312,9 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<St
             let better = losses.iter().filter(|(_, loss)| loss.statement == Statement::Better);
             match better.min_by(|a, b| a.1.difference.total_cmp(&b.1.difference)) {
                 Some((set, loss)) => {
-                    format!("The lowest loss{scale} is that of {set}: {}.", loss_words(loss, reference))
+                    let lowest = losses.iter().all(|(_, other)| other.difference >= loss.difference);
+                    let whose = if lowest { "lowest loss" } else { "lowest loss shown to be better" };
+                    format!("The {whose}{scale} is that of {set}: {}.", loss_words(loss, reference))
                 }
                 None if losses.is_empty() => return None,
                 None => format!("No set has a lower loss than {reference}{scale}, as far as the intervals tell."),
@@ -349,7 +347,7 @@ fn price_of_nodes(elo: Estimate, weight: Option<f64>) -> Option<String> {
     let number = |elo: f64| numbers::number(elo, 0, false);
     let half = number(elo.interval?);
     let meaning = match weight {
-        Some(weight) => format!("cost counts as where they are worth {}", number(weight * elo.mean)),
+        Some(weight) => format!("with its weight, cost counts as if they were worth {}", number(weight * elo.mean)),
         None => "where they are worth less, cost weighs less".into(),
     };
     (sign(elo) == Some(true))

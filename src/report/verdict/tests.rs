@@ -92,15 +92,15 @@ fn where_a_costly_set_pays_is_said() {
         };
         costly.sentence("piece", false).expect("known")
     };
-    let ending = "not worth it; its 46 Elo at equal nodes pay where twice the nodes are worth less than 111, by the \
-                  lower end of their interval 39.";
+    let ending = "not worth it; its 46 Elo at equal nodes pay where twice the nodes are worth less than 111 Elo (39 by \
+                  the lower end of its interval).";
     assert!(of(46.0, 0.75f64.log2()).ends_with(ending), "{}", of(46.0, 0.75f64.log2()));
     for other in [of(26.0, 0.75f64.log2()), of(46.0, 0.1), of(46.0, -0.02)] {
         assert!(other.ends_with("not worth it."), "{other}");
     }
     let price = |mean, weight| price_of_nodes(Estimate { mean, interval: Some(45.0), count: 33 }, weight);
     assert!(price(210.0, None).expect("known").contains("twice the nodes are worth 210 ± 45 Elo; where"));
-    assert!(price(210.0, Some(0.3)).expect("known").ends_with("cost counts as where they are worth 63."));
+    assert!(price(210.0, Some(0.3)).expect("known").ends_with("cost counts as if they were worth 63."));
     assert_eq!(price(40.0, None), None);
 }
 
