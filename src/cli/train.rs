@@ -131,6 +131,8 @@ impl Arguments {
             Some(("skip", name)) => format!("skip_{name}"),
             Some((_, name)) => name.to_owned(),
             None if key == "read" => "mode".to_owned(),
+            // Of a table without effect nothing is left.
+            None if key == "skip" => "skip_unlikely".to_owned(),
             None => key.to_owned(),
         };
         (is_of_shape && self.arch.is_some()) || self.given.contains(&id)
