@@ -188,8 +188,7 @@ type Results = [&'static str; GAMES];
 
 const GAMES: usize = 20;
 
-/// Builds games with these results, whose positions have the score 100 · (ply mod 5) from White's view, but for one in
-/// seven without.
+/// Builds games with these results, in which the comments after most plies say (ply mod 5) − 2 pawns.
 fn build_games(results: &Results, labels: Option<&LabelJob>, threads: usize) -> (Vec<Record>, Manifest) {
     let folder = TempDir::new().unwrap();
     let games = folder.path().join("games.pgn");
@@ -198,7 +197,7 @@ fn build_games(results: &Results, labels: Option<&LabelJob>, threads: usize) -> 
         let mut text = format!("[Event \"test\"]\n[Result \"{result}\"]\n\n");
         for (ply, mv) in random_game(seed, 60).into_iter().enumerate() {
             text += &SanPlus::from_move_and_play_unchecked(&mut position, mv).to_string();
-            text += &if ply % 7 == 3 { " ".into() } else { format!(" {{ [%eval {}.0] }} ", ply % 5) };
+            text += &if ply % 7 == 3 { " ".into() } else { format!(" {{ [%eval {}.0] }} ", (ply % 5) as i64 - 2) };
         }
         text + result + "\n\n"
     };

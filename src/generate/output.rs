@@ -184,8 +184,8 @@ fn no_samples(summary: &GenerateSummary) -> String {
     match summary.dropped_openings {
         0 => "no position was searched: only random moves were played".into(),
         dropped => format!(
-            "no position is left: {dropped} games were dropped, as their openings lie beyond the opening bound; raise it, \
-             or take other openings"
+            "no position is left: {dropped} games were dropped, as their openings lie beyond the opening bound; raise \
+             it, or take other openings"
         ),
     }
 }

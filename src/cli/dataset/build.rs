@@ -19,7 +19,7 @@ use crate::cli::{Failure, ResultFormat, interrupt, print_json};
 use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
 use crate::data::{DataError, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::pipeline::build::{
-    BuildPhase, BuildProgress, DropReason, GameDropReason, ShardJob, ShardSummary, build_shard, input_unit,
+    BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, input_unit,
 };
 use crate::pipeline::label::Labelling;
 use crate::pipeline::manifest::SourceFile;
@@ -94,11 +94,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
     let manifest = built.map_err(failure)?;
-    let is_fitted = manifest.labelling.as_ref().is_some_and(|labelling| labelling.wdl.is_some());
-    if labels.as_ref().is_some_and(|labels| labels.fits_results) && !is_fitted {
-        note!("warning: no curve of results by scores: too few samples have a result, or it does not follow the score");
-    }
+    warn_without_fit(labels.as_ref(), &manifest);
     print_built(&manifest, &arguments.out, arguments.format)
+}
+
+/// Warns where a curve was asked for that the samples do not determine.
+pub(super) fn warn_without_fit(labels: Option<&LabelJob>, manifest: &Manifest) {
+    let is_fitted = manifest.labelling.as_ref().is_some_and(|labelling| labelling.wdl.is_some());
+    if labels.is_some_and(|labels| labels.fits_results) && !is_fitted {
+        note!(
+            "warning: no curve of results by score was fitted: too few samples have a result, or results do not follow \
+             the scores"
+        );
+    }
 }
 
 /// Prints the result of a build or a merge.

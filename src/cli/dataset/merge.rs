@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::build::{bar, check_output, print_built, show};
+use super::build::{bar, check_output, print_built, show, warn_without_fit};
 use super::labels::LabelOptions;
 use super::{Threads, failure};
 use crate::cli::sample::{FileArgument, all_files};
@@ -45,5 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let job = MergeJob { shards, output, labels: labels.as_ref(), command: &command };
     let merged = merge_shards(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
-    print_built(&merged.map_err(failure)?, output, arguments.format)
+    let manifest = merged.map_err(failure)?;
+    warn_without_fit(labels.as_ref(), &manifest);
+    print_built(&manifest, output, arguments.format)
 }
