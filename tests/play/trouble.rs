@@ -119,7 +119,7 @@ fn an_interrupted_match_has_no_forfeits() {
         let _ = fs::remove_file(path.join("searches"));
         let mut command = command(path, arguments);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().unwrap();
+        let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         while fs::read_to_string(path.join("searches")).unwrap_or_default().is_empty() {
             assert!(Instant::now() < deadline, "no search began");
@@ -127,6 +127,13 @@ fn an_interrupted_match_has_no_forfeits() {
         }
         let group = format!("-{}", child.id());
         assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > deadline {
+                child.kill().unwrap();
+                panic!("it goes on: are these tests run with SIGINT ignored, as by nohup?");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{text}");
