@@ -64,14 +64,23 @@ pub struct LoopTerms {
     /// Book of the games to learn from [default: random moves from the initial position]
     #[serde(default)]
     pub openings: Option<PathBuf>,
+    /// Instead of a book: random moves from the 960 start positions of Chess960
+    #[serde(default)]
+    pub chess960: bool,
+    /// Instead of a book: random moves from the 921,600 start positions of double Chess960
+    #[serde(default)]
+    pub double_chess960: bool,
     /// Least and largest number of random moves after the opening [default: [8, 9], with a book [0, 0]]
     #[serde(default)]
     pub random_plies: Option<[u16; 2]>,
+    /// Drop a game whose opening the player to move scores beyond ± this, in centipawns
+    #[serde(default = "LoopTerms::default_opening_bound")]
+    pub opening_bound: u16,
     /// Train on the last iterations that have so many positions together [default: on all]
     #[serde(default)]
     pub window: Option<u64>,
     /// Begin each training with the network that was accepted last, not with random weights
-    #[serde(default = "LoopTerms::default_warm_start")]
+    #[serde(default)]
     pub warm_start: bool,
     /// The gate's null hypothesis, in Elo: no network is taken that is no better
     #[serde(default)]
@@ -88,8 +97,8 @@ impl LoopTerms {
     /// Game pairs of a gate, at most; as many openings come with fsbench.
     pub(in crate::experiment) const DEFAULT_PAIRS: u64 = 2_000;
 
-    const fn default_warm_start() -> bool {
-        true
+    const fn default_opening_bound() -> u16 {
+        GenerateSettings::OPENING_BOUND
     }
 
     const fn default_elo1() -> f64 {
@@ -114,9 +123,15 @@ impl LoopTerms {
     /// The settings of the games to learn from, with a book at this path.
     pub(super) fn settings(&self, seed: Seed, book: Option<PathBuf>) -> GenerateSettings {
         let usual = if book.is_some() { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
+        let start = match (self.chess960, self.double_chess960) {
+            (true, _) => Some(BookSource::Chess960),
+            (_, true) => Some(BookSource::DoubleChess960),
+            _ => None,
+        };
         GenerateSettings {
-            book: book.map(|path| BookSpec::of(BookSource::File(path))),
+            book: book.map(BookSource::File).or(start).map(BookSpec::of),
             random_plies: self.random_plies.map_or(usual, |[least, most]| (least, most)),
+            opening_bound: self.opening_bound,
             ..GenerateSettings::new(self.limit(), seed)
         }
     }
@@ -318,6 +333,7 @@ fn check_gate(terms: &LoopTerms, most: u64) -> Result<(), SettingError> {
 fn check_numbers(terms: &LoopTerms) -> Result<(), SettingError> {
     let LoopTerms { iterations, hours, nodes, soft_nodes, games, positions, random_plies, window, .. } = terms;
     let is_one = |one: bool, other: bool| one != other;
+    let starts = [terms.openings.is_some(), terms.chess960, terms.double_chess960];
     check_all(&[
         (
             "",
@@ -340,6 +356,11 @@ fn check_numbers(terms: &LoopTerms) -> Result<(), SettingError> {
         ),
         ("games", *games != Some(0), "games must be at least 1"),
         ("positions", *positions != Some(0), "positions must be at least 1"),
+        (
+            "",
+            starts.iter().filter(|given| **given).count() <= 1,
+            "of openings, chess960 and double_chess960, give one: they say where the games to learn from begin",
+        ),
         (
             "random_plies",
             random_plies.is_none_or(|[least, most]| least <= most),

@@ -12,6 +12,7 @@ use crate::generate::GenerateGoal;
 use crate::json::to_value;
 use crate::measure::{ScreenOptions, SpeedOptions};
 use crate::pipeline::WeightedInput;
+use crate::pipeline::generation::{BookSpec, GenerateSettings};
 use crate::play::{BookPart, Pairs};
 use crate::record::{
     ActivityRecord, CostRatio, EqualSpeedRecord, ErrorRecord, GeneratedGames, LayerActivity, LossFunction, LossSums,
@@ -158,7 +159,10 @@ impl Executor for FakeExecutor {
         let folder = run_name(request.out);
         self.call(format!("games of {folder} by {}", std::fs::read_to_string(request.network)?))?;
         let GenerateGoal::Games(games) = request.goal else { return Err("games are asked for".into()) };
-        std::fs::write(request.out, format!("{games} games with seed {}", request.settings.seed.0))?;
+        let GenerateSettings { seed, book, random_plies, opening_bound, .. } = request.settings;
+        let source = book.as_ref().and_then(BookSpec::source);
+        let text = format!("{games} games, {seed:?}, {source:?}, {random_plies:?}, within {opening_bound}");
+        std::fs::write(request.out, text)?;
         Ok(Some(GeneratedGames {
             games: games.into(),
             positions: 60 * u64::from(games),

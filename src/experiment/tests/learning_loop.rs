@@ -143,6 +143,22 @@ fn two_loops_in_one_folder_are_refused() {
 }
 
 #[test]
+fn games_begin_where_the_table_says() {
+    let played = |keys: &str| {
+        let folder = ExperimentFolder::new();
+        std::fs::write(folder.folder.path().join("book.epd"), "4k3/8/8/8/8/8/8/4K2R w K -\n").expect("written");
+        let one = text(&[("iterations = 4", "iterations = 1"), ("games      = 10", &format!("{keys}\ngames = 10"))]);
+        folder.run(&one, &mut executor()).expect("done");
+        std::fs::read_to_string(folder.options().out.join("iteration-001/games.binpack")).expect("there")
+    };
+    assert!(played("").ends_with("None, (8, 9), within 1000"));
+    assert!(played("chess960 = true\nopening_bound = 300").ends_with("Some(Chess960), (8, 9), within 300"));
+    assert!(played("double_chess960 = true\nrandom_plies = [2, 4]").contains("Some(DoubleChess960), (2, 4)"));
+    let book = played("openings = \"book.epd\"");
+    assert!(book.contains("book.epd") && book.contains("(0, 0)"), "{book}");
+}
+
+#[test]
 fn hours_end_a_loop() {
     let folder = ExperimentFolder::new();
     // A made-up training takes two seconds.
@@ -164,6 +180,7 @@ fn what_cannot_be_a_loop_is_refused() {
     refused(&[("nodes      = 50\n", "nodes = 50\nsoft_nodes = 50\n")], "give nodes = 5000 or soft_nodes = 5000");
     refused(&[("games      = 10\n", "")], "give games = 2000 or positions = 200_000");
     refused(&[("games      = 10", "random_plies = [9, 8]\ngames = 10")], "the smaller number first");
+    refused(&[("games      = 10", "openings = \"book.epd\"\nchess960 = true\ngames = 10")], "chess960 and double_chess960");
     refused(&[("elo1       = 100", "elo0 = 100\nelo1 = 50")], "elo0 must be below elo1");
     refused(&[("seeds = [1]", "seeds = [1, 2]")], "one row with one set, and one seed");
     refused(&[("sets = [\"piece\"]", "sets = [\"piece\", \"compact\"]")], "one row with one set, and one seed");
