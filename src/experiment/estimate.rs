@@ -18,7 +18,7 @@ use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, Runner
 use super::search::SearchEstimate;
 use super::spec::{ComparisonRow, Experiment};
 use super::steps::{EqualSpeed, Match, PlanStep, Step, Train};
-use crate::engine::{BackEnd, Strategy};
+use crate::engine::Strategy;
 use crate::play::MatchOptions;
 use crate::record::{EQUAL_SPEED, MatchKind, OwnFigures, RunRecord, ScalingBy};
 use crate::statistics::{CONFIDENCE, SeedPlan, seed_plan, student_t_quantile};
@@ -337,7 +337,7 @@ impl Runner<'_> {
         let speed = self.experiment.measure.speed.clone().unwrap_or_default().options;
         // Each repetition times the whole evaluation and, for a quarter as long each, three parts of it; turns with
         // another network take as long as five repetitions.
-        let timings = Strategy::ALL.len() * (BackEnd::available().len() + 1);
+        let timings = Strategy::ALL.len() * (speed.back_ends().len() + 1);
         let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options;
         let pairs = self.experiment.matches.as_ref().map_or(0, |measure| measure.options.pairs());
         Rates {

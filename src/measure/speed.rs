@@ -33,11 +33,14 @@ pub struct SpeedOptions {
     /// Minimum seconds per repetition
     #[arg(long, value_name = "S", default_value_t = SpeedOptions::default().seconds)]
     pub seconds: f64,
+    /// Time every back end that this CPU supports, not only the best one
+    #[arg(long)]
+    pub all_back_ends: bool,
 }
 
 impl Default for SpeedOptions {
     fn default() -> Self {
-        SpeedOptions { positions: 20_000, repetitions: 5, seconds: 0.6 }
+        SpeedOptions { positions: 20_000, repetitions: 5, seconds: 0.6, all_back_ends: false }
     }
 }
 
@@ -46,6 +49,11 @@ impl SpeedOptions {
     /// If a number is out of range.
     pub fn check(&self) -> Result<(), SettingError> {
         check_timing(self.positions, self.repetitions, self.seconds)
+    }
+
+    /// The back ends on which networks are timed.
+    pub(crate) fn back_ends(self) -> Vec<BackEnd> {
+        if self.all_back_ends { BackEnd::available() } else { vec![BackEnd::best()] }
     }
 
     /// Those of the turns that two networks take over the same positions.
@@ -76,9 +84,9 @@ pub struct SpeedProgress {
     pub activity: String,
 }
 
-/// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy
-/// on the best back end with neurons permuted by positions of other games ([`super::ft_permute()`]), and lines known
-/// beforehand on every back end. The time includes the update of features and accumulators and the forward pass, but
+/// Times every strategy on the options' back ends with the network as it is in the file, and lines known beforehand.
+/// Also times every strategy on the best back end with neurons permuted by positions of other games
+/// ([`super::ft_permute()`]). The time includes the update of features and accumulators and the forward pass, but
 /// not the moves on the board. `beside`: a network with which it then takes turns, since a machine's speed changes
 /// while networks are timed one after another.
 ///
@@ -107,13 +115,14 @@ pub fn speed(
     let features_only = model.without_neurons();
     let bookkeeping_only = set.without_features();
     let small = Small { model: &features_only, set: &bookkeeping_only };
+    let back_ends = options.back_ends();
     let mut timings = Vec::new();
     for strategy in Strategy::ALL {
-        for back_end in BackEnd::available() {
+        for &back_end in &back_ends {
             timings.push(Timing::new(&set, &model, small, (strategy, back_end), false)?);
         }
     }
-    for back_end in BackEnd::available() {
+    for &back_end in &back_ends {
         timings.push(Timing::known_lines(&set, &model, back_end)?);
     }
     if let Some(permuted) = &permuted {

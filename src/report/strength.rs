@@ -21,7 +21,7 @@ pub struct Strength {
     /// Means over the seeds.
     pub elo_equal_nodes: Option<Estimate>,
     pub elo_equal_cost: Option<Estimate>,
-    /// Elo at equal cost minus Elo at equal nodes, over the seeds that played both.
+    /// Elo at equal cost minus Elo at equal nodes, over the seeds that played both with as many nodes of the reference.
     pub elo_by_cost: Option<Estimate>,
     /// Games at equal nodes and at equal cost.
     pub games: [u64; 2],
@@ -63,10 +63,10 @@ impl EloTables {
         };
         let [nodes, cost] =
             MatchKind::ALL.map(|kind| rows.iter().map(|row| by_seed(row, kind)).collect::<Vec<EloBySeed>>());
-        let minus = |(nodes, cost): (&EloBySeed, &EloBySeed)| -> EloBySeed {
-            cost.iter().filter_map(|(seed, cost)| Some((*seed, cost.minus(*nodes.get(seed)?)))).collect()
+        let minus = |row: &&PlannedRow| -> EloBySeed {
+            cost_minus_nodes(results, row).map(|(cost, effect)| (cost.key.seed.0, effect)).collect()
         };
-        let by_cost: Vec<EloBySeed> = nodes.iter().zip(&cost).map(minus).collect();
+        let by_cost: Vec<EloBySeed> = rows.iter().map(minus).collect();
         let table = |sets: &[EloBySeed]| {
             rows.iter().zip(elo_over_seeds(sets)).filter_map(|(row, found)| Some((row.set.clone(), found?))).collect()
         };
@@ -144,22 +144,30 @@ fn compared_rows<'a>(results: &'a Results, planned: &PlannedRow) -> Vec<&'a Plan
     results.study.rows.iter().filter(is_compared).collect()
 }
 
+/// A row's matches at equal cost, with their Elo minus that of the same network's match at equal nodes, where the
+/// reference had as many nodes in both.
+fn cost_minus_nodes<'a>(
+    results: &'a Results,
+    row: &PlannedRow,
+) -> impl Iterator<Item = (&'a MatchResult, Effect)> + use<'a> {
+    let nodes = of_kind(results, row, MatchKind::EqualNodes);
+    of_kind(results, row, MatchKind::EqualCost).into_iter().filter_map(move |cost| {
+        let is_same = |nodes: &&&MatchResult| {
+            (nodes.key.seed, nodes.record.conditions.nodes) == (cost.key.seed, cost.record.conditions.nodes)
+        };
+        let nodes = nodes.iter().find(is_same)?;
+        Some((cost, effect(cost).minus(effect(nodes))))
+    })
+}
+
 /// The Elo of twice the nodes, by Elo at equal cost minus Elo at equal nodes of all networks in a planned row's
 /// comparison, where the reference had as many nodes in both.
 pub(super) fn elo_of_doubling(results: &Results, planned: &PlannedRow) -> Option<Estimate> {
-    let mut points = Vec::new();
-    for row in compared_rows(results, planned) {
-        let nodes = of_kind(results, row, MatchKind::EqualNodes);
-        for cost in of_kind(results, row, MatchKind::EqualCost) {
-            let nodes_of_cost = |nodes: &&&MatchResult| {
-                let limits = [&nodes.record, &cost.record].map(|record| record.conditions.nodes);
-                nodes.key.seed == cost.key.seed && limits[0] == limits[1]
-            };
-            if let Some(nodes) = nodes.iter().find(nodes_of_cost) {
-                points.push((log2_nodes(cost), effect(cost).minus(effect(nodes))));
-            }
-        }
-    }
+    let points: Vec<_> = compared_rows(results, planned)
+        .into_iter()
+        .flat_map(|row| cost_minus_nodes(results, row))
+        .map(|(cost, effect)| (log2_nodes(cost), effect))
+        .collect();
     proportional_effect(&points, Level::SINGLE)
 }
 

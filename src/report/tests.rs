@@ -56,7 +56,7 @@ fn strength_is_reported_with_its_conditions() {
 /// The set's Elo and its difference by cost are means over the seeds' matches, with the noise of all sets.
 #[test]
 fn elo_is_the_mean_over_the_seeds() {
-    use crate::record::MatchKind;
+    use crate::record::{MatchKind, MatchResult};
     use crate::statistics::{CONFIDENCE, EloBySeed, Level, elo_over_seeds};
 
     let mut results = test_records::results_with_matches();
@@ -77,6 +77,11 @@ fn elo_is_the_mean_over_the_seeds() {
         .map(|(cost, nodes)| cost.iter().map(|(seed, cost)| (*seed, cost.minus(nodes[seed]))).collect::<EloBySeed>());
     assert_eq!(strength.elo_by_cost, Some(own(&paired.collect::<Vec<_>>())));
     assert!(strength.elo_by_cost.expect("played").mean < 0.0, "it costs more");
+    // At other nodes of the reference, Elo is another thing.
+    let mut other = results.clone();
+    let equal_nodes = |result: &&mut MatchResult| result.record.kind == MatchKind::EqualNodes;
+    other.matches.iter_mut().filter(equal_nodes).for_each(|result| result.record.conditions.nodes += 1);
+    assert_eq!(row(&Summary::of(&other), 3).elo_by_cost, None);
     let reference = row(&summary, 0);
     assert!(reference.elo_equal_nodes.is_none() && (reference.nps - 1e6).abs() < 1.0, "{reference:?}");
     // One seed: the games' interval only.

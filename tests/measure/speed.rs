@@ -8,7 +8,7 @@ use fsbench::measure::{
     EqualSpeedOptions, OwnSpeeds, ReadSummary, SpeedOptions, equal_speed, ft_permute, relative_speed, speed,
 };
 use fsbench::net::NetFile;
-use fsbench::record::SpeedRecord;
+use fsbench::record::{SpeedEntry, SpeedRecord};
 use shakmaty::Position;
 
 use super::{Nets, games, nets, write_pgn};
@@ -23,7 +23,7 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { file, .. } = nets("piece", &[8]);
-    let options = SpeedOptions { repetitions: 2, seconds: 0.002, positions: 200 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.002, positions: 200, all_back_ends: true };
     let mut reports = Vec::new();
     let (record, _) = speed(&file, &path, options, None, &mut |report| reports.push(report.clone())).unwrap();
     let all: usize = games().iter().map(Vec::len).sum();
@@ -58,7 +58,10 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     let machine = record.machine.unwrap();
     assert!(!machine.cpu.is_empty() && machine.cores > 0 && machine.back_end == BackEnd::best().name());
 
+    let options = SpeedOptions { all_back_ends: false, ..options };
     let (without_others, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
+    let on_best = |entry: &SpeedEntry| entry.back_end == BackEnd::best().name();
+    assert!(without_others.entries.len() == Strategy::ALL.len() && without_others.entries.iter().all(on_best));
     assert!(without_others.ft_permuted.is_none(), "no other games are left");
     // A permuted network has another digest.
     let (other, _) = ft_permute(file.clone(), &path).unwrap();
@@ -72,7 +75,7 @@ fn a_network_takes_turns_with_another() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { file, .. } = nets("piece", &[8]);
-    let options = SpeedOptions { repetitions: 2, seconds: 0.006, positions: 200 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.006, positions: 200, ..SpeedOptions::default() };
     let (record, _) = speed(&file, &path, options, Some(&file), &mut |_| {}).unwrap();
     let beside = record.beside.clone().unwrap();
     assert_eq!(beside.digest, record.digest);
@@ -173,7 +176,7 @@ fn speed_covers_every_strategy_and_back_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { mut file, .. } = nets("king-piece", &[]);
-    let options = SpeedOptions { repetitions: 2, seconds: 0.005, positions: 200 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.005, positions: 200, all_back_ends: true };
     let (record, _) = timed(&file, &path, options);
     assert_eq!(record.positions, 200);
     let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
@@ -198,7 +201,7 @@ fn speed_covers_every_strategy_and_back_end() {
 fn refreshes_are_partial() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
-    let options = SpeedOptions { repetitions: 2, seconds: 0.001, positions: 1_000 };
+    let options = SpeedOptions { repetitions: 2, seconds: 0.001, positions: 1_000, ..SpeedOptions::default() };
     let rows = |set: &str, strategy: &str| {
         let (record, _) = timed(&nets(set, &[]).file, &path, options);
         record.entries.iter().find(|entry| entry.strategy == strategy).unwrap().rows

@@ -8,7 +8,7 @@ use super::{Data, Failure, NetArgument, ResultFormat, failure, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
 use crate::record::{SpeedBeside, SpeedEntry, SpeedRatio, SpeedRecord, TimeBreakdown};
 
-/// Measure evaluations per second along games: every strategy on every back end, on one thread
+/// Measure evaluations per second along games, by every strategy, on one thread
 ///
 /// The time of an evaluation is split into finding features, adding rows, the forward pass and bookkeeping (copying
 /// boards, making moves on them). A second table has the speed along lines whose moves are known beforehand, as in

@@ -180,7 +180,10 @@ fn what_cannot_be_a_loop_is_refused() {
     refused(&[("nodes      = 50\n", "nodes = 50\nsoft_nodes = 50\n")], "give nodes = 5000 or soft_nodes = 5000");
     refused(&[("games      = 10\n", "")], "give games = 2000 or positions = 200_000");
     refused(&[("games      = 10", "random_plies = [9, 8]\ngames = 10")], "the smaller number first");
-    refused(&[("games      = 10", "openings = \"book.epd\"\nchess960 = true\ngames = 10")], "chess960 and double_chess960");
+    refused(
+        &[("games      = 10", "openings = \"book.epd\"\nchess960 = true\ngames = 10")],
+        "chess960 and double_chess960",
+    );
     refused(&[("elo1       = 100", "elo0 = 100\nelo1 = 50")], "elo0 must be below elo1");
     refused(&[("seeds = [1]", "seeds = [1, 2]")], "one row with one set, and one seed");
     refused(&[("sets = [\"piece\"]", "sets = [\"piece\", \"compact\"]")], "one row with one set, and one seed");
