@@ -9,7 +9,7 @@
 # --without-tch fetches no libtorch, builds fsbench alone and leaves that row out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-row='compact by tch'
+row='piece by tch'
 options=()
 if [ "${1:-}" = --without-tch ]; then
   shift

@@ -456,9 +456,9 @@ fn the_example_experiments_are_valid() {
     assert_eq!((experiment.rows.len(), experiment.seeds.len()), (10, 3));
     // The row of which `scripts/quickstart.sh --without-tch` says that it is left out.
     let mut without = experiment.clone();
-    without.leave_out("compact by tch").expect("a row");
+    without.leave_out("piece by tch").expect("a row");
     assert!(without.rows.iter().all(|row| row.settings.trainer() != Some(TrainerChoice::Tch)));
-    assert!(without.leave_out("compact by tch").expect_err("it is gone").to_string().contains("compact by tch"));
+    assert!(without.leave_out("piece by tch").expect_err("it is gone").to_string().contains("piece by tch"));
     let small = Experiment::read(&path.with_file_name("small-data.toml"), None).expect("an experiment");
     assert_eq!((small.rows.len(), small.seeds.len()), (4, 2));
     // So that a repetition does not overwrite the committed results.
