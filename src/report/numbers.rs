@@ -42,6 +42,19 @@ pub(super) fn amount(samples: f64) -> String {
     format!("{}{suffix}", number((value / unit).round() * unit, decimals, false))
 }
 
+/// A signed value with its interval: `+2.4 ± 6.0`, or `+71 (+13 to +158)` where one side is a fifth longer than the other
+/// or more. `mark` stands behind the value.
+pub(super) fn with_interval(value: f64, [low, high]: [f64; 2], decimals: usize, mark: &str) -> String {
+    let [below, above] = [value - low, high - value];
+    let number = |value, signed| number(value, decimals, signed);
+    let found = format!("{}{mark}", number(value, true));
+    if below.max(above) < 1.2 * below.min(above) {
+        format!("{found} ± {}", number((high - low) / 2.0, false))
+    } else {
+        format!("{found} ({} to {})", number(low, true), number(high, true))
+    }
+}
+
 /// A number with a minus sign (−), grouped thousands and, if `signed`, a plus sign.
 pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
     let digits = format!("{:.decimals$}", value.abs());
@@ -73,6 +86,13 @@ pub(super) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lopsided_intervals_show_both_ends() {
+        assert_eq!(with_interval(2.41, [-3.4, 8.6], 1, ""), "+2.4 ± 6.0");
+        assert_eq!(with_interval(71.0, [12.8, 158.0], 0, "*"), "+71* (+13 to +158)");
+        assert_eq!(with_interval(-5.0, [-5.0, -5.0], 0, ""), "−5 (−5 to −5)");
+    }
 
     #[test]
     fn digits_follow_the_interval() {

@@ -267,7 +267,7 @@ fn matrix(comparisons: &Comparisons, measure: ComparedMeasure) -> Option<PlainTa
     let places = decimals(own.iter().map(|pair| &pair.difference));
     let cell = |set: &str, against: &str| {
         let pair = own.iter().find(|pair| (pair.set.as_str(), pair.against.as_str()) == (set, against));
-        pair.map_or_else(String::new, |pair| with_half_width(&pair.difference, places))
+        pair.map_or_else(String::new, |pair| with_mark(&pair.difference, places))
     };
     let row = |(index, set): (usize, &&str)| {
         let cells = sets[..sets.len() - 1].iter().enumerate();
@@ -308,7 +308,7 @@ fn parts(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
             let is_own =
                 |part: &&&PartComparison| (&part.by, &part.part, &part.set[..]) == (&class.by, &class.part, *set);
             let found = own.iter().find(is_own);
-            found.map_or_else(|| MISSING.into(), |part| with_half_width(&part.difference, *places))
+            found.map_or_else(|| MISSING.into(), |part| with_mark(&part.difference, *places))
         };
         let names = [format!("{} {}", class.by, class.part), grouped(&class.samples.to_string())];
         names.into_iter().chain(sets.iter().zip(&places).map(cell)).collect()
@@ -322,13 +322,11 @@ fn parts(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
     }
 }
 
-/// The difference with half of its interval, and a mark if the interval excludes 0.
-fn with_half_width(difference: &Difference, decimals: usize) -> String {
-    let half = (difference.high - difference.low) / 2.0;
+/// The difference with its interval, and a mark if that excludes 0.
+fn with_mark(difference: &Difference, decimals: usize) -> String {
     let mark = match difference.statement {
         Statement::NotDistinguished => "",
         _ => "*",
     };
-    let number = numbers::number(difference.difference, decimals, true);
-    format!("{number}{mark} ± {}", numbers::number(half, decimals, false))
+    numbers::with_interval(difference.difference, [difference.low, difference.high], decimals, mark)
 }

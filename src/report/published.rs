@@ -174,16 +174,16 @@ impl PublishedComparison {
     fn order_in_training(&self) -> Option<String> {
         let is_clear = |pair: &&PublishedLoss| pair.published.abs() >= CLEAR;
         let clear: Vec<&PublishedLoss> = self.losses.iter().filter(is_clear).collect();
-        let is_found = |pair: &&PublishedLoss| pair.agreement == Agreement::SameOrder;
+        let is_as_published = |here: f64, pair: &PublishedLoss| (here > 0.0) == (pair.published > 0.0);
         let in_training: Option<Vec<bool>> =
-            clear.iter().map(|pair| Some((pair.training? > 0.0) == (pair.published > 0.0))).collect();
-        let found = clear.iter().copied().filter(is_found).count();
+            clear.iter().map(|pair| Some(is_as_published(pair.training?, pair))).collect();
+        let found = clear.iter().filter(|pair| is_as_published(pair.here.difference, pair)).count();
         let in_training = in_training?.into_iter().filter(|same| *same).count();
         (in_training > found).then(|| {
             format!(
-                " Of the {} whose published losses differ by {CLEAR}% and more, {found} have it by validation loss and \
-                 {in_training} by training loss: the others fit the data in the published order, but learn too much of \
-                 these games alone.",
+                " Of the {} whose published losses differ by {CLEAR}% and more, {found} have it by mean validation loss \
+                 and {in_training} by mean training loss: some sets fit the data better, but learn too much of these \
+                 games alone.",
                 clear.len()
             )
         })

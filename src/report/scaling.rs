@@ -24,8 +24,9 @@ pub struct ScalingSummary {
     pub crossings: Vec<SetCrossing>,
     /// The set with the lowest loss at ten times the data, as far as 95% of the resamples say.
     pub lowest: Option<String>,
-    /// Sets whose loss with all data lies in the interval that the smaller shares predict; `None` with too few shares.
-    pub predicted: Option<usize>,
+    /// Sets whose loss with all data lies in the interval that the smaller shares predict, and all sets with such a loss;
+    /// `None` with too few shares.
+    pub predicted: Option<[usize; 2]>,
 }
 
 /// A set's curve L(n) = E + A n^(−α) over the number n of training samples.
@@ -116,7 +117,7 @@ impl ScalingSummary {
             exponent: curves.exponent(),
             crossings: crossings(&curves, &named, samples as f64),
             lowest: curves.lowest(10.0 * samples as f64).map(|set| named[set].to_owned()),
-            predicted: curves.check().map(|LawCheck { held, .. }| held),
+            predicted: curves.check().map(|LawCheck { held, sets }| [held, sets]),
             sets: summarised,
         })
     }
@@ -154,8 +155,7 @@ impl ScalingSummary {
         };
         let check = match self.predicted {
             None => "There are too few shares to check the curves against the largest.".to_owned(),
-            Some(held) => {
-                let sets = self.sets.len();
+            Some([held, sets]) => {
                 let doubt =
                     if 4 * held < 3 * sets { ": they do not follow this law, and say little of more data" } else { "" };
                 format!(

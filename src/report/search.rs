@@ -1,7 +1,7 @@
 //! The tree of a search: a table a round, a figure of what its changes brought and cost, and the outcome in words.
 
 use super::figures::{Chart, Figure, Series, SeriesStyle, SetColors};
-use super::numbers::{MISSING, duration, number};
+use super::numbers::{MISSING, duration, number, with_interval};
 use super::plain_table::PlainTable;
 use crate::record::{
     CandidateStage, LastComparison, LossDifference, PlayedCandidate, SearchCandidate, SearchPrediction, SearchRecord,
@@ -42,7 +42,7 @@ pub(super) fn sentences(search: &SearchRecord) -> Vec<String> {
 fn last_sentence(first: &str, last: &LastComparison) -> String {
     let mut text = format!("Against {first}, on games and openings that no choice saw:");
     if let Some(loss) = last.loss {
-        text += &format!(" loss {}% on {} validation games", with_half_width(loss), grouped(&last.games.to_string()));
+        text += &format!(" loss, %: {} on {} validation games", percent(loss), grouped(&last.games.to_string()));
     }
     if let Some(PlayedCandidate { games, elo, .. }) = &last.played {
         let and = if last.loss.is_some() { "," } else { "" };
@@ -69,10 +69,11 @@ fn prediction_sentence(by: &SearchPrediction) -> String {
     )
 }
 
-/// The loss in percent of the incumbent's, with half of its interval.
-fn with_half_width(loss: LossDifference) -> String {
-    let percent = |value: f64| 100.0 * value.exp_m1();
-    format!("{} ± {}", number(percent(loss.value), 2, true), number(100.0 * loss.half_width, 2, false))
+/// The loss in percent of the incumbent's, with its interval.
+fn percent(loss: LossDifference) -> String {
+    let [value, low, high] =
+        [0.0, -loss.half_width, loss.half_width].map(|shift| 100.0 * (loss.value + shift).exp_m1());
+    with_interval(value, [low, high], 2, "")
 }
 
 fn interval(elo: Interval) -> String {
@@ -93,7 +94,7 @@ fn table(round: &SearchRound, longest: usize) -> PlainTable {
         "features",
         "rows/move",
         "samples",
-        "speed, %",
+        "speed, % (estimated)",
         "loss, %",
         "predicted Elo",
         "l1",
@@ -145,10 +146,10 @@ fn row(candidate: &SearchCandidate, longest: usize) -> Vec<String> {
         or_missing(rows.map(|rows| number(rows, 1, false))),
         or_missing(lifted.map(|lifted| whole(lifted.samples))),
         or_missing(lifted.map(|lifted| number(faster(lifted.log2_speed), 0, true))),
-        or_missing(lifted.map(|lifted| with_half_width(lifted.loss))),
+        or_missing(lifted.map(|lifted| percent(lifted.loss))),
         or_missing(lifted.map(|lifted| interval(lifted.predicted))),
         or_missing(full.as_ref().map(|full| full.l1.to_string())),
-        or_missing(full.as_ref().map(|full| with_half_width(full.loss))),
+        or_missing(full.as_ref().map(|full| percent(full.loss))),
         or_missing(played.as_ref().map(|played| whole(played.games))),
         or_missing(played.as_ref().map(|played| interval(played.elo))),
         duration(seconds),
@@ -172,7 +173,9 @@ fn faster(log2_speed: f64) -> f64 {
 fn point(candidate: &SearchCandidate) -> Option<(f64, Estimate)> {
     let lifted = candidate.liftings.last()?;
     let LossDifference { value, half_width } = lifted.loss;
-    let loss = Estimate { mean: 100.0 * value.exp_m1(), interval: Some(100.0 * half_width), count: 1 };
+    let mean = 100.0 * value.exp_m1();
+    // The figure's bars are even: as long as the derivative says.
+    let loss = Estimate { mean, interval: Some((100.0 + mean) * half_width), count: 1 };
     Some((faster(lifted.log2_speed), loss))
 }
 

@@ -50,6 +50,8 @@ pub(super) struct EloTables {
     equal_cost: EloTable,
     /// Elo at equal cost minus Elo at equal nodes.
     by_cost: EloTable,
+    /// What the first two tables are of.
+    by_seed: [SortedMap<String, EloBySeed>; 2],
 }
 
 type EloTable = SortedMap<String, PairedDifference>;
@@ -70,13 +72,26 @@ impl EloTables {
         let table = |sets: &[EloBySeed]| {
             rows.iter().zip(elo_over_seeds(sets)).filter_map(|(row, found)| Some((row.set.clone(), found?))).collect()
         };
-        EloTables { equal_nodes: table(&nodes), equal_cost: table(&cost), by_cost: table(&by_cost) }
+        let by_set = |sets: &[EloBySeed]| rows.iter().map(|row| row.set.clone()).zip(sets.to_vec()).collect();
+        EloTables {
+            equal_nodes: table(&nodes),
+            equal_cost: table(&cost),
+            by_cost: table(&by_cost),
+            by_seed: [by_set(&nodes), by_set(&cost)],
+        }
     }
 
     fn of_kind(&self, kind: MatchKind) -> &EloTable {
         match kind {
             MatchKind::EqualNodes => &self.equal_nodes,
             MatchKind::EqualCost => &self.equal_cost,
+        }
+    }
+
+    fn by_seed(&self, kind: MatchKind) -> &SortedMap<String, EloBySeed> {
+        match kind {
+            MatchKind::EqualNodes => &self.by_seed[0],
+            MatchKind::EqualCost => &self.by_seed[1],
         }
     }
 }
@@ -128,6 +143,32 @@ impl MethodSummary {
         let outlook = found.outlook(level);
         let more_games = outlook.more_games.map(|pairs| 2 * pairs * found.seeds as u64);
         Some(JudgedElo { estimate: found.estimate(level), outlook: Outlook { more_games, ..outlook } })
+    }
+}
+
+impl MethodSummary {
+    /// The rows that have played such matches and are not shown to be weaker than the row of this name: their Elo is taken
+    /// seed by seed, and the intervals of the differences hold jointly.
+    pub(super) fn not_weaker_than(&self, name: &str, kind: MatchKind) -> Vec<&str> {
+        let by_seed = self.elo.by_seed(kind);
+        let of_row = |row: &SummaryRow| by_seed.get(&row.set).filter(|own| !own.is_empty());
+        let Some(best) = self.rows.iter().find(|row| row.name == name).and_then(of_row) else { return Vec::new() };
+        let others: Vec<(&str, &EloBySeed)> = self
+            .rows
+            .iter()
+            .filter(|row| row.name != name)
+            .filter_map(|row| Some((row.name.as_str(), of_row(row)?)))
+            .collect();
+        let ahead = |(_, other): &(&str, &EloBySeed)| -> EloBySeed {
+            best.iter().filter_map(|(seed, own)| Some((*seed, own.minus(*other.get(seed)?)))).collect()
+        };
+        let found = elo_over_seeds(&others.iter().map(ahead).collect::<Vec<_>>());
+        let level = Level::together(others.len(), 1);
+        let is_shown = |found: &Option<PairedDifference>| {
+            let ahead = found.as_ref().map(|found| found.estimate(level));
+            ahead.is_some_and(|ahead| ahead.interval.is_some_and(|half| ahead.mean > half))
+        };
+        others.iter().zip(&found).filter(|(_, found)| !is_shown(found)).map(|((name, _), _)| *name).collect()
     }
 }
 
@@ -260,20 +301,19 @@ fn equal_cost_sentence(record: &MatchRecord) -> String {
     let rounds = record.cost.as_ref().filter(|cost| cost.rounds > 0);
     let rounds = rounds.map(|cost| format!(", measured in {} rounds", cost.rounds)).unwrap_or_default();
     let weight = record.cost.as_ref().and_then(|cost| cost.weight);
-    let weight = weight.map(|weight| {
-        format!(
-            " Cost weighs {weight}: at twice the cost a network gets {}% fewer nodes, not 50%, as for an engine to \
-             which nodes are worth {} than in these matches.",
-            numbers::number(100.0 * (1.0 - 0.5f64.powf(weight)), 0, false),
-            if weight > 1.0 { "more" } else { "less" }
-        )
-    });
-    format!(
-        "Equal cost: {} nodes per move for the reference, and for every other network as many as cost the same \
-         processor time{rounds}.{}",
-        grouped(&record.conditions.nodes.to_string()),
-        weight.unwrap_or_default()
-    )
+    let terms = weight.map_or_else(
+        || format!("as many as cost the same processor time{rounds}."),
+        |weight| {
+            format!(
+                "by the cost of a node{rounds}, which weighs {weight}: at twice the cost a network gets {}% fewer nodes, \
+                 not 50%, as for an engine to which nodes are worth {} than in these matches. So the times differ.",
+                numbers::number(100.0 * (1.0 - 0.5f64.powf(weight)), 0, false),
+                if weight > 1.0 { "more" } else { "less" }
+            )
+        },
+    );
+    let nodes = grouped(&record.conditions.nodes.to_string());
+    format!("Equal cost: {nodes} nodes per move for the reference, and for every other network {terms}")
 }
 
 /// A sentence on matches of a kind that had other nodes or another weight of cost, as those of joined experiments may;

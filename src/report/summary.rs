@@ -66,6 +66,9 @@ pub struct MethodSummary {
     /// What more data would change; absent without trainings on shares of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaling: Option<ScalingSummary>,
+    /// Whether the experiment has such trainings, but no curves come of those that are done.
+    #[serde(skip)]
+    pub(super) lacks_curves: bool,
     /// The same sets' published results; absent where the experiment has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedComparison>,
@@ -190,6 +193,10 @@ pub(super) struct TimedBeside {
     is_base: bool,
 }
 
+/// Why an experiment with trainings on shares of the data has no curves.
+const NO_CURVES: &str = "More data: no curves, since these results lack losses by game of trainings on shares of the data, \
+    which are not done or not kept.";
+
 impl MethodSummary {
     /// The meaning of the tables of pairs, one or two paragraphs per table.
     pub(super) fn notes(&self) -> Vec<String> {
@@ -197,7 +204,8 @@ impl MethodSummary {
         let published = self.published.as_ref().map(PublishedComparison::agreement);
         let equal_speed = self.equal_speed.as_ref().map(EqualSpeed::note);
         let own_figures = own_figures::note(&self.rows);
-        let scaling = self.scaling.as_ref().map(ScalingSummary::note);
+        let no_curves = self.lacks_curves.then(|| NO_CURVES.to_owned());
+        let scaling = self.scaling.as_ref().map(ScalingSummary::note).or(no_curves);
         own_figures.into_iter().chain(equal_speed).chain(scaling).chain(pairs).chain(published).collect()
     }
 }
@@ -226,11 +234,13 @@ impl Summary {
                     verdict: Vec::new(),
                     equal_speed: EqualSpeed::of(results, planned),
                     scaling: ScalingSummary::of(results, planned),
+                    lacks_curves: false,
                     published: None,
                 });
                 methods.len() - 1
             });
             let summary = &mut methods[index];
+            summary.lacks_curves = results.study.scaling.is_some() && summary.scaling.is_none();
             summary.rows.push(summary_row(results, planned, &summary.elo));
             summary.curves.extend(curve(results, planned));
         }

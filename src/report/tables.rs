@@ -199,10 +199,13 @@ impl ColumnBuilder<'_> {
         let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
         self.differences("Elo (equal nodes)", meaning, &|row| row.strength.as_ref()?.elo_equal_nodes);
         let weight = self.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
-        let weighs = weight.map(|weight| format!(" (cost weighs {weight})")).unwrap_or_default();
+        let terms = weight.map_or_else(
+            || "both with the same processor time per move".to_owned(),
+            |weight| format!("nodes per move by (cost of a node)^−{weight}, so that the times differ"),
+        );
         let meaning = format!(
-            "Elo against {reference} of the same seed, both with the same processor time per move{weighs}; each \
-             interval holds with 95%, those of the verdict and its picture all together"
+            "Elo against {reference} of the same seed, {terms}; each interval holds with 95%, those of the verdict and \
+             its picture all together"
         );
         self.differences("Elo (equal cost)", meaning, &|row| row.strength.as_ref()?.elo_equal_cost);
         let meaning = "a node's cost by your figures, against the first set's; Elo at equal cost goes by it";
@@ -213,7 +216,7 @@ impl ColumnBuilder<'_> {
         let meaning =
             format!("nodes per move at equal cost; {reference} has the number that the conditions below name");
         self.numbers("nodes", &meaning, 0, &|row| row.strength.as_ref()?.nodes);
-        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock", 0, &|row| {
+        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock: of other times and load, so not to be compared closely", 0, &|row| {
             Some(row.strength.as_ref()?.nps)
         });
         self.texts("games", "games at equal nodes + at equal cost, over all seeds".into(), &|row| {

@@ -66,7 +66,7 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
     let replication = method.published.as_ref().and_then(PublishedComparison::replication);
     let weight = method.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
     let whole = [
-        summary(&evidence, &reference.name, &scale(method)),
+        summary(&evidence, &reference.name, &scale(method), &|set, kind| method.not_weaker_than(set, kind)),
         price_of_loss(&evidence, &reference.name),
         method.elo_of_doubling.and_then(|elo| price_of_nodes(elo, weight)),
         replication,
@@ -278,8 +278,11 @@ fn scale(method: &MethodSummary) -> String {
     }
 }
 
+/// The sets that are not shown to be weaker than one, by matches of a kind.
+type NotWeaker<'a> = dyn Fn(&str, MatchKind) -> Vec<&'a str> + 'a;
+
 /// Which set to choose, by the data of `scale`.
-fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<String> {
+fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str, not_weaker: &NotWeaker<'_>) -> Option<String> {
     let decisive: Vec<(&str, (MatchKind, JudgedElo))> =
         evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.decisive_elo()?))).collect();
     // While matches are missing, networks of the first set's shape may have played at equal nodes alone.
@@ -294,15 +297,29 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str) -> Option<St
     let best = stronger.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let is_limited = evidence.iter().any(|own| own.own_limit.is_some() || own.reference_limit.is_some());
     let so_far = if is_limited && scale.is_empty() { " and with this amount of data" } else { scale };
+    let others = evidence.iter().map(|evidence| evidence.set);
+    let absent: Vec<&str> = others.filter(|set| played.iter().all(|(other, _)| other != set)).collect();
+    let absent = match absent.len() {
+        0 => String::new(),
+        count => format!("; {} {} not played such matches", listed(&absent), if count == 1 { "has" } else { "have" }),
+    };
     let open: Vec<&str> = played.iter().filter(|(_, elo)| is(*elo, None)).map(|(set, _)| *set).collect();
     Some(match best {
         Some((set, elo)) => {
-            format!("By Elo at {conditions}{so_far}, choose {set}: {}.", elo_words(*elo, kind.name()))
+            let rivals = not_weaker(set, kind);
+            let rivals = match rivals.len() {
+                0 => String::new(),
+                _ => format!("; not distinguished from it: {}", listed(&rivals)),
+            };
+            format!("By Elo at {conditions}{so_far}, choose {set}: {}{rivals}{absent}.", elo_words(*elo, kind.name()))
         }
         None if !open.is_empty() => format!(
-            "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: {}.",
+            "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: {}{absent}.",
             listed(&open)
         ),
+        None if !played.is_empty() && !absent.is_empty() => {
+            format!("No set is shown to be stronger than {reference} at {conditions}{scale}{absent}.")
+        }
         None if !played.is_empty() => {
             format!("By Elo at {conditions}{so_far}, choose {reference}: every other set is weaker.")
         }

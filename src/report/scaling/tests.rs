@@ -53,7 +53,7 @@ fn curves_cross_where_they_do() {
     let summary = Summary::of(&results);
     assert_eq!((summary.methods.len(), summary.methods[0].rows.len()), (1, 2), "shares are no rows");
     let scaling = summary.methods[0].scaling.as_ref().expect("curves");
-    assert_eq!((scaling.samples, scaling.sets.len(), scaling.predicted), (400_000, 2, Some(2)));
+    assert_eq!((scaling.samples, scaling.sets.len(), scaling.predicted), (400_000, 2, Some([2, 2])));
     let [crossing] = &scaling.crossings[..] else { panic!("one crossing") };
     assert_eq!((crossing.set.as_str(), crossing.against.as_str()), ("compact", "piece"));
     // 0.0012 = 0.001 share^(−1/3).

@@ -19,6 +19,10 @@ fn elo(mean: f64, half: f64) -> Option<JudgedElo> {
     Some(JudgedElo { estimate: Estimate { mean, interval: Some(half), count: 3 }, outlook })
 }
 
+fn none(_set: &str, _kind: MatchKind) -> Vec<&'static str> {
+    Vec::new()
+}
+
 fn evidence(loss: &Difference, speed: f64, elo_equal_cost: Option<JudgedElo>) -> Evidence<'static> {
     timed(loss, RelativeSpeed::exact(speed), elo_equal_cost)
 }
@@ -51,18 +55,30 @@ fn a_match_at_equal_cost_decides() {
                     weaker at equal cost: not worth it.";
     assert_eq!(weaker.sentence("piece", false).expect("known"), expected);
     let all = [evidence(&loss, 0.69, elo(-24.0, 15.0)), evidence(&loss, 0.69, elo(-40.0, 15.0))];
-    assert!(summary(&all, "piece", "").expect("a choice").contains("choose piece: every other set is weaker"));
+    assert!(summary(&all, "piece", "", &none).expect("a choice").contains("choose piece: every other set is weaker"));
     let open = [evidence(&loss, 0.69, elo(-4.0, 15.0))];
     assert!(open[0].sentence("piece", false).expect("known").ends_with("undecided, 1,200 more games would tell."));
-    assert!(summary(&open, "piece", "").expect("open").contains("not distinguished from it: piece-move"));
+    assert!(summary(&open, "piece", "", &none).expect("open").contains("not distinguished from it: piece-move"));
     let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
-    assert!(summary(&strong, "piece", "").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
+    assert!(
+        summary(&strong, "piece", "", &none).expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger")
+    );
+    // So may another be; and a set that has not played is not weaker.
+    let rivals = |_: &str, _: MatchKind| vec!["rival"];
+    assert!(summary(&strong, "piece", "", &rivals).expect("a choice").ends_with("; not distinguished from it: rival."));
+    let late = [evidence(&loss, 0.69, elo(-24.0, 15.0)), Evidence { set: "late", ..evidence(&loss, 0.69, None) }];
+    let expected = "No set is shown to be stronger than piece at equal cost; late has not played such matches.";
+    assert_eq!(summary(&late, "piece", "", &none).as_deref(), Some(expected));
     // A set that might be stronger still hides none that is.
     let wide = Evidence { set: "wide", ..evidence(&loss, 0.69, elo(40.0, 60.0)) };
     let [narrow] = strong;
-    assert!(summary(&[wide, narrow], "piece", "").expect("a choice").contains("choose piece-move: 20 ± 15 Elo"));
+    assert!(summary(&[wide, narrow], "piece", "", &none).expect("a choice").contains("choose piece-move: 20 ± 15 Elo"));
     let weighed = [Evidence { cost_weight: Some(0.3), ..evidence(&loss, 0.69, elo(20.0, 15.0)) }];
-    assert!(summary(&weighed, "piece", "").expect("a choice").starts_with("By Elo at equal cost (cost weighs 0.3), c"));
+    assert!(
+        summary(&weighed, "piece", "", &none)
+            .expect("a choice")
+            .starts_with("By Elo at equal cost (cost weighs 0.3), c")
+    );
 }
 
 /// Recipes of one network cost the same, so that equal nodes are equal cost.
@@ -76,7 +92,7 @@ fn equal_nodes_decide_between_networks_of_one_shape() {
     assert!(of(&other).ends_with(&format!("{ending}: undecided, because not everything was measured.")));
     let same = Evidence { is_same_network: true, ..nodes() };
     assert!(of(&same).ends_with(&format!("{ending}: not worth it.")));
-    let text = summary(&[same], "default", "").expect("a choice");
+    let text = summary(&[same], "default", "", &none).expect("a choice");
     assert_eq!(text, "By Elo at equal nodes, choose default: every other set is weaker.");
 }
 
@@ -155,7 +171,7 @@ fn few_samples_make_a_verdict_about_the_data() {
     }
     let all = [Evidence { own_limit: limit(), ..evidence(&worse, 1.0, elo(-40.0, 9.0)) }];
     let expected = "By Elo at equal cost and with this amount of data, choose piece: every other set is weaker.";
-    assert_eq!(summary(&all, "piece", "").as_deref(), Some(expected));
+    assert_eq!(summary(&all, "piece", "", &none).as_deref(), Some(expected));
 
     // More data may help the reference alone: that matters where it is not ahead.
     let by_reference = |elo| Evidence { reference_limit: limit(), ..evidence(&open, 1.0, elo) };
