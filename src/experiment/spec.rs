@@ -26,7 +26,7 @@ use crate::pipeline::BuildOptions;
 use crate::pipeline::{WeightedInput, split_weight};
 use crate::play::BookPart;
 use crate::record::{LoopRecord, OwnFigures, Published, RunKey, Scaling, SearchRecord};
-use crate::settings::{SettingError, TableParts, field_names, unknown_field};
+use crate::settings::{Document, SettingError, TableParts, field_names, unknown_field};
 use crate::train::{TrainSettings, run_dir};
 use crate::units::{Seed, SortedMap};
 
@@ -350,6 +350,13 @@ impl Experiment {
     #[must_use]
     pub fn location_of<T>(&self, value: &Spanned<T>) -> Location {
         Location::of_byte(&self.file, &self.text, value.span().start)
+    }
+
+    /// Where a key's value is written, or the nearest table above it that is.
+    #[must_use]
+    pub(super) fn location_of_key(&self, path: &str) -> Location {
+        let byte = Document::parse(&self.text).map_or(0, |document| document.byte_of_value(path));
+        Location::of_byte(&self.file, &self.text, byte)
     }
 
     /// The build options of a row's samples for one of its methods: the method's options, the row's, and the scores or

@@ -61,14 +61,12 @@ pub fn loss_difference(done: &PassResults, label: &str, base: &str, part: GamePa
     Some(PairedLoss { loss, seeds: found.seeds, games: found.games })
 }
 
-/// The games of rows at equal cost, over all seeds; `None` for a row that has played none. `done`: results of rivals
-/// that have played the same set, so that they show the noise of seeds together; those of a row are in the first that
-/// has any.
-pub fn played(done: &[&PassResults], labels: &[&str]) -> Vec<Option<PlayedCandidate>> {
+/// The games of rows at equal cost, over all seeds; `None` for a row that has played none. They show the noise of seeds
+/// together: give rivals that have played as many games.
+pub fn played(done: &PassResults, labels: &[&str]) -> Vec<Option<PlayedCandidate>> {
     let of_row = |label: &&str| -> Vec<&MatchResult> {
         let is_own = |result: &&MatchResult| result.key.set == *label && result.record.kind == MatchKind::EqualCost;
-        let of_results = done.iter().map(|done| done.results.matches.iter().filter(is_own).collect::<Vec<_>>());
-        of_results.into_iter().find(|own| !own.is_empty()).unwrap_or_default()
+        done.results.matches.iter().filter(is_own).collect()
     };
     let matches: Vec<Vec<&MatchResult>> = labels.iter().map(of_row).collect();
     let by_seed = |own: &Vec<&MatchResult>| -> EloBySeed {

@@ -241,7 +241,7 @@ impl Controller<'_, '_> {
         let last = LastComparison {
             loss: loss.map(|found| found.loss),
             games: loss.map_or(0, |found| found.games),
-            played: played(&[&done], &[&winner.label]).pop().flatten(),
+            played: played(&done, &[&winner.label]).pop().flatten(),
         };
         if let Some(winner) = &mut self.tree.winner {
             winner.last = Some(last);

@@ -53,7 +53,7 @@ impl Controller<'_, '_> {
         let labels: Vec<&str> = rivals.iter().map(|(_, row)| row.label.as_str()).collect();
         let is_at_equal_speed = self.base.equal_speed.is_some();
         let mut best: Option<(f64, usize)> = None;
-        for (index, ((at, _), games)) in rivals.iter().zip(played(&[&first], &labels)).enumerate() {
+        for (index, ((at, _), games)) in rivals.iter().zip(played(&first, &labels)).enumerate() {
             let Some(games) = games else { continue };
             let elo = games.elo;
             let prediction = self.tree.prediction;
@@ -80,7 +80,8 @@ impl Controller<'_, '_> {
             }
         }
         let last = self.play(incumbent, &[(at, row.clone())], 1.0)?;
-        let games = played(&[&last, &first], &labels).swap_remove(index);
+        // By its own games alone: its rivals have a quarter of them, so their noise is another.
+        let games = played(&last, &[labels[index]]).swap_remove(0);
         let beats = games.as_ref().is_some_and(|games| games.elo.low > 0.0);
         let candidate = &mut self.present().candidates[at];
         candidate.why = reason(games.as_ref(), beats);

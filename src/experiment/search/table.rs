@@ -7,7 +7,8 @@ use toml::Spanned;
 
 use super::candidates::{Candidate, CandidateKeys, NetworkFindings, candidates};
 use crate::experiment::ExperimentError;
-use crate::experiment::match_settings::MatchMeasure;
+use crate::experiment::checks::NetworkChoice;
+use crate::experiment::match_settings::{MatchMeasure, MatchTerms};
 use crate::experiment::spec::{ComparisonRow, Experiment};
 use crate::json::ReadError;
 use crate::measure::ScreenOptions;
@@ -202,9 +203,21 @@ pub(in crate::experiment) fn check_search(
     if has_sweep {
         return problem("[search] and [sweep] cannot stand together: a search compares rows of one setting".into());
     }
-    if matches.is_none_or(|measure| measure.terms.equal_cost.is_none()) {
+    let Some((measure, Some(_))) = matches.map(|measure| (measure, measure.terms.equal_cost)) else {
         let message = "a search is decided by matches at equal cost: write [match] with equal_cost = 1000 (nodes per \
                        move of the incumbent)";
+        return problem(message.into());
+    };
+    let unused = MatchTerms {
+        equal_cost: None,
+        cost_weight: None,
+        half_width: None,
+        shard_pairs: None,
+        ..measure.terms.clone()
+    };
+    if unused != MatchTerms::default() || measure.choice != NetworkChoice::default() {
+        let message = "in a search every set plays the incumbent with all seeds, at equal cost: leave reference, \
+                       reference_method, nodes, cost, sets, methods and seeds out of [match]";
         return problem(message.into());
     }
     if shared.validation - search.terms.kept <= 0.0 {

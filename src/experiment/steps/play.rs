@@ -251,7 +251,7 @@ pub fn match_setup(
         );
         return Err(match &experiment.openings {
             Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
-            None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
+            None => ExperimentError::Spec { at: experiment.location_of_key("match.pairs"), message },
         });
     }
     Ok(Some(setup))

@@ -264,6 +264,13 @@ fn mistakes_are_found_before_anything_runs() {
     check(&[("\"axis-h\", ", pairs)], "cannot be added: this product is too large for `reach` or `pair`");
     check(&[("[\"piece\"]", "[\"pieces\"]")], "the feature set 'pieces' cannot be used");
     check(&[("equal_cost = 100", "nodes = 100")], "decided by matches at equal cost");
+    for unused in ["nodes = 50", "seeds = [1]", "sets = [\"piece\"]", "reference = \"piece\""] {
+        check(&[("equal_cost = 100", &format!("equal_cost = 100\n{unused}"))], "at equal cost: leave reference,");
+    }
+    check(
+        &[("validation    = 0.2", "validation = 0.95"), ("finalists = 2", "finalists = 2\nfinal = 0.1")],
+        "final = 0.1 and [train] validation = 0.95 leave no games to learn from",
+    );
     check(&[("[search]", "[sweep]\nl1 = [8, 16]\n[search]")], "cannot stand together");
     check(&[("sets = [\"piece\"]", "sets = [\"piece\"]\ntrain = { validation = 0.5 }")], "other validation games");
     check(&[("[search]", "[measure.speed]\nown_features_ns = { piece = 30 }\n[search]")], "piece has own figures");
