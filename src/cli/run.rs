@@ -234,16 +234,13 @@ fn loop_text(found: &LoopEstimate) -> String {
     let time = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds)).to_string();
     let number = |number: u64| grouped(&number.to_string());
     let LoopEstimate { positions, positions_per_second, gate_games, iterations, .. } = found;
-    let window = match found.window {
-        Some(window) => format!("a window of {} positions", number(window)),
-        None => format!("{} positions, and on more with every iteration", number(*positions)),
-    };
     format!(
-        "\nan iteration: {} positions in {} ({} a second), a training on {window} in {}, a gate of at most {} games in \
-         {} (most are decided earlier), {} on the disk\niterations: {iterations} or more",
+        "\nan iteration: {} positions in {} ({} a second), a training (the last on {} positions in {}), a gate of at \
+         most {} games in {} (most are decided earlier), {} on the disk\niterations: {iterations} or more",
         number(*positions),
         time(found.games_seconds),
         number(*positions_per_second as u64),
+        number(found.window),
         time(found.training_seconds),
         number(*gate_games),
         time(found.gate_seconds),

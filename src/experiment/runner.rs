@@ -20,7 +20,10 @@ use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
 use crate::pipeline::WeightedInput;
-use crate::record::{Environment, Machine, Results, RunKey, StageSeconds, Timestamp, machine, read_checked_json};
+use crate::record::{
+    Environment, LEARNING_LOOP, LoopRecord, Machine, Results, RunKey, StageSeconds, Timestamp, machine,
+    read_checked_json, read_json,
+};
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::SortedMap;
@@ -265,7 +268,13 @@ impl<'a> Runner<'a> {
             Share::All => lock::folder_alone(&options.work),
             Share::Free | Share::Unclaimed | Share::One(_) => lock::folder_shared(&options.work),
         }?;
-        let results = empty_results(experiment, &plan);
+        let mut results = empty_results(experiment, &plan);
+        if let Some(now) = results.learning_loop.as_mut().filter(|_| !options.fresh) {
+            // A loop that goes on looks at its finished steps first: until it is as far as its record, that stays.
+            let kept = read_json::<LoopRecord>(&options.out.join(LEARNING_LOOP)).ok();
+            let is_further = |kept: &LoopRecord| kept.settings == now.settings && kept.steps() > now.steps();
+            *now = kept.filter(is_further).unwrap_or_else(|| now.clone());
+        }
         let store = ResultStore::new(&options.work.join("finished"));
         let data = Vec::new();
         let seconds = SortedMap::new();

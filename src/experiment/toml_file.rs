@@ -227,7 +227,16 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
         }
     };
     // No training sees the games that a search keeps.
-    parsed.train.validation += search.as_ref().map_or(0.0, |search| search.terms.kept);
+    let kept = search.as_ref().map_or(0.0, |search| search.terms.kept);
+    let validation = parsed.train.validation;
+    if (0.0..1.0).contains(&validation) && validation + kept >= 1.0 {
+        let message = format!(
+            "final = {kept} and [train] validation = {validation} leave no games to learn from: together they must be \
+             below 1"
+        );
+        return Err(wrong(document, "search", SettingError::new("", message)));
+    }
+    parsed.train.validation += kept;
     let in_file = |error| wrong(document, "", error);
     let from_unit = match &parsed.from_unit {
         None => None,
@@ -282,6 +291,7 @@ fn checked(document: &Document) -> Result<Experiment, Mistake> {
     if let Some(terms) = parsed.learning_loop.take() {
         let others = [
             ("data", !parsed.data.is_empty()),
+            ("from_unit", parsed.from_unit.is_some()),
             ("[sweep]", parsed.sweep.is_some()),
             ("[measure]", !parsed.measure.0.is_empty()),
             ("[equal_speed]", equal_speed.is_some()),

@@ -163,7 +163,7 @@ fn finish_samples(
             sources: Vec::new(),
             games: u64::from(summary.games + summary.dropped_openings),
             spoiled_games: summary.dropped_games.clone(),
-            positions: summary.plies,
+            positions: summary.positions,
             kept: written.samples,
             dropped: SortedMap::new(),
             dropped_games: Some((GameDropReason::Opening, u64::from(summary.dropped_openings)))

@@ -45,6 +45,17 @@ pub struct LoopIteration {
     pub seconds: f64,
 }
 
+impl LoopRecord {
+    /// Results so far: games, trainings and gates of the iterations, and the last match.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        let of_iteration = |one: &LoopIteration| {
+            [one.games.is_some(), one.training.is_some(), one.gate.is_some()].into_iter().filter(|done| *done).count()
+        };
+        self.iterations.iter().map(of_iteration).sum::<usize>() + usize::from(self.last.is_some())
+    }
+}
+
 impl LoopIteration {
     /// Whether its network was accepted.
     #[must_use]

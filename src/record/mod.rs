@@ -42,7 +42,9 @@ pub use measures::{
 pub use network_records::{NetworkRecord, NetworkRecords};
 pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
 pub use own_figures::{FeatureCost, OwnFigures};
-pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study};
+pub use results::{
+    LEARNING_LOOP, NetResult, PlannedRow, Published, Results, ResultsError, RowAtEqualSpeed, SetResult, Study,
+};
 pub use run::{EpochRecord, RunKey, RunRecord, to_file_name_char};
 pub use scaling::{Scaling, ScalingBy};
 pub use screen::{ScreenRecord, ScreenedCosts};

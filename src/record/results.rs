@@ -183,7 +183,8 @@ const SPEED: &str = "speed.json";
 const EQUAL_SPEED: &str = "equal_speed.json";
 const MATCH: &str = "match.json";
 const SEARCH: &str = "search.json";
-const LEARNING_LOOP: &str = "loop.json";
+/// The record of a learning loop in a results folder.
+pub const LEARNING_LOOP: &str = "loop.json";
 /// The definition of the best set of a search.
 const WINNER: &str = "winner.toml";
 

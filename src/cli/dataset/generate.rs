@@ -135,7 +135,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let summary = summary.map_err(generate_failure)?;
-    warn_of_journal(&arguments.out);
+    if summary.unused == 0 {
+        warn_of_journal(&arguments.out);
+    }
     match arguments.format {
         ResultFormat::Text => outln!("{}", text(&summary, arguments))?,
         ResultFormat::Json => print_json(&GenerateDocument { out: &arguments.out, summary: &summary })?,

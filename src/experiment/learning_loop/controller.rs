@@ -147,7 +147,7 @@ impl LoopController<'_, '_> {
             book: book.as_ref().map(|(_, hash)| hash.clone()),
             settings: terms.settings(seed, book.map(|(path, _)| path)),
             goal: terms.goal(),
-            file: folder_of(number).join("games.binpack"),
+            file: folder_of(number).join(terms.games_file()),
         };
         let mut done = self.trial(SelfPlaySteps { generation: Some(generation), ..SelfPlaySteps::default() })?;
         let (file, games) = done.self_play.games.take().ok_or(Halt::Incomplete)?;

@@ -26,10 +26,9 @@ pub struct LoopEstimate {
     pub positions_per_second: f64,
     /// Time of an iteration's games.
     pub games_seconds: f64,
-    /// Searched positions of the window, once there are as many; `None`: it grows with every iteration.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<u64>,
-    /// Time of a training on the window, or on one iteration where the window grows.
+    /// Searched positions that the last iteration's training sees, if there are as many iterations as said below.
+    pub window: u64,
+    /// Time of that training.
     pub training_seconds: f64,
     /// Games of a gate, at most.
     pub gate_games: u64,
@@ -45,6 +44,8 @@ pub struct LoopEstimate {
 const BATCHES: u64 = 4;
 /// Fewer positions say little about the rate.
 const LEAST_POSITIONS: u64 = 2_000;
+/// No iteration is faster, so that an estimate ends.
+const LEAST_SECONDS: f64 = 0.1;
 /// Bytes of a sample in a `.fsd` file.
 const SAMPLE_BYTES: u64 = 40;
 
@@ -74,7 +75,7 @@ impl LearningLoop {
             GenerateGoal::Games(_) => GenerateGoal::Positions(rehearsed),
         };
         let options_of_match = base.matches.as_ref().map(|measure| measure.options.clone()).unwrap_or_default();
-        let out = folder.path().join("games.binpack");
+        let out = folder.path().join(self.terms.games_file());
         let settings = self.terms.settings(Seed(0), self.book(base)?.map(|(path, _)| path));
         let request = GenerationRequest {
             network: &network,
@@ -101,38 +102,42 @@ impl LearningLoop {
             GenerateGoal::Games(games) => u64::from(games) * played.positions / played.games.max(1),
         };
         let terms = &self.terms;
-        let window = terms.window;
-        let trained = window.unwrap_or(positions).max(positions);
         // In proportion to the positions: the rehearsed row has the samples of the rehearsed games.
         let epoch = config.settings.epoch_samples.unwrap_or(u64::MAX);
         let row = estimate.rows.first();
         let kept = row.map_or(1.0, |row| row.training_samples as f64 / played.positions.max(1) as f64);
-        let samples = (kept * trained as f64).min(epoch as f64) * f64::from(config.settings.epochs);
-        let training_seconds = row.map_or(0.0, |row| samples / row.samples_per_second.max(1e-9));
+        let training_seconds = |trained: u64| {
+            let samples = (kept * trained as f64).min(epoch as f64) * f64::from(config.settings.epochs);
+            row.map_or(0.0, |row| samples / row.samples_per_second.max(1e-9))
+        };
         let gate_games = 2 * options_of_match.pairs();
         let gate_nodes = base.matches.as_ref().and_then(|measure| measure.terms.nodes).unwrap_or_default();
         let nodes = terms.nodes.or(terms.soft_nodes).unwrap_or(1);
         let gate_seconds = seconds_per_game * gate_games as f64 * gate_nodes as f64 / nodes as f64;
         let games_seconds = positions as f64 / positions_per_second;
-        let iteration = games_seconds + training_seconds + gate_seconds;
-        let by_hours = terms.hours.map(|hours| (3600.0 * hours / iteration).ceil().max(1.0) as u64);
-        let given = terms.iterations.map(u64::from);
-        let iterations = [by_hours, given].into_iter().flatten().min().unwrap_or(1);
+        // The window grows with every iteration, as far as it goes.
+        let [mut iterations, mut trained] = [0, 0];
+        let mut seconds = 0.0;
+        let most = terms.iterations.map_or(u64::MAX, u64::from);
+        while iterations < most && terms.hours.is_none_or(|hours| seconds < 3600.0 * hours) {
+            iterations += 1;
+            trained = (iterations * positions).min(terms.window.unwrap_or(u64::MAX).max(positions));
+            seconds += (games_seconds + training_seconds(trained) + gate_seconds).max(LEAST_SECONDS);
+        }
         let games_bytes = out.metadata().map_or(0, |file| file.len()) * positions / played.positions.max(1);
         let samples_bytes = (kept * trained as f64) as u64 * SAMPLE_BYTES;
         let found = LoopEstimate {
             positions,
             positions_per_second,
             games_seconds,
-            window,
-            training_seconds,
+            window: trained,
+            training_seconds: training_seconds(trained),
             gate_games,
             gate_seconds,
             iterations,
             disk_bytes: games_bytes + samples_bytes + estimate.disk_bytes,
         };
         let disk_bytes = iterations * found.disk_bytes;
-        let seconds = iterations as f64 * iteration;
         Ok(RunEstimate {
             steps: 3,
             to_do: 3,

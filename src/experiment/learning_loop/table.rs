@@ -20,10 +20,10 @@ use crate::experiment::store::ResultKey;
 use crate::features::FeatureSet;
 use crate::generate::GenerateGoal;
 use crate::output::file_lock::FileLock;
-use crate::pipeline::generation::{BookSource, BookSpec, GenerateSettings};
+use crate::pipeline::generation::{BookSource, BookSpec, GenerateAdjudication, GenerateSettings};
 use crate::pipeline::uci::SearchLimit;
 use crate::play::{EloModel, MatchOptions, Sprt};
-use crate::record::{LoopRecord, read_json};
+use crate::record::{LEARNING_LOOP, LoopRecord, read_json};
 use crate::settings::{SettingError, check_all};
 use crate::train::TrainConfig;
 use crate::units::Seed;
@@ -65,16 +65,19 @@ pub struct LoopTerms {
     #[serde(default)]
     pub openings: Option<PathBuf>,
     /// Instead of a book: random moves from the 960 start positions of Chess960
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chess960: bool,
     /// Instead of a book: random moves from the 921,600 start positions of double Chess960
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub double_chess960: bool,
-    /// Least and largest number of random moves after the opening [default: [8, 9], with a book [0, 0]]
+    /// Moves taken from each game of a PGN book [default: all]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening_plies: Option<u16>,
+    /// Least and largest number of random moves after the opening [default: [8, 9], with a book [1, 4]]
     #[serde(default)]
     pub random_plies: Option<[u16; 2]>,
     /// Drop a game whose opening the player to move scores beyond ± this, in centipawns
-    #[serde(default = "LoopTerms::default_opening_bound")]
+    #[serde(default = "LoopTerms::default_opening_bound", skip_serializing_if = "LoopTerms::is_default_bound")]
     pub opening_bound: u16,
     /// Train on the last iterations that have so many positions together [default: on all]
     #[serde(default)]
@@ -97,8 +100,17 @@ impl LoopTerms {
     /// Game pairs of a gate, at most; as many openings come with fsbench.
     pub(in crate::experiment) const DEFAULT_PAIRS: u64 = 2_000;
 
+    /// Random moves after an opening of a book: the loop's searches are exact, so without them an opening would give the
+    /// same game in every iteration whose player is the same.
+    const AFTER_BOOK: (u16, u16) = (1, 4);
+
     const fn default_opening_bound() -> u16 {
         GenerateSettings::OPENING_BOUND
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    const fn is_default_bound(bound: &u16) -> bool {
+        *bound == GenerateSettings::OPENING_BOUND
     }
 
     const fn default_elo1() -> f64 {
@@ -113,6 +125,11 @@ impl LoopTerms {
         }
     }
 
+    /// The name of an iteration's file of games. Of Chess960, a binpack lacks castling.
+    pub(super) const fn games_file(&self) -> &'static str {
+        if self.chess960 || self.double_chess960 { "games.fsd" } else { "games.binpack" }
+    }
+
     pub(super) fn goal(&self) -> GenerateGoal {
         match (self.games, self.positions) {
             (None, Some(positions)) => GenerateGoal::Positions(positions),
@@ -122,14 +139,18 @@ impl LoopTerms {
 
     /// The settings of the games to learn from, with a book at this path.
     pub(super) fn settings(&self, seed: Seed, book: Option<PathBuf>) -> GenerateSettings {
-        let usual = if book.is_some() { (0, 0) } else { GenerateSettings::RANDOM_PLIES };
+        let usual = if book.is_some() { LoopTerms::AFTER_BOOK } else { GenerateSettings::RANDOM_PLIES };
         let start = match (self.chess960, self.double_chess960) {
             (true, _) => Some(BookSource::Chess960),
             (_, true) => Some(BookSource::DoubleChess960),
             _ => None,
         };
         GenerateSettings {
-            book: book.map(BookSource::File).or(start).map(BookSpec::of),
+            book: book
+                .map(BookSource::File)
+                .or(start)
+                .map(BookSpec::of)
+                .map(|book| BookSpec { plies: self.opening_plies, ..book }),
             random_plies: self.random_plies.map_or(usual, |[least, most]| (least, most)),
             opening_bound: self.opening_bound,
             ..GenerateSettings::new(self.limit(), seed)
@@ -238,9 +259,9 @@ impl LearningLoop {
         is_fresh: bool,
     ) -> Result<(), ExperimentError> {
         let settings = self.settings_hash(base)?;
-        let record = folder.join("loop.json");
+        let record = folder.join(LEARNING_LOOP);
         let kept: Option<LoopRecord> = (record.exists() && !is_fresh).then(|| read_json(&record)).transpose()?;
-        if kept.is_some_and(|kept| kept.settings != settings) {
+        if kept.is_some_and(|kept| kept.settings != settings && kept.steps() > 0) {
             let at = base.location_of(&self.place);
             let message = format!(
                 "{} holds a loop with other settings; give another folder by --out, or replace that loop by --force",
@@ -254,7 +275,7 @@ impl LearningLoop {
                 at: base.location_of(written),
                 message: error.to_string(),
             };
-            executor.match_setup(Some(&book), None, None).map_err(wrong)?;
+            executor.match_setup(Some(&book), self.terms.opening_plies, None).map_err(wrong)?;
         }
         let config = self.config(base)?;
         executor.starting_network(&config, None).map(drop).map_err(|error| {
@@ -333,6 +354,7 @@ fn check_gate(terms: &LoopTerms, most: u64) -> Result<(), SettingError> {
 fn check_numbers(terms: &LoopTerms) -> Result<(), SettingError> {
     let LoopTerms { iterations, hours, nodes, soft_nodes, games, positions, random_plies, window, .. } = terms;
     let is_one = |one: bool, other: bool| one != other;
+    let most_plies = GenerateAdjudication::default().max_plies;
     let starts = [terms.openings.is_some(), terms.chess960, terms.double_chess960];
     check_all(&[
         (
@@ -365,6 +387,21 @@ fn check_numbers(terms: &LoopTerms) -> Result<(), SettingError> {
             "random_plies",
             random_plies.is_none_or(|[least, most]| least <= most),
             "random_plies needs the smaller number first, as in [8, 9]",
+        ),
+        (
+            "random_plies",
+            random_plies.is_none_or(|[_, most]| most <= most_plies),
+            "random_plies must not exceed 300, after which a game is a draw",
+        ),
+        (
+            "random_plies",
+            terms.double_chess960 || random_plies.is_none_or(|[_, most]| most > 0),
+            "without random moves an opening gives the same game again: random_plies needs a number above 0",
+        ),
+        (
+            "opening_plies",
+            terms.opening_plies.is_none() || terms.openings.is_some(),
+            "opening_plies has no effect without openings, a PGN book",
         ),
         ("window", *window != Some(0), "window must be at least 1"),
     ])

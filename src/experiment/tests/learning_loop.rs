@@ -130,6 +130,23 @@ fn lost_files_are_made_again() {
     assert_eq!(again.calls.values().sum::<u32>(), 1, "{:?}", again.calls);
 }
 
+/// A loop that goes on looks at its finished steps first; its record stays as it is meanwhile.
+#[test]
+fn the_record_of_a_resumed_loop_stays() {
+    let folder = ExperimentFolder::new();
+    folder.run(&text(&[]), &mut executor()).expect("done");
+    let file = folder.options().out.join("loop.json");
+    let whole = std::fs::read_to_string(&file).expect("there");
+    // As in a folder without its trainings: the first game fails.
+    let other = ExperimentFolder::new();
+    std::fs::create_dir_all(&other.options().out).expect("made");
+    std::fs::write(other.options().out.join("loop.json"), &whole).expect("written");
+    let mut failing = FakeExecutor { calls_left: Some(1), ..executor() };
+    other.run(&text(&[]), &mut failing).map(|_| ()).expect_err("it fails");
+    let kept: LoopRecord = crate::record::read_json(&other.options().out.join("loop.json")).expect("a record");
+    assert_eq!(kept, crate::record::read_json(&file).expect("a record"));
+}
+
 #[test]
 fn two_loops_in_one_folder_are_refused() {
     let folder = ExperimentFolder::new();
@@ -149,13 +166,14 @@ fn games_begin_where_the_table_says() {
         std::fs::write(folder.folder.path().join("book.epd"), "4k3/8/8/8/8/8/8/4K2R w K -\n").expect("written");
         let one = text(&[("iterations = 4", "iterations = 1"), ("games      = 10", &format!("{keys}\ngames = 10"))]);
         folder.run(&one, &mut executor()).expect("done");
-        std::fs::read_to_string(folder.options().out.join("iteration-001/games.binpack")).expect("there")
+        let name = if keys.contains("chess960") { "games.fsd" } else { "games.binpack" };
+        std::fs::read_to_string(folder.options().out.join("iteration-001").join(name)).expect("there")
     };
     assert!(played("").ends_with("None, (8, 9), within 1000"));
     assert!(played("chess960 = true\nopening_bound = 300").ends_with("Some(Chess960), (8, 9), within 300"));
     assert!(played("double_chess960 = true\nrandom_plies = [2, 4]").contains("Some(DoubleChess960), (2, 4)"));
     let book = played("openings = \"book.epd\"");
-    assert!(book.contains("book.epd") && book.contains("(0, 0)"), "{book}");
+    assert!(book.contains("book.epd") && book.contains("(1, 4)"), "{book}");
 }
 
 #[test]
@@ -180,6 +198,10 @@ fn what_cannot_be_a_loop_is_refused() {
     refused(&[("nodes      = 50\n", "nodes = 50\nsoft_nodes = 50\n")], "give nodes = 5000 or soft_nodes = 5000");
     refused(&[("games      = 10\n", "")], "give games = 2000 or positions = 200_000");
     refused(&[("games      = 10", "random_plies = [9, 8]\ngames = 10")], "the smaller number first");
+    refused(&[("games      = 10", "random_plies = [8, 400]\ngames = 10")], "must not exceed 300");
+    refused(&[("games      = 10", "random_plies = [0, 0]\ngames = 10")], "an opening gives the same game again");
+    refused(&[("games      = 10", "opening_plies = 8\ngames = 10")], "opening_plies has no effect without openings");
+    refused(&[("seeds = [1]", "from_unit = \"cp\"\nseeds = [1]")], "[loop] and from_unit cannot stand together");
     refused(
         &[("games      = 10", "openings = \"book.epd\"\nchess960 = true\ngames = 10")],
         "chess960 and double_chess960",
