@@ -51,16 +51,18 @@ pub struct Arguments {
     equal_cost: Option<u64>,
     /// Nanoseconds a move in which your own engine finds the features of both perspectives, for --equal-cost: of the
     /// first and of the second player, - as measured, as in 30,- (they take the place of fsbench's own time)
-    #[arg(help_heading = LIMITS, long, value_name = "NS,NS", requires = "equal_cost", conflicts_with = "node_cost",
-        allow_hyphen_values = true, value_parser = own_features)]
+    #[arg(help_heading = LIMITS, long, value_name = "NS,NS", requires = "equal_cost",
+        conflicts_with_all = ["node_cost", "nodes", "movetime", "tc"], allow_hyphen_values = true, value_parser = own_features)]
     own_features_ns: Option<FeatureTimes>,
     /// A node's cost of the second player in your own engine against the first's, for --equal-cost, as 1.15: nothing is
     /// measured
-    #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost", value_parser = positive)]
+    #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost",
+        conflicts_with_all = ["nodes", "movetime", "tc"], value_parser = positive)]
     node_cost: Option<f64>,
     /// How much cost weighs, for --equal-cost: a player whose nodes cost twice as much gets 0.5^W of the nodes [default:
     /// 1, equal processor time]
-    #[arg(help_heading = LIMITS, long, value_name = "W", requires = "equal_cost", value_parser = positive)]
+    #[arg(help_heading = LIMITS, long, value_name = "W", requires = "equal_cost",
+        conflicts_with_all = ["nodes", "movetime", "tc"], value_parser = positive)]
     cost_weight: Option<f64>,
     /// Milliseconds per move
     #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::dataset::{warn_of_scores, warn_without_plies};
+use super::dataset::{warn_of_scores, warn_of_sources};
 use super::print::StdoutError;
 use super::progress_bar::progress;
 use super::sample::SeveralData;
@@ -114,7 +114,7 @@ impl PrepareObserver for Notes {
 
     fn opened(&self, opened: &ServedFile<'_>) {
         if let Some(manifest) = opened.manifest {
-            warn_without_plies(manifest);
+            warn_of_sources(manifest);
             for source in &manifest.sources {
                 warn_of_scores(Path::new(&source.path), &source.notes);
             }

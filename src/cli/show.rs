@@ -81,6 +81,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let missing = |what: &str| Failure::Request(anyhow::anyhow!("give {what}: see `fsbench show --help`"));
     let fen = arguments.fen.as_ref().ok_or_else(|| missing("--fen with a position"))?;
     let out = arguments.out.as_ref().ok_or_else(|| missing("--out with the SVG file to write"))?;
+    if out.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
+        return Err(Failure::Request(anyhow::anyhow!(
+            "features are drawn as SVG: give --out a name that ends in .svg"
+        )));
+    }
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     let position = parse_fen(fen).map_err(Failure::request)?;
     let mv = arguments.mv.as_deref().map(|text| parse_move(&position, text)).transpose().map_err(Failure::Request)?;

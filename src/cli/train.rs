@@ -28,7 +28,7 @@ use crate::units::Seed;
 /// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to continue from), best.safetensors (the float
 /// weights of the epoch with the lowest validation loss), network.safetensors (the same, quantised), last.safetensors
 /// (the last epoch's, quantised) and, once the run has finished, outcome.json. An option at its default value passes
-/// where it has no effect on the run; any other value is refused.
+/// where it has no effect on the run, as do --decay and --concatenated; any other value is refused.
 #[derive(Debug, clap::Args)]
 #[command(mut_args = in_short_help_if_common)]
 pub struct Arguments {

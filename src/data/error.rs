@@ -25,9 +25,9 @@ pub enum DataError {
     )]
     BrokenStream { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
     #[error(
-        "{} is {what}, which is not supported here; `fsbench help data` lists the formats; give the format of \
-         standard input by --from",
-        path.display()
+        "{} is {what}, which is not supported here; `fsbench help data` lists the formats{}",
+        path.display(),
+        if path.as_os_str() == "-" { "; give the format of standard input by --from" } else { "" }
     )]
     Unsupported { path: PathBuf, what: &'static str },
     #[error("{} is {format}", path.display())]

@@ -88,7 +88,10 @@ pub enum BulletError {
     Padding { at: usize, l1: usize },
     #[error("bullet's format has no hidden layers, no PSQT and only the bucket rule cpw; the network is {0}")]
     Shape(String),
-    #[error("bullet's format is of scheme `simple`; the network is of `{0}`")]
+    #[error(
+        "bullet's format is of scheme `simple` with a pawn of {pawn}; the network is of {0}",
+        pawn = Scheme::simple().pawn_value
+    )]
     Scheme(String),
     #[error("bucket {bucket}: the output bias {bias} does not fit the i16 of bullet's format")]
     Bias { bucket: usize, bias: i32 },
@@ -267,7 +270,8 @@ fn bytes(net: &QuantNet) -> Result<Vec<u8>, BulletError> {
         return Err(BulletError::Shape(shape.to_string()));
     }
     if net.scheme != Scheme::simple() {
-        return Err(BulletError::Scheme(net.scheme.name.clone()));
+        let Scheme { name, pawn_value, .. } = &net.scheme;
+        return Err(BulletError::Scheme(format!("{name}, a pawn being {pawn_value}")));
     }
     let biases = net.stacks.iter().enumerate().map(|(bucket, stack)| {
         let bias = stack[0].biases[0];

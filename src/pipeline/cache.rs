@@ -33,11 +33,10 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
     open_or_build_with(path, None, &BuildOptions::new(method), cache)
 }
 
-/// [`open_or_build`] with the given options, which do not apply to a `.fsd` file that was built for a method. `unit` is
-/// the unit of the scores where the file does not record it.
+/// [`open_or_build`] with the given options. `unit` is the unit of the scores where the file does not record it.
 ///
 /// # Errors
-/// As [`open_or_build`], or when the file records another unit than `unit`.
+/// As [`open_or_build_all`].
 pub fn open_or_build_with(
     path: &Path,
     unit: Option<ScoreUnit>,
@@ -51,6 +50,24 @@ pub fn open_or_build_with(
 pub(crate) struct OpenedData {
     pub(crate) file: Fsd,
     pub(crate) origin: DataOrigin,
+}
+
+impl OpenedData {
+    /// # Errors
+    /// When the file was opened as it is, and options leave out samples that are in it.
+    pub(crate) fn check_options(&self, options: &BuildOptions) -> Result<(), DataError> {
+        if self.origin == DataOrigin::Input { check_applied(self.file.path(), options) } else { Ok(()) }
+    }
+}
+
+/// Refuses options that leave samples out, for a file that is opened as it is.
+fn check_applied(path: &Path, options: &BuildOptions) -> Result<(), DataError> {
+    if options.keeps_all() {
+        return Ok(());
+    }
+    let reason = "it is built already, so options that leave out samples have no effect: leave these options out, or \
+                  give them to `dataset build`";
+    Err(DataError::Input { input: path.display().to_string(), reason: reason.into() })
 }
 
 /// What a build into the cache says of itself.
@@ -101,18 +118,21 @@ fn file_as_it_is<'a>(inputs: &'a [WeightedInput], options: &BuildOptions) -> Res
 }
 
 /// [`open_or_build`] of several inputs together, which then are one data set; their units of scores are for files that
-/// do not record it. A `.fsd` file that was built for a method can only stand alone, with weight 1, and the options do
-/// not apply to it.
+/// do not record it. A `.fsd` file that was built for a method can only stand alone, with weight 1.
 ///
 /// # Errors
-/// As [`open_or_build`], when a file records another unit than its input, or when there is no input.
+/// As [`open_or_build`], when a file records another unit than its input, when the options leave samples of a `.fsd` file
+/// out that was built for a method, or when there is no input.
 pub fn open_or_build_all(
     inputs: &[WeightedInput],
     options: &BuildOptions,
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
     match file_as_it_is(inputs, options)? {
-        Some(path) => Ok(Fsd::open_for(path, options.method)?),
+        Some(path) => {
+            check_applied(path, options)?;
+            Ok(Fsd::open_for(path, options.method)?)
+        }
         None => Ok(find_or_build(inputs, options, cache, &mut |_| {})?.file),
     }
 }

@@ -133,7 +133,8 @@ pub struct BookSpec {
     #[arg(long = "book-order", id = "book_order", value_enum, default_value_t, requires = "openings")]
     pub order: BookOrder,
     /// Moves taken from each game of a PGN book [default: all]
-    #[arg(long = "book-plies", id = "book_plies", value_name = "N", requires = "book")]
+    #[arg(long = "book-plies", id = "book_plies", value_name = "N", requires = "book",
+        conflicts_with_all = ["chess960", "double_chess960"])]
     pub plies: Option<u16>,
 }
 

@@ -150,6 +150,15 @@ fn load_start(
         }
         Err(error) => return Err(error.into()),
     };
+    let same_rows = Shape { features: shape.features, narrow: shape.narrow, ..net.shape.clone() };
+    if same_rows != *shape {
+        return Err(TrainError::Network(format!(
+            "{} cannot be continued from: it is {}, and {shape} was asked for; ask for its widths and layers, as by --l1 {}",
+            path.display(),
+            net.shape,
+            net.shape.l1
+        )));
+    }
     let (mut net, changed) = match origin.expect(set) {
         Ok(()) => (net, None),
         Err(other) => {
@@ -160,13 +169,6 @@ fn load_start(
     };
     // The first step brings the rows within their limits.
     net.shape.narrow = shape.narrow;
-    if net.shape != *shape {
-        let found = &net.shape;
-        let path = path.display();
-        return Err(TrainError::Network(format!(
-            "{path} cannot be continued from: it is {found}, and {shape} was asked for"
-        )));
-    }
     let rule = &shape.buckets.rule;
     if rule.expression().is_some() && !origin.feature_set().is_ok_and(|stored| rule.is_same_for(&stored, set)) {
         return Err(TrainError::Network(format!(

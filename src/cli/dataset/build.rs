@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::labels::LabelOptions;
 use super::stats::curve;
-use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_without_plies};
+use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_of_sources};
 use crate::cli::print::percent;
 use crate::cli::progress_bar::{progress, style};
 use crate::cli::sample::FileHints;
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, ResultFormat, interrupt, print_json};
-use crate::data::formats::{FileUnit, SkippedSamples, UnitOrigin};
+use crate::data::formats::{FileUnit, Format, SkippedSamples, UnitOrigin, format_by_name};
 use crate::data::{DataError, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::pipeline::build::{
     BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, input_unit,
@@ -66,6 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     options.check().map_err(Failure::request)?;
     check_output(&arguments.out, arguments.force)?;
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
+    check_inputs(&inputs, &arguments.out)?;
     for input in &mut inputs {
         input.format = arguments.hints.from;
         input.evals = arguments.hints.evals;
@@ -115,7 +116,7 @@ pub(super) fn print_built(manifest: &Manifest, out: &Path, format: ResultFormat)
         warn_of_journal(out);
     }
     warn_skipped(&manifest.sources, manifest.labelling.is_none());
-    warn_without_plies(manifest);
+    warn_of_sources(manifest);
     match format {
         ResultFormat::Text => outln!("{}", text(manifest, out))?,
         ResultFormat::Json => print_json(&BuildDocument::of(manifest, out))?,
@@ -168,10 +169,27 @@ pub(super) fn check_output(out: &Path, force: bool) -> Result<(), Failure> {
     if out.file_name().is_none() {
         return Err(Failure::request(anyhow!("--out {} names no file", out.display())));
     }
+    if let Some(other) = format_by_name(out).filter(|format| *format != Format::Fsd) {
+        let name = other.name();
+        return Err(Failure::request(anyhow!(
+            "--out {}: what is built is .fsd, not {name}; name it so, and make other formats of it by `dataset convert`",
+            out.display()
+        )));
+    }
     if out.exists() && !force {
         return Err(failure(DataError::Exists { path: out.into() }));
     }
     Ok(())
+}
+
+/// Refuses to replace an input by what is built from it.
+fn check_inputs(inputs: &[WeightedInput], out: &Path) -> Result<(), Failure> {
+    let Ok(out) = out.canonicalize() else { return Ok(()) };
+    let is_out = |input: &&WeightedInput| input.origin.path().canonicalize().is_ok_and(|path| path == out);
+    match inputs.iter().find(is_out) {
+        Some(input) => Err(Failure::request(anyhow!("--out {input} is an input, too: give another name"))),
+        None => Ok(()),
+    }
 }
 
 /// A bar over the bytes read where the inputs' sizes are known, else a spinner.

@@ -17,6 +17,7 @@ use clap::Subcommand;
 use super::Failure;
 use super::threads::Threads;
 use crate::data::PgnNotes;
+use crate::data::formats::Format;
 use crate::pipeline::{BuildError, BuildOptions, Manifest, journal_path};
 
 /// Generate, build, convert and inspect training data
@@ -71,8 +72,17 @@ pub(super) fn warn_of_scores(file: &Path, notes: &PgnNotes) {
     }
 }
 
-/// Warns about sources whose format records neither ply nor game.
-pub(super) fn warn_without_plies(manifest: &Manifest) {
+/// Warns about sources whose format records neither ply nor game, and about those without tags where options go by these.
+pub(super) fn warn_of_sources(manifest: &Manifest) {
+    let goes_by_tags = |options: &BuildOptions| options.min_rating.is_some() || !options.speeds.is_empty();
+    if manifest.options.as_ref().is_some_and(goes_by_tags) {
+        for source in manifest.sources.iter().filter(|source| source.format != Format::Pgn) {
+            note!(
+                "warning: {} records no ratings or time controls: --min-rating and --speed let all its samples pass",
+                source.path
+            );
+        }
+    }
     for source in manifest.without_plies() {
         let filters_by_ply = |options: &BuildOptions| options.min_ply > 0 || options.max_ply.is_some();
         if manifest.options.as_ref().is_some_and(filters_by_ply) {

@@ -62,18 +62,21 @@ pub(super) struct FormatHints {
     #[arg(long, value_name = "SET", conflicts_with_all = ["arch", "last", "scheme"])]
     bullet: Option<String>,
     /// Bullet file: activation of the accumulators
-    #[arg(long, value_enum, default_value_t = Activation::Screlu, requires = "bullet")]
+    #[arg(long, value_enum, default_value_t = Activation::Screlu, requires = "bullet",
+        conflicts_with_all = ["arch", "last", "scheme"])]
     activation: Activation,
     /// Bullet file: number of output buckets
     #[arg(long, value_name = "N", default_value_t = 1, requires = "bullet",
+        conflicts_with_all = ["arch", "last", "scheme"],
         value_parser = clap::value_parser!(u32).range(1..=32))]
     buckets: u32,
     /// Bullet file: accumulator width, if the file's size fits several
-    #[arg(long, value_name = "WIDTH", requires = "bullet")]
+    #[arg(long, value_name = "WIDTH", requires = "bullet", conflicts_with_all = ["arch", "last", "scheme"])]
     l1: Option<usize>,
     /// Bullet file with output buckets: order of the output weights, bucket by bucket (saved with `.transpose()`) or
     /// input by input (saved without) [default: bucket]
-    #[arg(long, value_enum, value_name = "ORDER", requires = "bullet")]
+    #[arg(long, value_enum, value_name = "ORDER", requires = "bullet",
+        conflicts_with_all = ["arch", "last", "scheme"])]
     output_order: Option<OutputOrder>,
 }
 

@@ -22,17 +22,18 @@ use crate::report::{Figure, gallery};
 #[command(next_help_heading = "Networks")]
 pub(super) struct NetworkArguments {
     /// Draw the weights of this neuron of the feature transformer, counted from 0
-    #[arg(long, value_name = "N", conflicts_with_all = ["best", "position", "fen"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["best", "position", "fen", "mv"])]
     neuron: Option<usize>,
     /// Draw the K neurons with the largest influence on the score: spread of their weights times their output's weights
-    #[arg(long, value_name = "K", conflicts_with_all = ["position", "fen"],
+    #[arg(long, value_name = "K", conflicts_with_all = ["position", "fen", "mv"],
         value_parser = clap::value_parser!(u16).range(1..))]
     best: Option<u16>,
     /// Draw only features with this value of an axis, as in 'square(K)=e1'; axes of kings are averaged over otherwise
-    #[arg(long, value_name = "AXIS=VALUE", value_parser = parse_choice)]
+    #[arg(long, value_name = "AXIS=VALUE", conflicts_with_all = ["position", "fen"],
+        value_parser = parse_choice)]
     at: Vec<AxisChoice>,
     /// Print what each active feature and each piece of a position contributes to the score
-    #[arg(long, value_name = "FEN", conflicts_with = "fen")]
+    #[arg(long, value_name = "FEN", conflicts_with_all = ["fen", "mv", "out"])]
     position: Option<String>,
     #[command(flatten)]
     hints: FormatHints,
@@ -66,6 +67,10 @@ pub struct NetworkDocument<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let network = &arguments.network;
+    if arguments.fen.is_some() {
+        let message = "--fen draws the features of a set; for a network give --position FEN, --neuron or --best";
+        return Err(Failure::Request(anyhow!("{message}")));
+    }
     let file = load(Path::new(&arguments.set), &network.hints)?.file;
     if let Some(fen) = &network.position {
         let position = parse_fen(fen).map_err(Failure::request)?;

@@ -60,7 +60,8 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
 }
 
 /// The format by a file's ending; the file need not exist.
-pub(crate) fn format_by_name(path: &Path) -> Option<Format> {
+#[must_use]
+pub fn format_by_name(path: &Path) -> Option<Format> {
     if has_compressed_name(path) {
         return format_by_name(Path::new(path.file_stem()?));
     }

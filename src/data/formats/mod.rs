@@ -27,13 +27,13 @@ mod viriformat;
 mod writer;
 
 pub(crate) use block_queue::decoders;
+pub(crate) use detect::SHARD_MAGIC;
 #[cfg(feature = "report")]
 pub(crate) use detect::has_compressed_name;
-pub(crate) use detect::{SHARD_MAGIC, format_by_name};
 pub(crate) use pgn::all_positions;
 pub(crate) use score_unit::{rescale_scores, resolve_unit};
 
-pub use detect::{detect, is_compressed};
+pub use detect::{detect, format_by_name, is_compressed};
 pub use foreign::ForeignFormat;
 pub use game_numbers::GameNumbers;
 pub use omissions::{Omissions, OmittedField, OmittedSample};

@@ -125,10 +125,10 @@ pub fn dataset_stats(
 }
 
 /// The statistics of what a training reads of a file: of the samples that a build with these options keeps, which is
-/// made in the cache unless it is there. The options do not apply to a `.fsd` file that was built for a method.
+/// made in the cache unless it is there.
 ///
 /// # Errors
-/// As [`dataset_stats`], or when the file cannot be built.
+/// As [`dataset_stats`] and [`open_or_build_all`].
 pub fn stats_as_read(
     input: &WeightedInput,
     options: &BuildOptions,
