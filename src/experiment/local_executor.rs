@@ -83,7 +83,7 @@ impl Executor for LocalExecutor {
         // A `.fsd` file that is used as it is is not checked here: each step checks the samples that it uses.
         let cache = self.data_cache.as_deref();
         let opened = pipeline::open_unchecked_or_build(&request.inputs, &request.options, cache, &mut |_| {})?;
-        opened.check_options(&request.options)?;
+        opened.check_options(&request.options).map_err(pipeline::BuildError::from)?;
         let samples = opened.file;
         let score_unit = samples.header().score_unit;
         let data = PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit };

@@ -19,7 +19,7 @@ use super::steps::{HashedFile, PlanStep, PlayedShards, SelfPlayResults, Step, St
 use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
-use crate::pipeline::WeightedInput;
+use crate::pipeline::{BuildError, WeightedInput};
 use crate::record::{
     Environment, LEARNING_LOOP, LoopRecord, Machine, Results, RunKey, StageSeconds, Timestamp, machine,
     read_checked_json, read_json,
@@ -329,10 +329,14 @@ impl<'a> Runner<'a> {
             let request = DataRequest { inputs: self.inputs.clone(), options };
             let _lock = self.lock_data(&request)?;
             let begun = Instant::now();
-            let data = self
-                .executor
-                .prepare_data(&request)
-                .map_err(|source| ExperimentError::Step { step: "the data".into(), source })?;
+            let data =
+                self.executor.prepare_data(&request).map_err(|source| match source.downcast_ref::<BuildError>() {
+                    Some(error) if error.is_request() => ExperimentError::Spec {
+                        at: self.experiment.location_of_key("data"),
+                        message: error.to_string(),
+                    },
+                    _ => ExperimentError::Step { step: "the data".into(), source },
+                })?;
             let key = ResultKey::of(&json!(["data", request.options, data.hash]));
             let stored = match self.store.get("data", &key) {
                 Some(stored) => stored,

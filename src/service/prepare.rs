@@ -7,6 +7,7 @@ use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::{FileUnit, SkippedSamples, score_unit};
 use crate::data::{Fsd, Method, Purpose, ScoreUnit, Split};
 use crate::features::FeatureSet;
+use crate::pipeline::build::set_units;
 use crate::pipeline::{
     BuildOptions, CacheEvent, DataOrigin, Manifest, OpenedData, WeightedInput, default_cache, open_unchecked_or_build,
 };
@@ -117,9 +118,14 @@ fn says_what_it_finds(request: &Request) -> bool {
     request.split != Split::Validation
 }
 
-/// The unit of a file's scores.
-fn unit(request: &Request, data: &Path, observer: &dyn PrepareObserver) -> Result<ScoreUnit, ServiceError> {
-    let known = score_unit(data, None, request.reading.from_unit)?;
+/// The unit of a file's scores; `given` if the file does not record it.
+fn unit(
+    request: &Request,
+    data: &Path,
+    given: Option<ScoreUnit>,
+    observer: &dyn PrepareObserver,
+) -> Result<ScoreUnit, ServiceError> {
+    let known = score_unit(data, None, given)?;
     if request.method == Method::Eval {
         observer.score_unit(data, known);
     }
@@ -152,7 +158,11 @@ fn prepare_binpack(
     }
     observer.scan_ended();
     // Binpacks record no unit, so all have the same.
-    let units = request.data.iter().map(|file| unit(&request, file, observer)).collect::<Result<Vec<_>, _>>()?;
+    let units = request
+        .data
+        .iter()
+        .map(|file| unit(&request, file, request.reading.from_unit, observer))
+        .collect::<Result<Vec<_>, _>>()?;
     let unit = units.first().copied().unwrap_or(ScoreUnit::Centipawns);
     PreparedStream::from_binpack(request, set, all, unit)
 }
@@ -196,14 +206,16 @@ fn prepare_built(
     let length = |input: &WeightedInput| input.origin.length().unwrap_or(0);
     let total = inputs_of_files.iter().flatten().map(length).sum();
     let mut done = 0;
+    let mut all: Vec<WeightedInput> = inputs_of_files.iter().flatten().cloned().collect();
+    set_units(&mut all, from_unit)?;
+    let mut all = all.into_iter();
     for inputs in inputs_of_files {
         let mut named: Vec<String> = Vec::new();
         let mut given = Vec::with_capacity(inputs.len());
-        for input in inputs {
-            let path = input.origin.path();
-            unit(&request, &path, observer)?;
+        for input in all.by_ref().take(inputs.len()) {
+            unit(&request, &input.origin.path(), input.unit, observer)?;
             named.push(input.to_string());
-            given.push(WeightedInput { unit: from_unit, evals: request.evals, ..input.clone() });
+            given.push(WeightedInput { evals: request.evals, ..input });
         }
         let path = PathBuf::from(named.join(", "));
         let path = path.as_path();

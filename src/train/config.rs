@@ -10,9 +10,11 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, SkipRules, TrainError};
-use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
+use crate::data::formats::{FileUnit, UnitOrigin};
 use crate::data::{DataError, DataFiles, EvalOptions, Method, ScoreUnit, Split};
 use crate::net::Scheme;
+use crate::pipeline::WeightedInput;
+use crate::pipeline::build::{input_unit, set_units};
 use crate::service::{Description, ReadMode, ReadOptions, Request};
 use crate::units::Seed;
 
@@ -397,10 +399,10 @@ impl TrainConfig {
     pub fn with_score_units(&self) -> Result<TrainConfig, DataError> {
         let determine = |method, data: &DataFiles, from_unit: &mut Option<ScoreUnit>| {
             if method == Method::Eval {
-                let given = *from_unit;
-                *from_unit = None;
-                for file in data.iter() {
-                    let FileUnit { unit, origin } = score_unit(file, None, given)?;
+                let mut inputs: Vec<WeightedInput> = data.iter().map(WeightedInput::file).collect();
+                set_units(&mut inputs, from_unit.take())?;
+                for input in &inputs {
+                    let FileUnit { unit, origin } = input_unit(input)?;
                     *from_unit = from_unit.or((origin != UnitOrigin::File).then_some(unit));
                 }
             }

@@ -19,5 +19,6 @@ mod overwrite;
 mod schema;
 mod search;
 mod slurm;
+mod without_effect;
 mod work;
 mod workspace;

@@ -220,3 +220,28 @@ fn samples_without_plies_are_not_skipped_by_ply() {
         }
     }
 }
+
+/// A file that records its unit and one that does not are data together; `--from-unit` is that of the second.
+#[test]
+fn a_unit_is_for_the_files_that_record_none() {
+    let (workspace, _) = workspace();
+    must(&workspace, "dataset convert games.pgn other.binpack --to-unit internal:208");
+    let settings = "--read built --l1 8 --batch-size 512 --epochs 1 --threads 1 --device cpu --force --format json";
+    let train = |data: &str| {
+        let output = must(&workspace, &format!("train piece --out run {settings} {data}"));
+        let outcome: TrainOutcome = serde_json::from_slice(&output.stdout).expect("an outcome");
+        (outcome.training_samples, outcome.baseline_loss)
+    };
+    let (samples, loss) = train("--data games.pgn");
+    // Twice the same games, whose scores mean the same.
+    for both in ["--data games.pgn --data games.binpack --from-unit cp", "--data games.pgn --data other.binpack"] {
+        let (found, other) = train(both);
+        assert!(
+            found > 3 * samples / 2 && (other / loss - 1.0).abs() < 0.1,
+            "{both}: {found} {other}, {samples} {loss}"
+        );
+    }
+    let wrong =
+        fsbench(&workspace, &format!("train piece --out run {settings} --data games.pgn --from-unit internal:208"));
+    assert!(error_of(&wrong).contains("records 100 units per pawn"), "{}", error_of(&wrong));
+}

@@ -16,10 +16,10 @@ use crate::cli::sample::FileHints;
 use crate::cli::score_unit::note_assumed;
 use crate::cli::skipped::warn_skipped_samples;
 use crate::cli::{Failure, ResultFormat, interrupt, print_json};
-use crate::data::formats::{FileUnit, Format, SkippedSamples, UnitOrigin, format_by_name};
+use crate::data::formats::{FileUnit, Format, SkippedSamples, format_by_name};
 use crate::data::{DataError, InputPath, PgnNotes, Purpose, ScoreUnit, SkippedGames};
 use crate::pipeline::build::{
-    BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, input_unit,
+    BuildPhase, BuildProgress, DropReason, GameDropReason, LabelJob, ShardJob, ShardSummary, build_shard, set_units,
 };
 use crate::pipeline::label::Labelling;
 use crate::pipeline::manifest::SourceFile;
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         input.format = arguments.hints.from;
         input.evals = arguments.hints.evals;
     }
-    set_unit(&mut inputs, arguments.hints.from_unit).map_err(failure)?;
+    set_units(&mut inputs, arguments.hints.from_unit).map_err(failure)?;
     let labels = arguments.labels.job()?;
     if let Some(shard) = arguments.shard {
         let output = &arguments.out;
@@ -147,20 +147,6 @@ fn run_shard(job: &ShardJob<'_>, arguments: &Arguments) -> Result<(), Failure> {
             job.inputs.len()
         )?,
         ResultFormat::Json => print_json(&ShardDocument { shard: shard.to_string(), out, summary: &summary })?,
-    }
-    Ok(())
-}
-
-/// Sets the unit of the inputs that do not record it. Where all inputs record it, sets it for all, so that a
-/// contradiction is refused.
-fn set_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
-    let mut lacks_unit = Vec::with_capacity(inputs.len());
-    for input in &*inputs {
-        lacks_unit.push(input_unit(input)?.origin == UnitOrigin::FormatDefault);
-    }
-    let set_all = !lacks_unit.contains(&true);
-    for (input, _) in inputs.iter_mut().zip(lacks_unit).filter(|(_, lacks_unit)| set_all || *lacks_unit) {
-        input.unit = unit;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::generate::{
 use crate::pipeline::generation::{BookSpec, GenerateSettings};
 use crate::pipeline::journal_path;
 use crate::pipeline::uci::{EngineSpec, SearchLimit};
-use crate::play::Player;
+use crate::play::{Player, PlayerKind};
 
 /// Have a network or UCI engines play games
 ///
@@ -135,6 +135,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let summary = summary.map_err(generate_failure)?;
+    warn_of_repeats(&settings(arguments), &job, &summary);
     if summary.unused == 0 {
         warn_of_journal(&arguments.out);
     }
@@ -143,6 +144,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ResultFormat::Json => print_json(&GenerateDocument { out: &arguments.out, summary: &summary })?,
     }
     Ok(())
+}
+
+/// Warns where a network played openings again: it plays the same game from them.
+fn warn_of_repeats(settings: &GenerateSettings, job: &GenerateJob, summary: &GenerateSummary) {
+    let has_random_moves = settings.random_plies.1 > 0 || settings.random_move_rate > 0.0;
+    let [Player { kind: PlayerKind::Network(_), .. }] = &job.players[..] else { return };
+    if has_random_moves || job.openings_engine.is_some() {
+        return;
+    }
+    let openings = summary.book.as_ref().map_or(1, |book| book.openings);
+    if u64::from(summary.games) > openings {
+        let openings = if openings == 1 { "one opening".into() } else { format!("{openings} openings") };
+        note!(
+            "warning: {} games from {openings} without random moves: a network plays the same game again; give \
+             --random-plies 1..4 or a larger book",
+            summary.games
+        );
+    }
 }
 
 fn openings_engine(text: &str) -> Result<EngineSpec, Failure> {

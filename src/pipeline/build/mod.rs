@@ -42,7 +42,7 @@ pub use drop_reason::{DropReason, GameDropReason};
 pub use options::{Balance, BalanceBy, BuildOptions, Dedup, Filter, GameSplit, PerGame};
 pub use shard::{MergeJob, ShardJob, ShardSummary, build_shard, merge_shards};
 pub use shard_error::ShardError;
-pub use source::input_unit;
+pub use source::{input_unit, set_units};
 pub use win_rate_model::result_probability;
 
 /// What to build.

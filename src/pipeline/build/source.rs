@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use super::filter::{FilteredSamples, SampleFilter};
 use super::options::{BuildOptions, PerGame};
 use crate::data::formats::{
-    FileUnit, Format, SampleReader, UnitConversion, decoders, detect, rescale_scores, resolve_unit, score_unit,
+    FileUnit, Format, SampleReader, UnitConversion, UnitOrigin, decoders, detect, rescale_scores, resolve_unit,
+    score_unit,
 };
 use crate::data::{DataError, GameReader, Input, InputPath, PgnNotes, Record, RecordError, ScoreUnit, SkippedGames};
 use crate::pipeline::inputs::WeightedInput;
@@ -40,6 +41,23 @@ pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
         InputPath::File(path) => score_unit(path, input.format, input.unit),
         InputPath::Stdin => resolve_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
     }
+}
+
+/// Sets the unit of the inputs that do not record it. Where all inputs record it, sets it for all, so that a
+/// contradiction is refused when they are read.
+///
+/// # Errors
+/// When an input cannot be read.
+pub fn set_units(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
+    let mut lacks_unit = Vec::with_capacity(inputs.len());
+    for input in &*inputs {
+        lacks_unit.push(input_unit(input)?.origin == UnitOrigin::FormatDefault);
+    }
+    let set_all = !lacks_unit.contains(&true);
+    for (input, _) in inputs.iter_mut().zip(lacks_unit).filter(|(_, lacks_unit)| set_all || *lacks_unit) {
+        input.unit = unit;
+    }
+    Ok(())
 }
 
 enum InputReader {
