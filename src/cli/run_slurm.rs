@@ -19,15 +19,15 @@ pub struct SlurmArguments {
     on: Option<SlurmTarget>,
     /// Tasks of a job array at once [default: as many as the cluster gives]
     #[arg(long, value_name = "N", requires = "on",
-        conflicts_with_all = ["force", "plan", "only", "list_steps", "step"], value_parser = clap::value_parser!(u32).range(1..))]
+        conflicts_with_all = ["force", "plan", "only", "list_steps", "step", "without"], value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"; quoted as in a shell where one
     /// has spaces
     #[arg(long, value_name = "OPTIONS", requires = "on",
-        conflicts_with_all = ["force", "plan", "only", "list_steps", "step"], allow_hyphen_values = true, value_parser = parse_words)]
+        conflicts_with_all = ["force", "plan", "only", "list_steps", "step", "without"], allow_hyphen_values = true, value_parser = parse_words)]
     sbatch: Option<Words>,
     /// Only say where the steps are
-    #[arg(long, requires = "on", conflicts_with_all = ["force", "plan", "only", "list_steps", "step"])]
+    #[arg(long, requires = "on", conflicts_with_all = ["force", "plan", "only", "list_steps", "step", "without"])]
     status: bool,
     /// Write the results of finished steps and the report, and submit steps that have become known
     #[arg(long, requires = "on", hide = true)]

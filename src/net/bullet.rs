@@ -419,7 +419,7 @@ mod tests {
             let error = bytes(&net).expect_err("refused").to_string();
             assert!(error.contains(expected), "{error}");
         };
-        check(|net| net.scheme = Scheme::stockfish(), "is of scheme `simple`; the network is of `stockfish`");
+        check(|net| net.scheme = Scheme::stockfish(), "the network is of stockfish, a pawn being");
         check(|net| net.shape.psqt = true, "has no hidden layers, no PSQT");
         let by_file = |net: &mut QuantNet| {
             net.shape.buckets = OutputBuckets { count: 8, rule: BucketRule::Expression("file(K)".into()) };

@@ -65,8 +65,8 @@ fn check_applied(path: &Path, options: &BuildOptions) -> Result<(), DataError> {
     if options.keeps_all() {
         return Ok(());
     }
-    let reason = "it is built already, so options that leave out samples have no effect: leave these options out, or \
-                  give them to `dataset build`";
+    let reason = "its samples are used as they are, so options that leave some out have no effect: leave these options \
+                  out, or give them to `dataset build`";
     Err(DataError::Input { input: path.display().to_string(), reason: reason.into() })
 }
 

@@ -270,11 +270,14 @@ mod tests {
             )
         );
         assert!(PublishedComparison::of(None, rows, &comparisons, &training).is_none());
-        let open = |pair: &PublishedLoss| PublishedLoss { agreement: Agreement::NotDistinguished, ..pair.clone() };
+        let open = |pair: &PublishedLoss| {
+            let here = Difference { difference: -pair.here.difference.abs(), ..pair.here };
+            PublishedLoss { agreement: Agreement::NotDistinguished, here, ..pair.clone() }
+        };
         let losses = found.losses.iter().map(open).collect();
         let text = PublishedComparison { losses, ..found }.replication().expect("pairs");
         assert!(
-            text.contains("Of the 1 whose published losses differ by 5% and more, 0 have it by validation"),
+            text.contains("Of the 1 whose published losses differ by 5% and more, 0 have it by mean validation loss"),
             "{text}"
         );
     }

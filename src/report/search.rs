@@ -42,7 +42,7 @@ pub(super) fn sentences(search: &SearchRecord) -> Vec<String> {
 fn last_sentence(first: &str, last: &LastComparison) -> String {
     let mut text = format!("Against {first}, on games and openings that no choice saw:");
     if let Some(loss) = last.loss {
-        text += &format!(" loss, %: {} on {} validation games", percent(loss), grouped(&last.games.to_string()));
+        text += &format!(" loss {}% on {} validation games", percent(loss), grouped(&last.games.to_string()));
     }
     if let Some(PlayedCandidate { games, elo, .. }) = &last.played {
         let and = if last.loss.is_some() { "," } else { "" };
@@ -276,7 +276,7 @@ mod tests {
     fn the_outcome_comes_first() {
         insta::assert_snapshot!(sentences(&search()).join("\n"), @r"
         4 sets were tried in 1 round, in 2 h 5 min of all steps. It ended: the 2 hours are over.
-        Winner: piece plus d (winner.toml is its definition). Against piece, on games and openings that no choice saw: loss −3.92 ± 0.30% on 1,500 validation games, Elo +21 (+3 to +40) at equal cost in 1,200 games. All other tables and figures of losses take all validation games, those that choices saw among them.
+        Winner: piece plus d (winner.toml is its definition). Against piece, on games and openings that no choice saw: loss −3.92 ± 0.29% on 1,500 validation games, Elo +21 (+3 to +40) at equal cost in 1,200 games. All other tables and figures of losses take all validation games, those that choices saw among them.
         Predicted Elo at equal cost, before any match of the search: −5.5 ± 2.5 for each percent of loss, +120 ± 60 for twice the speed (standard errors). The prediction orders candidates, matches decide.
         ");
     }
@@ -290,7 +290,7 @@ mod tests {
         let winner = tables[0].rows[0].join(" | ");
         assert_eq!(
             winner,
-            "plus d | winner | – | – | 400,000 | −13 | −4.88 ± 0.20 | +25 (−5 to +30) | 96 | −4.88 ± 0.20 | 800 | +25 (−5 \
+            "plus d | winner | – | – | 400,000 | −13 | −4.88 ± 0.19 | +25 (−5 to +30) | 96 | −4.88 ± 0.19 | 800 | +25 (−5 \
              to +30) | 2 min 0 s | more than max_rows"
         );
     }

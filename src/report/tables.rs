@@ -216,7 +216,7 @@ impl ColumnBuilder<'_> {
         let meaning =
             format!("nodes per move at equal cost; {reference} has the number that the conditions below name");
         self.numbers("nodes", &meaning, 0, &|row| row.strength.as_ref()?.nodes);
-        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock: of other times and load, so not to be compared closely", 0, &|row| {
+        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock; matches run at different times and under different load, so compare only roughly", 0, &|row| {
             Some(row.strength.as_ref()?.nps)
         });
         self.texts("games", "games at equal nodes + at equal cost, over all seeds".into(), &|row| {

@@ -54,7 +54,7 @@ fn filters_of_built_samples_are_refused() {
         let output = workspace.command(command).current_dir(&folder).output().unwrap();
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains("games.fsd") && message.contains("it is built already"), "{message}");
+        assert!(message.contains("games.fsd") && message.contains("its samples are used as they are"), "{message}");
     }
 }
 

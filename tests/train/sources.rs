@@ -221,27 +221,23 @@ fn samples_without_plies_are_not_skipped_by_ply() {
     }
 }
 
-/// A file that records its unit and one that does not are data together; `--from-unit` is that of the second.
+/// A file that records its unit and one that does not are data together, where both have the same; `--from-unit` is that
+/// of the second.
 #[test]
 fn a_unit_is_for_the_files_that_record_none() {
     let (workspace, _) = workspace();
-    must(&workspace, "dataset convert games.pgn other.binpack --to-unit internal:208");
     let settings = "--read built --l1 8 --batch-size 512 --epochs 1 --threads 1 --device cpu --force --format json";
-    let train = |data: &str| {
-        let output = must(&workspace, &format!("train piece --out run {settings} {data}"));
+    let run = |options: &str| fsbench(&workspace, &format!("train piece --out run {settings} {options}"));
+    let trained = |options: &str| {
+        let output = run(options);
+        assert!(output.status.success(), "{options}: {}", error_of(&output));
         let outcome: TrainOutcome = serde_json::from_slice(&output.stdout).expect("an outcome");
         (outcome.training_samples, outcome.baseline_loss)
     };
-    let (samples, loss) = train("--data games.pgn");
+    let (samples, loss) = trained("--data games.pgn");
     // Twice the same games, whose scores mean the same.
-    for both in ["--data games.pgn --data games.binpack --from-unit cp", "--data games.pgn --data other.binpack"] {
-        let (found, other) = train(both);
-        assert!(
-            found > 3 * samples / 2 && (other / loss - 1.0).abs() < 0.1,
-            "{both}: {found} {other}, {samples} {loss}"
-        );
-    }
-    let wrong =
-        fsbench(&workspace, &format!("train piece --out run {settings} --data games.pgn --from-unit internal:208"));
-    assert!(error_of(&wrong).contains("records 100 units per pawn"), "{}", error_of(&wrong));
+    let (both, other) = trained("--data games.pgn --data games.binpack --from-unit cp");
+    assert!(both > 3 * samples / 2 && (other / loss - 1.0).abs() < 0.1, "{both} {other}, {samples} {loss}");
+    let wrong = error_of(&run("--data games.pgn --from-unit internal:208"));
+    assert!(wrong.contains("records 100 units per pawn"), "{wrong}");
 }

@@ -36,7 +36,7 @@ pub struct LoopEstimate {
     pub gate_seconds: f64,
     /// About as many iterations there will be, at least.
     pub iterations: u64,
-    /// Of an iteration: its games, the samples of its training, its run's folder.
+    /// Of the last iteration: its games, the samples of its training, its run's folder.
     pub disk_bytes: u64,
 }
 
@@ -44,8 +44,8 @@ pub struct LoopEstimate {
 const BATCHES: u64 = 4;
 /// Fewer positions say little about the rate.
 const LEAST_POSITIONS: u64 = 2_000;
-/// No iteration is faster, so that an estimate ends.
-const LEAST_SECONDS: f64 = 0.1;
+/// Beyond so many iterations nothing is estimated.
+const MOST_ITERATIONS: u64 = 100_000;
 /// Bytes of a sample in a `.fsd` file.
 const SAMPLE_BYTES: u64 = 40;
 
@@ -115,17 +115,18 @@ impl LearningLoop {
         let nodes = terms.nodes.or(terms.soft_nodes).unwrap_or(1);
         let gate_seconds = seconds_per_game * gate_games as f64 * gate_nodes as f64 / nodes as f64;
         let games_seconds = positions as f64 / positions_per_second;
+        let games_bytes = out.metadata().map_or(0, |file| file.len()) * positions / played.positions.max(1);
+        let bytes = |trained: u64| games_bytes + (kept * trained as f64) as u64 * SAMPLE_BYTES + estimate.disk_bytes;
         // The window grows with every iteration, as far as it goes.
-        let [mut iterations, mut trained] = [0, 0];
+        let [mut iterations, mut trained, mut disk_bytes] = [0, 0, 0];
         let mut seconds = 0.0;
-        let most = terms.iterations.map_or(u64::MAX, u64::from);
+        let most = terms.iterations.map_or(MOST_ITERATIONS, |most| MOST_ITERATIONS.min(most.into()));
         while iterations < most && terms.hours.is_none_or(|hours| seconds < 3600.0 * hours) {
             iterations += 1;
             trained = (iterations * positions).min(terms.window.unwrap_or(u64::MAX).max(positions));
-            seconds += (games_seconds + training_seconds(trained) + gate_seconds).max(LEAST_SECONDS);
+            seconds += games_seconds + training_seconds(trained) + gate_seconds;
+            disk_bytes += bytes(trained);
         }
-        let games_bytes = out.metadata().map_or(0, |file| file.len()) * positions / played.positions.max(1);
-        let samples_bytes = (kept * trained as f64) as u64 * SAMPLE_BYTES;
         let found = LoopEstimate {
             positions,
             positions_per_second,
@@ -135,9 +136,8 @@ impl LearningLoop {
             gate_games,
             gate_seconds,
             iterations,
-            disk_bytes: games_bytes + samples_bytes + estimate.disk_bytes,
+            disk_bytes: bytes(trained),
         };
-        let disk_bytes = iterations * found.disk_bytes;
         Ok(RunEstimate {
             steps: 3,
             to_do: 3,

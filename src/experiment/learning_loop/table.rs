@@ -127,7 +127,7 @@ impl LoopTerms {
 
     /// The name of an iteration's file of games. Of Chess960, a binpack lacks castling.
     pub(super) const fn games_file(&self) -> &'static str {
-        if self.chess960 || self.double_chess960 { "games.fsd" } else { "games.binpack" }
+        if self.chess960 || self.double_chess960 { "games.vf" } else { "games.binpack" }
     }
 
     pub(super) fn goal(&self) -> GenerateGoal {
@@ -209,7 +209,8 @@ impl LearningLoop {
         let config = self.config(base)?;
         let start = config.start.as_deref().and_then(|start| content_hash(start).ok());
         let book = self.book(base)?.map(|(_, hash)| hash);
-        let terms = LoopTerms { iterations: None, hours: None, openings: None, ..self.terms.clone() };
+        let random_plies = self.terms.random_plies.or(book.is_some().then_some(LoopTerms::AFTER_BOOK.into()));
+        let terms = LoopTerms { iterations: None, hours: None, openings: None, random_plies, ..self.terms.clone() };
         let set = FeatureSet::resolve(&config.set);
         let definition = set.map(|set| set.definition().to_string()).ok();
         let mut settings = TrainConfig { set: row.set.get_ref().clone(), start: None, ..config };

@@ -13,6 +13,7 @@ nodes      = 50
 games      = 10
 window     = 700
 elo1       = 100
+warm_start = true
 "#;
 
 /// One row without data, and a loop.
@@ -166,7 +167,7 @@ fn games_begin_where_the_table_says() {
         std::fs::write(folder.folder.path().join("book.epd"), "4k3/8/8/8/8/8/8/4K2R w K -\n").expect("written");
         let one = text(&[("iterations = 4", "iterations = 1"), ("games      = 10", &format!("{keys}\ngames = 10"))]);
         folder.run(&one, &mut executor()).expect("done");
-        let name = if keys.contains("chess960") { "games.fsd" } else { "games.binpack" };
+        let name = if keys.contains("chess960") { "games.vf" } else { "games.binpack" };
         std::fs::read_to_string(folder.options().out.join("iteration-001").join(name)).expect("there")
     };
     assert!(played("").ends_with("None, (8, 9), within 1000"));
