@@ -304,3 +304,44 @@ fn identity_depends_on_the_meaning_alone() {
         assert_eq!(again.num_features(), set.num_features());
     }
 }
+
+/// A program of more than 65,536 registers.
+#[test]
+fn sets_of_many_blocks_are_encoded() {
+    let block = "(file(P) + rank(P)) * (role(P) + color(P)) * (file(Q) + rank(Q)) * (role(Q) + color(Q)) for P in pieces, Q in \
+                 next(P, north)";
+    let set = FeatureSet::resolve(&[block; 75].join(" + ")).unwrap();
+    let mut delta = Delta::default();
+    let mut out = Vec::new();
+    random_games("many blocks", 1, |_, position, mv, after| {
+        for pov in Perspective::ALL {
+            set.encoder().encode(position.board(), pov, &mut out);
+            out.sort_unstable();
+            assert_eq!(out, set.reference(position.board(), pov));
+        }
+        check_delta(&set, position, mv, after, &mut delta);
+    });
+}
+
+/// Names of sets are taken as they are written, and variables beyond the alphabet stay apart.
+#[test]
+fn names_and_variables_do_not_run_together() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, axis) in [("net-007", "rank(P)"), ("net-7", "square(P)"), ("count-files", "file(P)")] {
+        std::fs::write(folder.path().join(format!("{name}.toml")), format!("features = \"{axis} for P in pieces\""))
+            .unwrap();
+    }
+    let features = |sum: &str| {
+        let path = folder.path().join("sum.toml");
+        std::fs::write(&path, format!("features = \"{sum}\"")).unwrap();
+        FeatureSet::resolve(path.to_str().unwrap()).unwrap().num_features()
+    };
+    assert_eq!([features("net-007 + net-7"), features("net-7 + count-files")], [8 + 64, 64 + 8]);
+    let counts = ["count(1 for A in pieces if square(A) == a1)"; 24].join(" * ");
+    let last = |letter: &str| {
+        let count = format!("count(1 for R in pieces if file({letter}) == a and role(R) == rook)");
+        let text = format!("{counts} * {count} for P in pieces, Q in next(P, east), X in next(Q, east)");
+        FeatureSet::resolve(&text).unwrap().identity().to_string()
+    };
+    assert_ne!(last("R"), last("X"));
+}

@@ -39,5 +39,7 @@ pub fn source(set: &FeatureSet) -> Result<String, ExportError> {
     } else {
         ""
     };
-    Ok(TEMPLATE.replace("NAME)", &format!("{})", set.name())).replace("NOTE\n", &format!("{note}\n")))
+    Ok(TEMPLATE
+        .replace("NAME)", &format!("{})", set.name().replace(char::is_control, " ")))
+        .replace("NOTE\n", &format!("{note}\n")))
 }

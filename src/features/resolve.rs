@@ -83,15 +83,18 @@ const LETTERS: [char; 24] = [
     'O',
 ];
 
-/// The block's text with its variables renamed P, Q, R … in binding order: the author's letters do not matter.
+/// The block's text with its variables renamed P, Q, R … in binding order. Whether two counts call theirs by one letter
+/// does matter.
 fn canonical(block: &ProductBlock) -> String {
     let mut bound = Vec::new();
     let mut collect = |binders: &[Binder]| bound.extend(binders.iter().map(|binder| binder.variable.letter));
     collect(&block.binders);
     binders_of_product(&block.product, &mut collect);
     block.condition.iter().for_each(|condition| binders_of_condition(condition, &mut collect));
+    // Beyond the letters there are names that no author can write.
+    let name = |at: usize| LETTERS.get(at).copied().or_else(|| char::from_u32(0x100 + at as u32));
     let position = |letter| bound.iter().position(|known| *known == letter);
-    canonical_text(block, &|letter| position(letter).and_then(|at| LETTERS.get(at)).copied().unwrap_or(letter.0))
+    canonical_text(block, &|letter| position(letter).and_then(name).unwrap_or(letter.0))
 }
 
 fn binders_of_product(product: &Product, collect: &mut impl FnMut(&[Binder])) {

@@ -126,7 +126,7 @@ fn without_king(board: &Board, color: Color) -> Board {
     board
 }
 
-/// Boards with the kings on several squares, bare and with one piece of every kind.
+/// Boards with the kings on several squares, bare and with some or one of every kind of piece.
 fn backgrounds() -> Vec<Board> {
     const KINGS: [(Square, Square); 4] =
         [(Square::E1, Square::E8), (Square::B2, Square::G6), (Square::H4, Square::A5), (Square::D7, Square::C2)];
@@ -136,13 +136,16 @@ fn backgrounds() -> Vec<Board> {
     for (own, enemy) in KINGS {
         let bare =
             with_piece(&with_piece(&Board::empty(), own, Color::White, Role::King), enemy, Color::Black, Role::King);
-        let mut full = bare.clone();
-        for (square, (color, role)) in &others {
-            if full.piece_at(*square).is_none() {
-                full = with_piece(&full, *square, *color, *role);
+        let with = |count: usize| {
+            let mut board = bare.clone();
+            for (square, (color, role)) in &others[..count] {
+                if board.piece_at(*square).is_none() {
+                    board = with_piece(&board, *square, *color, *role);
+                }
             }
-        }
-        boards.extend([bare, full]);
+            board
+        };
+        boards.extend([0, 3, 6, others.len()].map(with));
     }
     boards
 }
@@ -163,6 +166,9 @@ mod tests {
         check("half-ka-v2-hm", &[]);
         check("mobility-count", &[]);
         check("pairs-h", &[]);
+        let few = "square(P) * role(P) * color(P) for P in pieces if count(32 for Q in pieces) >= 4 and count(32 for Q in \
+                   pieces) <= 10";
+        check(few, &[]);
     }
 
     #[test]

@@ -164,7 +164,11 @@ impl FeaturesWriter {
         values.set("ACTIVE", indented(&active, 1));
         values.set("DELTA", indented(&delta, 1));
         values.set("FUNCTIONS", self.functions.iter().map(|text| format!("{text}\n")).collect::<String>());
-        values.set("NAME", format!("{:?}", set.name()));
+        let name = match language {
+            Language::Rust => format!("{:?}", set.name()),
+            Language::C => c_string(set.name()),
+        };
+        values.set("NAME", name);
         values.set("IDENTITY", format!("{:?}", set.identity().to_string()));
         values.set("FEATURES", set.num_features());
         values.set("MAX_ACTIVE", set.max_active().max(1));
@@ -182,6 +186,20 @@ impl FeaturesWriter {
         values.set("TABLES", tables);
         format!("{}\n", values.render(template).trim_end())
     }
+}
+
+/// A string literal of C, which is UTF-8 as C compilers take it.
+fn c_string(text: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '"' | '\\' => format!("\\{letter}"),
+        // No trigraphs.
+        '?' => "\\?".to_owned(),
+        letter if letter.is_control() => {
+            letter.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:03o}")).collect()
+        }
+        letter => letter.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 /// Lines as text without an end, indented by so many steps and one more for every open bracket.
@@ -203,6 +221,7 @@ fn indented(lines: &[String], depth: usize) -> String {
 /// The file's purpose, its licence and the definition, as the comment at its head.
 fn about(set: &FeatureSet, language: Language) -> String {
     let title = set.about().map_or_else(|| set.name().to_owned(), |about| format!("{}: {about}", set.name()));
+    let title = title.replace(char::is_control, " ");
     let definition: Vec<String> = set.definition().trim_end().lines().flat_map(wrapped).collect();
     let notice = "Written by `fsbench export` from the definition below. This file belongs to whoever exported it, to \
                   use, change and\ndistribute under any terms, without any warranty. The licence of fsbench does not \

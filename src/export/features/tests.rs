@@ -41,3 +41,8 @@ fn large_tables_are_refused() {
         other => panic!("{:?}", other.map(|text| text.len())),
     }
 }
+
+#[test]
+fn names_are_literals_of_c() {
+    assert_eq!(super::c_string("a\"b\\ caf\u{e9}\u{301} ??/ \u{7}"), "\"a\\\"b\\\\ caf\u{e9}\u{301} \\?\\?/ \\007\"");
+}

@@ -13,8 +13,8 @@ use super::form::{
 #[derive(Debug)]
 pub struct Builder {
     bodies: Vec<Body>,
-    next: u16,
-    registers: u16,
+    next: u32,
+    registers: u32,
     tables: Vec<Table>,
     known: HashMap<Table, TableId>,
     scratch: u32,
@@ -66,7 +66,7 @@ impl Builder {
 
     /// A table of the program; equal ones are kept once.
     pub fn table(&mut self, table: Table) -> Memory {
-        let next = TableId(self.tables.len() as u16);
+        let next = TableId(self.tables.len() as u32);
         let id = *self.known.entry(table).or_insert_with_key(|table| {
             self.tables.push(table.clone());
             next
@@ -116,8 +116,18 @@ impl Builder {
     }
 
     pub fn binary(&mut self, operator: Binary, left: Register, right: impl Into<Operand>) -> Register {
+        let right = right.into();
+        // Compilers of exported code warn of comparisons that never hold.
+        let never = match operator {
+            Binary::Less => [Operand::Constant(0), left.into()].contains(&right),
+            Binary::LessSigned => right == left.into(),
+            _ => false,
+        };
+        if never {
+            return self.constant(0);
+        }
         let to = self.register();
-        self.push(Instruction::Binary { operator, to, left, right: right.into() });
+        self.push(Instruction::Binary { operator, to, left, right });
         to
     }
 

@@ -160,7 +160,7 @@ impl Executable {
         }
         // Taken away for the run: scratch that a panic leaves behind is not used again.
         let mut memory = MEMORY.take();
-        let most = usize::from(program.registers);
+        let most = program.registers as usize;
         if memory.registers.len() < most {
             memory.registers.resize(most, 0);
         }

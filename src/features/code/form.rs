@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A register of 64 bits. Only a register that was written may be read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Register(pub u16);
+pub struct Register(pub u32);
 
 /// A register or a constant.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub enum Memory {
 
 /// Position in [`Program::tables`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TableId(pub u16);
+pub struct TableId(pub u32);
 
 /// A constant array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -188,7 +188,7 @@ pub enum Instruction {
 pub struct Program {
     pub body: Body,
     /// Registers have numbers below this.
-    pub registers: u16,
+    pub registers: u32,
     pub tables: Vec<Table>,
     /// Bytes of scratch memory.
     pub scratch: u32,
@@ -319,7 +319,7 @@ impl Memory {
         match self {
             Memory::Board(_, BoardField::Squares) | Memory::Scratch => Width::One,
             Memory::Change => Width::Two,
-            Memory::Table(id) => program.tables[usize::from(id.0)].width(),
+            Memory::Table(id) => program.tables[id.0 as usize].width(),
             Memory::Board(..) | Memory::StateBefore | Memory::StateAfter => Width::Eight,
         }
     }

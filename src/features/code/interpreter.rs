@@ -84,11 +84,11 @@ impl Interpreter<'_, '_, '_> {
     }
 
     fn read(&self, register: Register) -> u64 {
-        self.registers[usize::from(register.0)]
+        self.registers[register.0 as usize]
     }
 
     fn write(&mut self, register: Register, value: u64) {
-        self.registers[usize::from(register.0)] = value;
+        self.registers[register.0 as usize] = value;
     }
 
     fn value(&self, operand: Operand) -> u64 {
@@ -114,7 +114,7 @@ impl Interpreter<'_, '_, '_> {
                 }
             }
             Memory::Change => u64::from(self.inputs.change.states()[index / 2][index % 2]),
-            Memory::Table(id) => match &self.program.tables[usize::from(id.0)] {
+            Memory::Table(id) => match &self.program.tables[id.0 as usize] {
                 Table::Bytes(values) => u64::from(values[index]),
                 Table::Words(values) => u64::from(values[index]),
                 Table::Bitboards(values) => values[index],

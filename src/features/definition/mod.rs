@@ -424,8 +424,13 @@ impl Loader {
         expression: &ExpressionText,
         read: impl FnOnce(&mut Self) -> Result<Loaded, FeatureError>,
     ) -> Result<Loaded, FeatureError> {
-        if self.open.iter().any(|open| open == key) || self.open.len() >= MAX_NESTING {
-            let message = "these definitions name each other in a cycle";
+        let is_cycle = self.open.iter().any(|open| open == key);
+        if is_cycle || self.open.len() >= MAX_NESTING {
+            let message = if is_cycle {
+                "these definitions name each other in a cycle".to_owned()
+            } else {
+                format!("these definitions are nested more than {MAX_NESTING} deep")
+            };
             let error = SyntaxError::new(message, span.clone()).with_help(format!("through {}", self.open.join(", ")));
             return Err(expression.error(error));
         }

@@ -23,7 +23,7 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// The first token that does not fit the grammar.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
     let tokens = limited_tokens(text)?;
-    let mut parser = Parser::new(&tokens);
+    let mut parser = Parser::new(text, &tokens);
     let blocks = parser.set()?;
     parser.finish("`*`, `+`, `for`, `if` or the end").map(|()| blocks)
 }
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
 /// As [`parse`].
 pub fn parse_product(text: &str) -> Parsed<Product> {
     let tokens = limited_tokens(text)?;
-    let mut parser = Parser::new(&tokens);
+    let mut parser = Parser::new(text, &tokens);
     let product = parser.product()?;
     parser.finish("`*` or the end").map(|()| product)
 }
@@ -48,6 +48,7 @@ fn limited_tokens(text: &str) -> Parsed<Vec<(Token<'_>, Span)>> {
 }
 
 struct Parser<'a> {
+    text: &'a str,
     tokens: &'a [(Token<'a>, Span)],
     at: usize,
     depth: u32,
@@ -56,8 +57,8 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(tokens: &'a [(Token<'a>, Span)]) -> Parser<'a> {
-        Parser { tokens, at: 0, depth: 0, open: 0 }
+    fn new(text: &'a str, tokens: &'a [(Token<'a>, Span)]) -> Parser<'a> {
+        Parser { text, tokens, at: 0, depth: 0, open: 0 }
     }
 
     /// Fails unless the text ends here; `alternatives` names the tokens that could have followed.
@@ -154,13 +155,15 @@ impl<'a> Parser<'a> {
     }
 
     fn block(&mut self) -> Parsed<BlockExpr> {
-        if let (Token::Word(word), next) = (self.peek(), self.second())
+        if let (Token::Word(_), next) = (self.peek(), self.second())
             && next != Token::Symbol("(")
         {
-            if KEYWORDS.contains(&word) {
+            let start = self.at;
+            let (name, span) = self.hyphenated()?;
+            if KEYWORDS.contains(&name.as_str()) {
+                self.at = start;
                 return Err(self.expected("a block"));
             }
-            let (name, span) = self.hyphenated()?;
             return Ok(BlockExpr::Named { name, span });
         }
         let start = self.span().start;
@@ -173,21 +176,16 @@ impl<'a> Parser<'a> {
     /// A set's name: words, numbers and hyphens without space between them.
     fn hyphenated(&mut self) -> Parsed<(String, Span)> {
         let start = self.span();
-        let Token::Word(first) = self.peek() else { return Err(self.expected("a name")) };
+        let Token::Word(_) = self.peek() else { return Err(self.expected("a name")) };
         self.advance();
-        let mut name = first.to_owned();
         let mut end = start.end;
-        while self.span().start == end {
-            match self.peek() {
-                Token::Symbol("-") => name.push('-'),
-                Token::Word(word) => name.push_str(word),
-                Token::Integer(value) => name.push_str(&value.to_string()),
-                _ => break,
-            }
+        while self.span().start == end && matches!(self.peek(), Token::Symbol("-") | Token::Word(_) | Token::Integer(_))
+        {
             end = self.span().end;
             self.advance();
         }
-        Ok((name, start.start..end))
+        // As it is written: numbers may begin with zeros.
+        Ok((self.text[start.start..end].to_owned(), start.start..end))
     }
 
     fn product(&mut self) -> Parsed<Product> {

@@ -135,11 +135,11 @@ impl<'a, 'b> Translation<'a, 'b> {
     }
 
     fn read(&mut self, register: Register) -> Value {
-        self.builder.use_var(self.registers[usize::from(register.0)])
+        self.builder.use_var(self.registers[register.0 as usize])
     }
 
     fn write(&mut self, register: Register, value: Value) {
-        self.builder.def_var(self.registers[usize::from(register.0)], value);
+        self.builder.def_var(self.registers[register.0 as usize], value);
     }
 
     fn value(&mut self, operand: Operand) -> Value {
@@ -238,7 +238,7 @@ impl<'a, 'b> Translation<'a, 'b> {
             }
             Memory::Change => (self.change, 0),
             Memory::Table(id) => {
-                let address = match &self.program.tables[usize::from(id.0)] {
+                let address = match &self.program.tables[id.0 as usize] {
                     Table::Bytes(values) => values.as_ptr().expose_provenance(),
                     Table::Words(values) => values.as_ptr().expose_provenance(),
                     Table::Bitboards(values) => values.as_ptr().expose_provenance(),

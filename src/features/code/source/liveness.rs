@@ -8,23 +8,23 @@ pub(super) struct Registers(Vec<u64>);
 
 impl Registers {
     pub(super) fn none(program: &Program) -> Registers {
-        Registers(vec![0; usize::from(program.registers).div_ceil(64)])
+        Registers(vec![0; (program.registers as usize).div_ceil(64)])
     }
 
     pub(super) fn contains(&self, register: Register) -> bool {
-        self.0[usize::from(register.0 / 64)] >> (register.0 % 64) & 1 != 0
+        self.0[(register.0 / 64) as usize] >> (register.0 % 64) & 1 != 0
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Register> + '_ {
-        (0..self.0.len() as u16 * 64).map(Register).filter(|register| self.contains(*register))
+        (0..self.0.len() as u32 * 64).map(Register).filter(|register| self.contains(*register))
     }
 
     fn insert(&mut self, register: Register) {
-        self.0[usize::from(register.0 / 64)] |= 1 << (register.0 % 64);
+        self.0[(register.0 / 64) as usize] |= 1 << (register.0 % 64);
     }
 
     fn remove(&mut self, register: Register) {
-        self.0[usize::from(register.0 / 64)] &= !(1 << (register.0 % 64));
+        self.0[(register.0 / 64) as usize] &= !(1 << (register.0 % 64));
     }
 
     fn extend(&mut self, other: &Registers) {

@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
             lines: Vec::new(),
             variables: Vec::new(),
             numbers: HashMap::new(),
-            meanings: vec![None; usize::from(program.registers)],
+            meanings: vec![None; program.registers as usize],
             depth: 0,
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
     }
 
     fn read(&self, register: Register) -> String {
-        match &self.meanings[usize::from(register.0)] {
+        match &self.meanings[register.0 as usize] {
             Some(Meaning::Literal(value)) => self.dialect.literal(*value),
             Some(Meaning::Variable(variable, _)) => self.variables[*variable].name.clone(),
             None => self.dialect.literal(0),
@@ -130,7 +130,7 @@ impl<'a> Writer<'a> {
 
     fn resolved(&self, operand: Operand) -> Operand {
         if let Operand::Register(register) = operand
-            && let Some(Meaning::Literal(value)) = self.meanings[usize::from(register.0)]
+            && let Some(Meaning::Literal(value)) = self.meanings[register.0 as usize]
         {
             return Operand::Constant(value);
         }
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
     fn declare(&mut self, register: Register, base: &'static str, value: String) {
         let variable = self.fresh(base);
         self.lines.push(SourceLine::Declaration { depth: self.depth, variable, value });
-        self.meanings[usize::from(register.0)] = Some(Meaning::Variable(variable, self.depth));
+        self.meanings[register.0 as usize] = Some(Meaning::Variable(variable, self.depth));
     }
 
     /// Writes a body. `escaping`: what is read after it.
@@ -176,7 +176,7 @@ impl<'a> Writer<'a> {
         rest: &[Instruction],
         escaping: &Registers,
     ) {
-        let known = &self.meanings[usize::from(to.0)];
+        let known = &self.meanings[to.0 as usize];
         if let Some(Meaning::Variable(variable, depth)) = known
             && *depth < self.depth
             && escaping.contains(to)
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
         {
             let next = rest.iter().position(|other| written(other) == Some(to)).unwrap_or(rest.len());
             if !escaping.contains(to) && !rest[..next].iter().any(|other| writes_within(other, to)) {
-                self.meanings[usize::from(to.0)] = Some(Meaning::Literal(value));
+                self.meanings[to.0 as usize] = Some(Meaning::Literal(value));
                 return;
             }
         }
@@ -239,7 +239,7 @@ impl<'a> Writer<'a> {
                 self.dialect.field(board_name(time), field)
             }
             Memory::Change => Parameter::Change.name().to_owned(),
-            Memory::Table(id) => self.tables[usize::from(id.0)].clone(),
+            Memory::Table(id) => self.tables[id.0 as usize].clone(),
             Memory::Scratch => Parameter::Scratch.name().to_owned(),
             Memory::StateBefore => Parameter::StateBefore.name().to_owned(),
             Memory::StateAfter => Parameter::StateAfter.name().to_owned(),
@@ -316,10 +316,10 @@ impl<'a> Writer<'a> {
     }
 
     fn loop_body(&mut self, counter: Register, variable: usize, body: &Body, live: &Registers) {
-        let outer = self.meanings[usize::from(counter.0)].clone();
-        self.meanings[usize::from(counter.0)] = Some(Meaning::Variable(variable, self.depth + 1));
+        let outer = self.meanings[counter.0 as usize].clone();
+        self.meanings[counter.0 as usize] = Some(Meaning::Variable(variable, self.depth + 1));
         self.inner(body, &live_after_run(body, live));
-        self.meanings[usize::from(counter.0)] = outer;
+        self.meanings[counter.0 as usize] = outer;
         self.line("}");
     }
 
@@ -335,7 +335,7 @@ impl<'a> Writer<'a> {
             if !writes_within(instruction, register) {
                 continue;
             }
-            if self.meanings[usize::from(register.0)].is_none() {
+            if self.meanings[register.0 as usize].is_none() {
                 self.declare(register, "value", self.dialect.literal(0));
             }
         }
@@ -370,7 +370,7 @@ fn base_name(instruction: &Instruction, program: &Program) -> &'static str {
             Memory::Board(_, BoardField::ByCode | BoardField::ByColor) => "pieces",
             Memory::Board(_, BoardField::Occupied) => "occupied",
             Memory::Change => "change_state",
-            Memory::Table(id) => match program.tables[usize::from(id.0)] {
+            Memory::Table(id) => match program.tables[id.0 as usize] {
                 Table::Bytes(_) => "entry",
                 Table::Words(_) => "row",
                 Table::Bitboards(_) => "mask",
