@@ -19,6 +19,7 @@ nodes      = 20
 positions  = 1200
 elo0       = -200
 elo1       = -100
+warm_start = true
 [match]
 nodes = 20
 pairs = 30

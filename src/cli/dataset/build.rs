@@ -155,15 +155,15 @@ pub(super) fn check_output(out: &Path, force: bool) -> Result<(), Failure> {
     if out.file_name().is_none() {
         return Err(Failure::request(anyhow!("--out {} names no file", out.display())));
     }
+    if out.exists() && !force {
+        return Err(failure(DataError::Exists { path: out.into() }));
+    }
     if let Some(other) = format_by_name(out).filter(|format| *format != Format::Fsd) {
         let name = other.name();
         return Err(Failure::request(anyhow!(
             "--out {}: what is built is .fsd, not {name}; name it so, and make other formats of it by `dataset convert`",
             out.display()
         )));
-    }
-    if out.exists() && !force {
-        return Err(failure(DataError::Exists { path: out.into() }));
     }
     Ok(())
 }
