@@ -20,7 +20,7 @@ use crate::data::Fsd;
 use crate::features::{Encoder, FeatureSet};
 use crate::measure::{self, ScreenGames, ScreenOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
-use crate::pipeline;
+use crate::pipeline::{self, DataOrigin};
 use crate::play::BookPart;
 use crate::record::{
     CostRatio, EqualSpeedRecord, GeneratedGames, Machine, MatchRecord, ScreenRecord, ScreenedCosts, ShardRecord,
@@ -83,7 +83,9 @@ impl Executor for LocalExecutor {
         // A `.fsd` file that is used as it is is not checked here: each step checks the samples that it uses.
         let cache = self.data_cache.as_deref();
         let opened = pipeline::open_unchecked_or_build(&request.inputs, &request.options, cache, &mut |_| {})?;
-        opened.check_options(&request.options).map_err(pipeline::BuildError::from)?;
+        if opened.origin == DataOrigin::Input {
+            pipeline::check_applied(opened.file.path(), &request.options).map_err(pipeline::BuildError::from)?;
+        }
         let samples = opened.file;
         let score_unit = samples.header().score_unit;
         let data = PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit };

@@ -52,16 +52,11 @@ pub(crate) struct OpenedData {
     pub(crate) origin: DataOrigin,
 }
 
-impl OpenedData {
-    /// # Errors
-    /// When the file was opened as it is, and options leave out samples that are in it.
-    pub(crate) fn check_options(&self, options: &BuildOptions) -> Result<(), DataError> {
-        if self.origin == DataOrigin::Input { check_applied(self.file.path(), options) } else { Ok(()) }
-    }
-}
-
-/// Refuses options that leave samples out, for a file that is opened as it is.
-fn check_applied(path: &Path, options: &BuildOptions) -> Result<(), DataError> {
+/// Refuses options that leave samples out, for a file that is opened as it is ([`DataOrigin::Input`]).
+///
+/// # Errors
+/// When the options would leave out samples.
+pub fn check_applied(path: &Path, options: &BuildOptions) -> Result<(), DataError> {
     if options.keeps_all() {
         return Ok(());
     }

@@ -22,7 +22,7 @@ pub mod verify;
 pub(crate) use cache::{CacheEvent, OpenedData, open_unchecked_or_build};
 
 pub use build::{BuildError, BuildJob, BuildOptions, build};
-pub use cache::{DataOrigin, default_cache, open_or_build, open_or_build_all, open_or_build_with};
+pub use cache::{DataOrigin, check_applied, default_cache, open_or_build, open_or_build_all, open_or_build_with};
 pub use embedded_files::{sample_games, sample_openings};
 pub use info::{FileInfo, file_info};
 pub use inputs::{WeightedInput, inputs, split_weight};
