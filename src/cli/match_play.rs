@@ -26,6 +26,8 @@ use crate::play::{
 use crate::record::{keep_first_json, read_checked_json, write_json};
 use crate::service::Shard;
 
+/// Limits of a move other than --equal-cost.
+const OTHER_LIMITS: [&str; 3] = ["nodes", "movetime", "tc"];
 /// A heading of the help.
 const LIMITS: &str = "Limits of a move";
 
@@ -57,12 +59,12 @@ pub struct Arguments {
     /// A node's cost of the second player in your own engine against the first's, for --equal-cost, as 1.15: nothing is
     /// measured
     #[arg(help_heading = LIMITS, long, value_name = "RATIO", requires = "equal_cost",
-        conflicts_with_all = ["nodes", "movetime", "tc"], value_parser = positive)]
+        conflicts_with_all = OTHER_LIMITS, value_parser = positive)]
     node_cost: Option<f64>,
     /// How much cost weighs, for --equal-cost: a player whose nodes cost twice as much gets 0.5^W of the nodes [default:
     /// 1, equal processor time]
     #[arg(help_heading = LIMITS, long, value_name = "W", requires = "equal_cost",
-        conflicts_with_all = ["nodes", "movetime", "tc"], value_parser = positive)]
+        conflicts_with_all = OTHER_LIMITS, value_parser = positive)]
     cost_weight: Option<f64>,
     /// Milliseconds per move
     #[arg(help_heading = LIMITS, long, value_name = "MS", group = "limit",

@@ -8,6 +8,9 @@ use crate::experiment::slurm::{self, SlurmError, SlurmOptions, SlurmStatus, Subm
 use crate::experiment::{Experiment, LocalExecutor, Runner, RunnerOptions};
 use crate::record::to_file_name_char;
 
+/// Options with which nothing is submitted.
+const WITHOUT_CLUSTER: [&str; 6] = ["force", "plan", "only", "list_steps", "step", "without"];
+
 /// The options of `--on`.
 #[derive(Debug, clap::Args)]
 pub struct SlurmArguments {
@@ -15,19 +18,19 @@ pub struct SlurmArguments {
     /// says what is done, running, failed or waiting, and submits what is missing only. The last job collects and
     /// reports
     #[arg(long, value_name = "slurm[:PARTITION]", value_parser = parse_cluster,
-        conflicts_with_all = ["force", "plan", "only", "list_steps", "step"])]
+        conflicts_with_all = WITHOUT_CLUSTER)]
     on: Option<SlurmTarget>,
     /// Tasks of a job array at once [default: as many as the cluster gives]
     #[arg(long, value_name = "N", requires = "on",
-        conflicts_with_all = ["force", "plan", "only", "list_steps", "step", "without"], value_parser = clap::value_parser!(u32).range(1..))]
+        conflicts_with_all = WITHOUT_CLUSTER, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// More options of `sbatch` for every job, as in "--time=2:00:00 --cpus-per-task=8"; quoted as in a shell where one
     /// has spaces
     #[arg(long, value_name = "OPTIONS", requires = "on",
-        conflicts_with_all = ["force", "plan", "only", "list_steps", "step", "without"], allow_hyphen_values = true, value_parser = parse_words)]
+        conflicts_with_all = WITHOUT_CLUSTER, allow_hyphen_values = true, value_parser = parse_words)]
     sbatch: Option<Words>,
     /// Only say where the steps are
-    #[arg(long, requires = "on", conflicts_with_all = ["force", "plan", "only", "list_steps", "step", "without"])]
+    #[arg(long, requires = "on", conflicts_with_all = WITHOUT_CLUSTER)]
     status: bool,
     /// Write the results of finished steps and the report, and submit steps that have become known
     #[arg(long, requires = "on", hide = true)]

@@ -113,7 +113,8 @@ fn file_as_it_is<'a>(inputs: &'a [WeightedInput], options: &BuildOptions) -> Res
 }
 
 /// [`open_or_build`] of several inputs together, which then are one data set; their units of scores are for files that
-/// do not record it. A `.fsd` file that was built for a method can only stand alone, with weight 1.
+/// do not record it. A `.fsd` file that was built for a method is
+/// taken as it is where it stands alone, with weight 1.
 ///
 /// # Errors
 /// As [`open_or_build`], when a file records another unit than its input, when the options leave samples of a `.fsd` file

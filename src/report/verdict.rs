@@ -307,9 +307,10 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str, not_weaker: 
     Some(match best {
         Some((set, elo)) => {
             let rivals = not_weaker(set, kind);
-            let rivals = match rivals.len() {
-                0 => String::new(),
-                _ => format!("; not distinguished from it: {}", listed(&rivals)),
+            let rivals = if rivals.is_empty() {
+                String::new()
+            } else {
+                format!("; not distinguished from it: {}", listed(&rivals))
             };
             format!("By Elo at {conditions}{so_far}, choose {set}: {}{rivals}{absent}.", elo_words(*elo, kind.name()))
         }

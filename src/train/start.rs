@@ -150,14 +150,18 @@ fn load_start(
         }
         Err(error) => return Err(error.into()),
     };
+    let mismatch = |found: &Shape| {
+        TrainError::Network(format!(
+            "{} cannot be continued from: it is {found}, and {shape} was asked for; ask for its widths and layers, as by \
+             --l1 {}",
+            path.display(),
+            found.l1
+        ))
+    };
+    // Before rows are made for the set, so that the file's own shape is named.
     let same_rows = Shape { features: shape.features, narrow: shape.narrow, ..net.shape.clone() };
     if same_rows != *shape {
-        return Err(TrainError::Network(format!(
-            "{} cannot be continued from: it is {}, and {shape} was asked for; ask for its widths and layers, as by --l1 {}",
-            path.display(),
-            net.shape,
-            net.shape.l1
-        )));
+        return Err(mismatch(&net.shape));
     }
     let (mut net, changed) = match origin.expect(set) {
         Ok(()) => (net, None),
@@ -169,6 +173,9 @@ fn load_start(
     };
     // The first step brings the rows within their limits.
     net.shape.narrow = shape.narrow;
+    if net.shape != *shape {
+        return Err(mismatch(&net.shape));
+    }
     let rule = &shape.buckets.rule;
     if rule.expression().is_some() && !origin.feature_set().is_ok_and(|stored| rule.is_same_for(&stored, set)) {
         return Err(TrainError::Network(format!(

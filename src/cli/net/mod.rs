@@ -52,6 +52,9 @@ pub(super) struct NetworkHints {
     pub(super) scheme: Option<String>,
 }
 
+/// Options for files other than bullet's.
+const OTHER_FILES: [&str; 3] = ["arch", "last", "scheme"];
+
 /// Options for facts that a network file does not store.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network files")]
@@ -59,24 +62,24 @@ pub(super) struct FormatHints {
     #[command(flatten)]
     network: NetworkHints,
     /// Read a raw bullet file for this feature set (a TOML file, the name of a shipped set, or an expression)
-    #[arg(long, value_name = "SET", conflicts_with_all = ["arch", "last", "scheme"])]
+    #[arg(long, value_name = "SET", conflicts_with_all = OTHER_FILES)]
     bullet: Option<String>,
     /// Bullet file: activation of the accumulators
     #[arg(long, value_enum, default_value_t = Activation::Screlu, requires = "bullet",
-        conflicts_with_all = ["arch", "last", "scheme"])]
+        conflicts_with_all = OTHER_FILES)]
     activation: Activation,
     /// Bullet file: number of output buckets
     #[arg(long, value_name = "N", default_value_t = 1, requires = "bullet",
-        conflicts_with_all = ["arch", "last", "scheme"],
+        conflicts_with_all = OTHER_FILES,
         value_parser = clap::value_parser!(u32).range(1..=32))]
     buckets: u32,
     /// Bullet file: accumulator width, if the file's size fits several
-    #[arg(long, value_name = "WIDTH", requires = "bullet", conflicts_with_all = ["arch", "last", "scheme"])]
+    #[arg(long, value_name = "WIDTH", requires = "bullet", conflicts_with_all = OTHER_FILES)]
     l1: Option<usize>,
     /// Bullet file with output buckets: order of the output weights, bucket by bucket (saved with `.transpose()`) or
     /// input by input (saved without) [default: bucket]
     #[arg(long, value_enum, value_name = "ORDER", requires = "bullet",
-        conflicts_with_all = ["arch", "last", "scheme"])]
+        conflicts_with_all = OTHER_FILES)]
     output_order: Option<OutputOrder>,
 }
 
