@@ -19,7 +19,7 @@ use cpu_time::ThreadTime;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, Color};
 use fsbench::data::games;
-use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy, ft_permute};
+use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, Model, PlayedPosition, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
 use fsbench::units::Seed;
@@ -31,9 +31,9 @@ use shakmaty::Position;
 const POSITIONS: usize = 20_000;
 
 struct TrackPosition {
-    played: Option<(Board, BoardChange)>,
     board: Board,
     turn: Color,
+    played: PlayedPosition,
 }
 
 fn track() -> Vec<TrackPosition> {
@@ -42,13 +42,15 @@ fn track() -> Vec<TrackPosition> {
     for game in games(&Path::new(&folder).join("lichess-plain.pgn.zst")).expect("games") {
         let game = game.expect("a game");
         let mut position = game.start.clone();
-        track.push(TrackPosition { played: None, board: position.board().clone(), turn: position.turn() });
+        let turn = position.turn();
+        let played = PlayedPosition::start(position.board(), turn);
+        track.push(TrackPosition { board: position.board().clone(), turn, played });
         for played in &game.moves {
-            let before = position.board().clone();
             let change = BoardChange::of(played.mv, position.turn());
             position.play_unchecked(played.mv);
-            let played = Some((before, change));
-            track.push(TrackPosition { played, board: position.board().clone(), turn: position.turn() });
+            let turn = position.turn();
+            let played = PlayedPosition::after(change, turn);
+            track.push(TrackPosition { board: position.board().clone(), turn, played });
         }
         if track.len() >= POSITIONS {
             break;
@@ -89,20 +91,14 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
 /// Evaluates every position.
 fn follow(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) {
     for position in track {
-        match &position.played {
-            None => evaluator.set(&position.board),
-            Some((_, change)) => evaluator.play(change),
-        }
+        evaluator.advance(&position.played.of_line());
         black_box(evaluator.raw(position.turn));
     }
 }
 
 /// [`follow`] for lines known beforehand.
 fn follow_lines(evaluator: &mut LineEvaluator<'_>, track: &[TrackPosition]) {
-    let positions = track.iter().map(|position| LinePosition {
-        turn: position.turn,
-        step: position.played.as_ref().map_or(LineStep::Start(&position.board), |(_, change)| LineStep::Move(change)),
-    });
+    let positions = track.iter().map(|position| position.played.of_line());
     evaluator.evaluate(positions, |raw| {
         black_box(raw);
     });

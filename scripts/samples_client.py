@@ -60,7 +60,7 @@ class Samples:
         self._memory = None
         self._held = None
         self._ended = False
-        self._tail = collections.deque(maxlen=12)
+        self._error_lines = collections.deque(maxlen=12)
         self._stderr_thread = threading.Thread(target=self._forward_stderr, daemon=True)
         self._stderr_thread.start()
         try:
@@ -70,12 +70,16 @@ class Samples:
             raise
 
     def _forward_stderr(self):
-        """Copies the service's stderr to ours and keeps the last lines."""
+        """Copies the service's stderr to ours up to its error, which is kept for our own."""
+        is_error = False
         for line in self._process.stderr:
             text = line.decode("utf-8", "replace")
-            self._tail.append(text.rstrip())
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            is_error = is_error or text.startswith("error: ")
+            if is_error:
+                self._error_lines.append(text.rstrip())
+            else:
+                sys.stderr.write(text)
+                sys.stderr.flush()
 
     def _describe(self):
         line = bytearray()
@@ -149,8 +153,8 @@ class Samples:
         self._end()
         code = self._process.returncode
         status = f"exit status {code}" if code >= 0 else f"killed by signal {-code}"
-        tail = "".join(f"\n  {line}" for line in self._tail)
-        return ServiceError(f"the sample service {event} ({status})" + (f"; its last messages:{tail}" if tail else ""))
+        error = "".join(f"\n  {line}" for line in self._error_lines)
+        return ServiceError(f"the sample service {event} ({status})" + (f"; it says:{error}" if error else ""))
 
     def _end(self):
         self._process.stdin.close()

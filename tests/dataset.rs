@@ -103,6 +103,23 @@ fn filters_drop_and_count() {
     check(&["--method", "eval", "--per-game", "2"], 2, dropped);
 }
 
+/// Of six plies with 20 scored samples each; one position of each game has no score.
+#[test]
+fn balanced_samples_are_as_many_as_asked_for() {
+    let folder = folder(&[&GAME.repeat(20)]);
+    let balanced = |samples: &str| {
+        build(folder.path(), &["--method", "eval", "--balance", "ply", "--samples", samples, "--force"])
+    };
+    for (samples, found) in [("1", 1), ("4", 4), ("50", 50), ("119", 119), ("500", 120)] {
+        let output = balanced(samples);
+        check(&output, 0, "");
+        assert_eq!(json(&output)["samples"], found, "--samples {samples}");
+    }
+    let output = balanced("0");
+    check(&output, 2, "120 thinned out");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("--needs result"), "{output:?}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let folder = folder(&[&GAME.repeat(700)]);

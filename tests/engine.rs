@@ -5,9 +5,11 @@ mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
+use fsbench::chess::{Board, BoardChange, Chess, Color, Move, PackedBoard, Perspective, PieceBoard};
 use fsbench::data::PgnGame;
-use fsbench::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy, ft_permute};
+use fsbench::engine::{
+    BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, PositionList, Strategy, ft_permute,
+};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, BucketRule, OutputBuckets, QuantNet, RawScore, Scheme, Shape, forward_integer};
 use fsbench::units::Seed;
@@ -154,16 +156,9 @@ fn known_lines_score_as_evaluators_do_move_by_move() {
         }
         let jumps: Vec<_> = boards.iter().step_by(7).rev().cloned().collect();
         boards.extend(jumps);
-        let changes: Vec<Option<BoardChange>> =
-            boards.windows(2).map(|pair| BoardChange::between(&pair[0].0, &pair[1].0)).collect();
-        let line: Vec<LinePosition<'_>> = (0..boards.len())
-            .map(|at| {
-                let board = &boards[at].0;
-                let turn = boards[at].1;
-                let change = at.checked_sub(1).and_then(|before| changes[before].as_ref());
-                LinePosition { turn, step: change.map_or(LineStep::Start(board), LineStep::Move) }
-            })
-            .collect();
+        let mut positions = PositionList::default();
+        boards.iter().for_each(|(board, turn)| positions.push(&PackedBoard::of(board), *turn));
+        let line: Vec<LinePosition<'_>> = positions.line().collect();
         assert!(line.iter().filter(|position| matches!(position.step, LineStep::Start(_))).count() > 10);
         let mut refreshed = Evaluator::new(set, model, Strategy::Refresh, BackEnd::best()).unwrap();
         let expected: Vec<i32> = boards
@@ -277,6 +272,57 @@ fn the_cache_separates_contexts_of_many_blocks() {
         for pov in Perspective::ALL {
             assert_eq!(cached.accumulator(pov), refreshed.accumulator(pov), "{fen}");
         }
+    }
+}
+
+/// Boards that lack a king, or have two of a side, have no features, however they are reached.
+#[test]
+fn boards_without_kings_are_followed() {
+    let placements = [
+        "4k3/pp6/8/8/8/8/6PP/K7",
+        "4k3/pp6/8/8/8/8/6PP/8",
+        "8/pp6/8/8/8/8/6PP/8",
+        "8/1p6/8/8/8/7P/6P1/8",
+        "8/1p6/8/8/8/7P/6P1/8",
+        "4k3/1p6/8/8/8/7P/6P1/K7",
+        "4k3/1p6/8/8/8/7P/6P1/KK6",
+        "4k3/1p6/8/8/8/7P/8/KK6",
+        "4k3/1p6/8/8/8/7P/8/K7",
+        "4k3/1p6/8/8/8/7P/8/1K6",
+    ];
+    let boards = placements.map(|text| Board::from_ascii_board_fen(text.as_bytes()).expect("a board"));
+    for name in ["piece", "half-ka-v2-hm", "sfnnv16", "all-mb", "chess768-kb4-hm + threat-roles"] {
+        let set = FeatureSet::resolve(name).expect("a set");
+        let net = random_net(Shape { features: set.num_features(), ..shapes()[0].clone() }, Scheme::stockfish(), 0);
+        let model = Model::new(&net);
+        let mut refreshed = Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best()).expect("belongs");
+        let expected = boards.each_ref().map(|board| {
+            refreshed.set(board);
+            refreshed.raw(Color::White)
+        });
+        assert!(expected[1] == expected[2] && expected[2] == expected[6] && expected[0] != expected[1]);
+        for strategy in Strategy::ALL {
+            let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best()).expect("belongs");
+            evaluator.set(&boards[0]);
+            for (at, pair) in boards.windows(2).enumerate() {
+                let [before, after] = [&pair[0], &pair[1]].map(PieceBoard::of);
+                evaluator.play(&BoardChange::between(&before, &after).expect("a small change"));
+                assert_eq!(
+                    evaluator.raw(Color::White),
+                    expected[at + 1],
+                    "{name}, {} {}",
+                    strategy.name(),
+                    placements[at + 1]
+                );
+            }
+        }
+        let mut positions = PositionList::default();
+        boards.iter().for_each(|board| positions.push(&PackedBoard::of(board), Color::White));
+        let mut found = Vec::new();
+        LineEvaluator::batched(&set, &model, BackEnd::best())
+            .expect("belongs")
+            .evaluate(positions.line(), |raw| found.push(raw.sum()));
+        assert_eq!(found, expected, "{name}");
     }
 }
 

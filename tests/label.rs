@@ -84,10 +84,13 @@ impl Fixture {
         let labels = label(records, &self.settings, &self.workers, &self.journal(), "abc", &mut |_| {})?;
         let found = records.iter().enumerate().map(|(index, record)| {
             let label = labels.get(index)?;
-            let applied = label.apply(*record).unpack().unwrap();
+            let [mut applied, mut scored] = [*record; 2];
+            label.apply(&mut applied);
+            let applied = applied.unpack().unwrap();
             assert_eq!(applied.mv, label.best_move(&applied.position));
             assert_eq!(applied.score, Some(label.score));
-            assert_eq!(label.apply_score(*record).unpack().unwrap().mv, None);
+            label.apply_score(&mut scored);
+            assert_eq!((scored.score(), scored.unpack().unwrap().mv), (Some(label.score), None));
             Some((label.eval(), uci_move(applied.mv.unwrap())))
         });
         let found = found.collect();
@@ -263,10 +266,11 @@ fn the_next_run_searches_failed_positions_again() {
 #[test]
 fn the_journal_belongs_to_one_run() {
     let records = records();
-    let fixture = Fixture::answering(&format!(r#"n=$((n + 1)); [ $n -gt 10 ] && rm "$0" && exit 3; {ANSWER}"#));
+    let go = format!(r#"echo x >> "$0.n"; [ ! -e "$0.repaired" ] && [ $(wc -l < "$0.n") -gt 10 ] && exit 3; {ANSWER}"#);
+    let fixture = Fixture::answering(&go);
     check_error(fixture.label(&records), "10 finished positions");
     let kept = fs::read(fixture.journal()).unwrap();
-    Script::new(ANSWER).write(&fixture.folder.path().join("engine"));
+    fs::write(fixture.folder.path().join("engine.repaired"), "").unwrap();
     let mut other = LabelSettings { limit: SearchLimit::Nodes(5), ..fixture.settings.clone() };
     let check = |settings: &LabelSettings, fingerprint: &str, message: &str| {
         let outcome = label(&records, settings, &fixture.workers, &fixture.journal(), fingerprint, &mut |_| {});
@@ -281,10 +285,14 @@ fn the_journal_belongs_to_one_run() {
     );
     check(&other, "abc", "limit.depth was 9, is now null; limit.nodes was null, is now 5");
     other = fixture.settings.clone();
-    Script { name: "Fake 2", ..Script::new(ANSWER) }.write(&fixture.folder.path().join("engine"));
-    check(&other, "abc", "engine.name was \"Fake 1\", is now \"Fake 2\"");
+    Script { name: "Fake 2", ..Script::new(&go) }.write(&fixture.folder.path().join("engine"));
+    check(
+        &other,
+        "abc",
+        "engine.name was \"Fake 1\", is now \"Fake 2\"; engine.program: the program's file has changed",
+    );
 
-    Script::new(ANSWER).write(&fixture.folder.path().join("engine"));
+    Script::new(&go).write(&fixture.folder.path().join("engine"));
     let labels = label(&records, &fixture.settings, &fixture.workers, &fixture.journal(), "abc", &mut |_| {}).unwrap();
     assert_eq!(labels.counts.resumed, 10);
     check_error(fixture.label(&records), "another process is writing the journal");

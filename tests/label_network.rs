@@ -92,6 +92,8 @@ fn static_scores_are_those_of_eval() {
     let illegal: Record = bytemuck::Zeroable::zeroed();
     records[7] = illegal;
     records[2050] = illegal;
+    // The first piece's code stands for no piece.
+    bytemuck::bytes_of_mut(&mut records[2051])[8] |= 7;
     let PlayingNetwork { set, model } = network();
     let mut evaluator = Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best()).unwrap();
     let mut eval = |record: &Record| {
@@ -104,8 +106,8 @@ fn static_scores_are_those_of_eval() {
     for threads in [1, 2, 5] {
         let labels = Run::new().label(&records, &scorer(None), threads).unwrap();
         assert!(scores(&labels, &records) == expected, "{threads} threads");
-        assert_eq!(labels.labelling.failed, [(FailReason::NotLegal, 2)].into());
-        assert_eq!(labels.labelling.examples.iter().map(|failed| failed.record).collect::<Vec<_>>(), [7, 2050]);
+        assert_eq!(labels.labelling.failed, [(FailReason::NotLegal, 3)].into());
+        assert_eq!(labels.labelling.examples.iter().map(|failed| failed.record).collect::<Vec<_>>(), [7, 2050, 2051]);
         assert_eq!((labels.labelling.limit, labels.labelling.positions), (None, records.len() as u64));
         let ScorerIdentity::Network(network) = &labels.labelling.engine else { panic!("a network scored") };
         assert_eq!((network.network.as_str(), &network.search), ("0123456789abcdef", &None));

@@ -75,22 +75,16 @@ impl NetworkScorer for RecordScorer {
         let scheme = model.scheme();
         let mut positions = PositionList::default();
         Ok(Box::new(move |records, scores| {
-            let first = scores.len();
             positions.clear();
-            for record in records {
-                let board = record.board().unpack().ok();
-                // The evaluation needs both kings; whatever else is legal does not concern it.
-                let board = board.filter(|board| Color::ALL.iter().all(|color| board.king_of(*color).is_some()));
-                scores.push(board.is_some().then_some(0));
-                if let Some(board) = board {
-                    positions.push(board, record.turn());
-                }
-            }
-            let mut places = scores[first..].iter_mut().flatten();
+            records.iter().for_each(|record| positions.push(record.board(), record.turn()));
+            let mut sources = records.iter().zip(positions.boards());
             evaluator.evaluate(positions.line(), |raw| {
-                if let Some(place) = places.next() {
-                    *place = Eval::Score(Centipawn(scheme.centipawns(scheme.score(raw)))).centipawns();
-                }
+                // The evaluation needs both kings; whatever else is legal does not concern it.
+                let is_position = sources.next().is_some_and(|(record, board)| {
+                    record.board().is_sound() && Color::ALL.iter().all(|color| board.king_of(*color).is_some())
+                });
+                let score = || Eval::Score(Centipawn(scheme.centipawns(scheme.score(raw)))).centipawns();
+                scores.push(is_position.then(score));
             });
         }))
     }

@@ -1,6 +1,9 @@
 //! The transposition table: results of earlier searches by Zobrist key.
 
+use std::hint::black_box;
+
 use bytemuck::{Pod, Zeroable};
+use thiserror::Error;
 
 use crate::chess::PackedMove;
 use crate::cpu;
@@ -97,6 +100,13 @@ struct TableBucket {
     padding: u32,
 }
 
+/// The system has no memory for a table.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no memory for a hash table of {megabytes} MiB: take a smaller one")]
+pub struct NoHashMemory {
+    megabytes: usize,
+}
+
 /// A hash table of fixed size. Entries of older searches and of lower depth are replaced first.
 pub struct TranspositionTable {
     buckets: HugePageTable<TableBucket>,
@@ -109,11 +119,27 @@ impl TranspositionTable {
     /// Largest size.
     pub const MAX_MEGABYTES: usize = 65_536;
 
-    /// An empty table; `megabytes` is clamped to 1 to [`Self::MAX_MEGABYTES`].
+    /// An empty table; `megabytes` is clamped to 1 to [`Self::MAX_MEGABYTES`]. Ends the process if there is no memory
+    /// for it, which [`Self::check_memory`] says.
     #[must_use]
     pub fn new(megabytes: usize) -> TranspositionTable {
-        let buckets = megabytes.clamp(1, Self::MAX_MEGABYTES) * (1 << 20) / size_of::<TableBucket>();
-        TranspositionTable { buckets: HugePageTable::zeroed(buckets), age: 0 }
+        TranspositionTable { buckets: HugePageTable::zeroed(Self::buckets(megabytes)), age: 0 }
+    }
+
+    /// Reserves the memory of a table, and gives it back at once.
+    ///
+    /// # Errors
+    /// When the system does not have so much.
+    pub fn check_memory(megabytes: usize) -> Result<(), NoHashMemory> {
+        let mut buckets: Vec<TableBucket> = Vec::new();
+        let reserved = buckets.try_reserve_exact(Self::buckets(megabytes));
+        // Memory that is not used would not be reserved.
+        black_box(&mut buckets);
+        reserved.map_err(|_| NoHashMemory { megabytes })
+    }
+
+    fn buckets(megabytes: usize) -> usize {
+        megabytes.clamp(1, Self::MAX_MEGABYTES) * (1 << 20) / size_of::<TableBucket>()
     }
 
     /// Removes all entries.
@@ -208,6 +234,13 @@ mod tests {
     #[test]
     fn a_bucket_is_a_cache_line() {
         assert_eq!((size_of::<PackedEntry>(), size_of::<TableBucket>()), (12, cpu::CACHE_LINE));
+    }
+
+    #[test]
+    fn memory_can_be_checked() {
+        assert_eq!(TranspositionTable::check_memory(1), Ok(()));
+        let error = NoHashMemory { megabytes: 60_000 };
+        assert_eq!(error.to_string(), "there is no memory for a hash table of 60000 MiB: take a smaller one");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use shakmaty::{Board, CastlingSide, Color, Move, Piece, Role, Square};
 
-use super::PieceCode;
+use super::{PieceBoard, PieceCode};
 
 /// A piece standing on a square.
 pub type Placed = (Square, Piece);
@@ -31,26 +31,35 @@ pub struct BoardChange {
 impl BoardChange {
     /// The change from one board to another; `None` if more than two pieces of either differ.
     #[must_use]
-    pub fn between(before: &Board, after: &Board) -> Option<BoardChange> {
-        let mut changed = (before.white() ^ after.white()) | (before.black() ^ after.black());
-        for role in Role::ALL {
-            changed |= before.by_role(role) ^ after.by_role(role);
+    pub fn between(before: &PieceBoard, after: &PieceBoard) -> Option<BoardChange> {
+        let mut changed = 0;
+        for (before, after) in before.by_code().iter().zip(after.by_code()) {
+            changed |= before ^ after;
         }
-        if changed.count() > 4 {
+        if changed.count_ones() > 4 {
             return None;
         }
-        let mut change = BoardChange::EMPTY;
+        // Without branches, since which square holds a piece cannot be predicted: the next state overwrites that of an
+        // empty square.
+        let mut states = [[BoardChange::NO_PIECE; 4]; 2];
         let mut counts = [0; 2];
-        for square in changed {
-            let states = [(before, &mut change.removed), (after, &mut change.added)];
-            for ((board, states), count) in states.into_iter().zip(&mut counts) {
-                if let Some(piece) = board.piece_at(square) {
-                    *states.get_mut(*count)? = state(piece, square);
-                    *count += 1;
-                }
+        while changed != 0 {
+            let square = changed.trailing_zeros() as u16 & 63;
+            changed &= changed - 1;
+            for ((board, states), count) in [before, after].into_iter().zip(&mut states).zip(&mut counts) {
+                let code = board.squares()[usize::from(square)];
+                states[*count & 3] = u16::from(code) << 6 | square;
+                *count += usize::from(code != PieceBoard::EMPTY_SQUARE);
             }
         }
-        Some(change)
+        if counts.into_iter().any(|count| count > 2) {
+            return None;
+        }
+        for (states, count) in states.iter_mut().zip(counts) {
+            states[count] = BoardChange::NO_PIECE;
+        }
+        let [removed, added] = states.map(|[first, second, ..]| [first, second]);
+        Some(BoardChange { removed, added })
     }
 
     /// The state that stands for no piece: the greatest one, whose code belongs to no piece.
@@ -151,11 +160,13 @@ mod tests {
     fn boards_of_more_than_two_differing_pieces_have_no_change() {
         let start = Board::default();
         let mut after = start.clone();
-        assert_eq!(BoardChange::between(&start, &after), Some(BoardChange::EMPTY));
+        let between =
+            |before: &Board, after: &Board| BoardChange::between(&PieceBoard::of(before), &PieceBoard::of(after));
+        assert_eq!(between(&start, &after), Some(BoardChange::EMPTY));
         for (square, is_change) in [(Square::A2, true), (Square::H7, true), (Square::E1, false)] {
             after.discard_piece_at(square);
-            assert_eq!(BoardChange::between(&start, &after).is_some(), is_change);
-            assert_eq!(BoardChange::between(&after, &start).is_some(), is_change);
+            assert_eq!(between(&start, &after).is_some(), is_change);
+            assert_eq!(between(&after, &start).is_some(), is_change);
         }
     }
 
@@ -167,7 +178,8 @@ mod tests {
             let expected = position.clone().play(mv).expect("legal").board().clone();
             let change = BoardChange::of(mv, position.turn());
             assert_eq!(change.applied_to(position.board()), expected, "{mv:?}");
-            let found = BoardChange::between(position.board(), &expected).expect("at most two pieces differ");
+            let found = BoardChange::between(&PieceBoard::of(position.board()), &PieceBoard::of(&expected))
+                .expect("at most two pieces differ");
             let sorted = |change: BoardChange| change.states().map(|[a, b]| [a.min(b), a.max(b)]);
             assert_eq!(sorted(found), sorted(change), "{mv:?}");
             let added: Vec<Square> = change.added().map(|(square, _)| square).collect();
@@ -194,7 +206,8 @@ mod tests {
                 let expected = position.clone().play(mv).expect("legal").board().clone();
                 let change = BoardChange::of(mv, position.turn());
                 assert_eq!(change.applied_to(position.board()), expected, "{mv:?}");
-                let found = BoardChange::between(position.board(), &expected).expect("at most two pieces differ");
+                let found = BoardChange::between(&PieceBoard::of(position.board()), &PieceBoard::of(&expected))
+                    .expect("at most two pieces differ");
                 let sorted = |change: BoardChange| change.states().map(|[a, b]| [a.min(b), a.max(b)]);
                 assert_eq!(sorted(found), sorted(change), "{mv:?}");
             }

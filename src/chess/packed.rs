@@ -148,6 +148,14 @@ impl PackedBoard {
         }
     }
 
+    /// Checks that [`PackedBoard::unpack`] would succeed.
+    ///
+    /// # Errors
+    /// As [`PackedBoard::unpack`].
+    pub fn check(&self) -> Result<(), PackedBoardError> {
+        if self.is_sound() { Ok(()) } else { self.unpack().map(|_| ()) }
+    }
+
     /// [`PackedBoard::unpack`], square by square: it finds the first nibble that stands for no piece.
     fn unpack_by_square(&self) -> Result<Board, PackedBoardError> {
         let mut board = Board::empty();

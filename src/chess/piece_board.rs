@@ -64,15 +64,22 @@ impl PieceBoard {
     pub fn unpacked(board: &PackedBoard) -> PieceBoard {
         let mut out = PieceBoard::empty();
         let mut left = board.occupancy();
-        let mut codes = board.codes();
-        for _ in 0..board.count().min(32) {
-            let state = (codes as u16 & 15) << 6 | left.trailing_zeros() as u16;
-            if state >> 6 & 7 <= 5 {
-                out.put(state);
+        let codes = board.codes();
+        for mut codes in [codes as u64, (codes >> 64) as u64] {
+            for _ in 0..left.count_ones().min(16) {
+                let code = codes as u8 & 15;
+                if code & 7 <= 5 {
+                    out.squares[(left.trailing_zeros() & 63) as usize] = code;
+                    out.by_code[usize::from(code)] |= left & left.wrapping_neg();
+                }
+                left &= left - 1;
+                codes >>= 4;
             }
-            left &= left - 1;
-            codes >>= 4;
         }
+        for (of_color, by_code) in out.by_color.iter_mut().zip(out.by_code.as_chunks::<8>().0) {
+            by_code.iter().for_each(|squares| *of_color |= squares);
+        }
+        out.occupied = out.by_color[0] | out.by_color[1];
         out
     }
 
@@ -204,8 +211,8 @@ mod tests {
         // Removes a queen where a pawn stands and one from an empty square, then puts kings on two pawns.
         let e2 = 12;
         let change = BoardChange::between(
-            &Board::from_ascii_board_fen(b"8/8/8/8/8/4Q3/4Q3/8").expect("a board"),
-            &Board::from_ascii_board_fen(b"8/8/8/8/8/8/3K1K2/8").expect("a board"),
+            &PieceBoard::of(&Board::from_ascii_board_fen(b"8/8/8/8/8/4Q3/4Q3/8").expect("a board")),
+            &PieceBoard::of(&Board::from_ascii_board_fen(b"8/8/8/8/8/8/3K1K2/8").expect("a board")),
         );
         board.apply(&change.expect("two pieces of either"));
         assert_eq!((board.squares()[e2], board.squares()[11], board.squares()[13]), (PieceBoard::EMPTY_SQUARE, 5, 5));

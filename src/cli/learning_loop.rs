@@ -10,7 +10,7 @@ use super::{Failure, run};
 /// which fsbench writes itself. In the end the last network plays the first one. All that a loop makes is in its results
 /// folder; the same command goes on with an interrupted loop, and with one that is given more iterations or hours.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE, mut_args = run::hidden_from_loop)]
 #[group(skip)]
 pub struct Arguments {
     #[command(flatten)]
@@ -31,8 +31,8 @@ const EXAMPLE: &str = r#"Example, beside name, seeds = [1], [train] and one [[ru
 
   fsbench loop experiments/loop.toml --scale try    # does everything work?
   fsbench loop experiments/loop.toml --plan         # what an iteration costs
-  fsbench loop experiments/loop.toml                # results/loop: loop.md, report.html, iteration-001/ …
-  fsbench report results/loop                       # how far is it?
+  fsbench loop experiments/loop.toml                # results/loop-cpu: loop.md, report.html, iteration-001/ …
+  fsbench report results/loop-cpu                   # how far is it?
 
 `fsbench run --help` lists all keys, `fsbench help experiments` explains them."#;
 

@@ -48,6 +48,8 @@ pub struct MatchDocument {
     ratings: Vec<Rating>,
     /// How the games ended.
     terminations: Vec<TerminationDocument>,
+    /// Games taken over from an interrupted match and from shards.
+    resumed: u64,
 }
 
 impl MatchDocument {
@@ -103,6 +105,7 @@ impl MatchDocument {
                 .into_iter()
                 .map(|(termination, games)| TerminationDocument { termination, games })
                 .collect(),
+            resumed: result.resumed,
         }
     }
 }
@@ -169,13 +172,14 @@ struct TerminationDocument {
 
 /// The cost of a node, and the figures that it goes by.
 fn cost_text(cost: &CostRatio, names: &[String; 2]) -> String {
-    let CostRatio { ratio, low, high, rounds, .. } = cost;
+    let CostRatio { ratio, low, high, rounds, weight, .. } = cost;
     let mut out = String::new();
     if let Some([one, two]) = cost.nanoseconds_per_node {
         let by_figures = if cost.is_by_figures() { " by your figures" } else { "" };
+        let weighed = weight.map(|weight| format!(", to the power of {weight}")).unwrap_or_default();
         out += &format!(
-            "a node costs {one:.0} ns and {two:.0} ns{by_figures}: ratio {ratio:.3} [{low:.3}, {high:.3}] over \
-             {rounds} rounds\n"
+            "a node costs {one:.0} ns and {two:.0} ns{by_figures}: by the median of {rounds} rounds the second gets \
+             {ratio:.3} [{low:.3}, {high:.3}] times the nodes{weighed}\n"
         );
     }
     if let Some([one, two]) = cost.own_node_costs {
@@ -236,6 +240,9 @@ pub(super) fn text(document: &MatchDocument, folder: Option<&Path>) -> String {
     }
     if let Some(outcome) = &document.sprt {
         let _ = writeln!(out, "LLR {}", sprt::describe(outcome, "not decided"));
+    }
+    if document.resumed > 0 {
+        let _ = writeln!(out, "{} games were played before, by an interrupted match or its shards", document.resumed);
     }
     if let Some(folder) = folder {
         let _ = writeln!(out, "wrote games.pgn and match.json to {}", folder.display());

@@ -320,6 +320,22 @@ mod tests {
         });
     }
 
+    /// The options of a flattened struct that a command refuses.
+    #[test]
+    fn refused_options_are_hidden() {
+        for_every_help_text(&|path, text| {
+            let refused: &[&str] = match path {
+                " fsbench loop" => &["--list-steps", "--step ", "--jobs", "--sbatch", "--only", "--without"],
+                " fsbench search" => &["--only", "--without"],
+                " fsbench measure loss" | " fsbench measure importance" => &["--lambda-"],
+                _ => &[],
+            };
+            for option in refused {
+                assert!(!text.contains(option), "{path}: {option}\n{text}");
+            }
+        });
+    }
+
     #[test]
     fn many_options_stand_below_headings() {
         fn check(command: &clap::Command, path: &str) {

@@ -146,6 +146,21 @@ fn refuse_parts(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Hides the options that [`refuse_parts`] refuses from a loop's help.
+pub(super) fn hidden_from_loop(argument: clap::Arg) -> clap::Arg {
+    const REFUSED: [&str; 8] = ["list_steps", "step", "on", "jobs", "sbatch", "status", "only", "without"];
+    hidden_if(argument, &REFUSED)
+}
+
+/// Hides the options that choose rows, which a search refuses, from its help.
+pub(super) fn hidden_from_search(argument: clap::Arg) -> clap::Arg {
+    hidden_if(argument, &["only", "without"])
+}
+
+fn hidden_if(argument: clap::Arg, refused: &[&str]) -> clap::Arg {
+    if refused.contains(&argument.get_id().as_str()) { argument.hide(true) } else { argument }
+}
+
 /// Does steps one after the other. A failed one does not stop the others.
 fn do_steps(
     keys: &[String],

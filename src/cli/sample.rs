@@ -72,7 +72,7 @@ pub struct FileHints {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub from: Option<Format>,
     /// Unit of the scores where the input does not record it: cp, or internal:PAWN with an engine's units per pawn
-    /// [default: internal:208 for a binpack, else cp]
+    /// [default: internal:208 for a binpack or .plain, else cp]
     #[arg(long, value_name = "UNIT")]
     pub from_unit: Option<ScoreUnit>,
     #[command(flatten)]

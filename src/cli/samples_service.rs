@@ -19,7 +19,7 @@ use crate::service::{BenchReport, PrepareObserver, Request, ServedFile, ServiceE
 /// Minimum duration of a `--bench` measurement.
 const BENCH_DURATION: Duration = Duration::from_secs(3);
 
-/// Encode batches into shared memory for a trainer (protocol: src/service/PROTOCOL.md)
+/// Encode batches into shared memory for a trainer (see `fsbench help protocol`)
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// All options as one JSON document, as programs pass them: the options' names with _ for -, but `data` (a file or

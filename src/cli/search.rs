@@ -10,7 +10,7 @@ use super::{Failure, run};
 /// becomes the incumbent. In the end the winner plays the first set on openings that were kept for it. The same command
 /// resumes a search; `fsbench work` shares one, and `fsbench run` does the same as this command.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE, mut_args = run::hidden_from_search)]
 #[group(skip)]
 pub struct Arguments {
     #[command(flatten)]

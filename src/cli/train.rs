@@ -25,10 +25,12 @@ use crate::units::Seed;
 
 /// Train a network on a feature set
 ///
-/// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to continue from), best.safetensors (the float
-/// weights of the epoch with the lowest validation loss), network.safetensors (the same, quantised), last.safetensors
-/// (the last epoch's, quantised) and, once the run has finished, outcome.json. An option at its default value passes
-/// where it has no effect on the run, as do --decay and --concatenated; any other value is refused.
+/// OUT then holds config.json, data.json (hashes of the data), metrics.jsonl, a file for TensorBoard,
+/// checkpoint.safetensors (to continue from), best.safetensors (the float weights of the epoch with the lowest
+/// validation loss), validation.losses (its losses by sample, unless they are too many), network.safetensors (the same
+/// weights, quantised), last.safetensors (the last epoch's, quantised) and, once the run has finished, outcome.json. An
+/// option at its default value passes where it has no effect on the run, as do --decay and --concatenated; any other
+/// value is refused.
 #[derive(Debug, clap::Args)]
 #[command(mut_args = in_short_help_if_common)]
 pub struct Arguments {

@@ -3,6 +3,8 @@
 use std::io::{BufReader, stdin, stdout};
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
+
 use super::Failure;
 use super::net::{FormatHints, load_for_engine};
 use crate::alpha_beta::{UciHost, uci, uci_commands};
@@ -10,10 +12,10 @@ use crate::generate::draw_openings;
 
 /// Play as a UCI engine
 ///
-/// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network),
-/// Move Overhead, SoftNodes (check node limits between iterations; one that takes more than 8 times as many is cut
-/// short). A line `info string error: …` reports a wrong command. `go mate N` gives up at depth 2N + 10. `bench` counts
-/// the same nodes as `fsbench bench`.
+/// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, Threads (only 1), EvalFile (loads
+/// another network), Move Overhead, SoftNodes (check node limits between iterations; one that takes more than 8 times
+/// as many is cut short), Ponder, UCI_Chess960. A line `info string error: …` reports a wrong command. `go mate N` gives
+/// up at depth 2N + 10. `bench` counts the same nodes as `fsbench bench`.
 ///
 /// `genfens N seed S book FILE` (or `book None`) draws N openings for OpenBench, as `fsbench dataset generate` begins
 /// games: a position of the book and 1 to 4 random moves, or 8 or 9 random moves from the start, also from that of a
@@ -27,7 +29,7 @@ pub struct Arguments {
     #[command(flatten)]
     hints: FormatHints,
     /// Execute these commands and end, instead of reading commands: `bench 5`, or several in quotes, as in
-    /// `"position startpos" "go depth 5"`
+    /// `"position startpos" "go depth 5"`; the exit status is 2 if one was wrong
     #[arg(value_name = "COMMAND")]
     commands: Vec<String>,
 }
@@ -40,12 +42,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if let Some(path) = &arguments.net {
         // A wrong file on the command line ends the program; a wrong file in the option EvalFile does not.
-        load(path).map_err(|message| Failure::Request(anyhow::anyhow!(message)))?;
+        load(path).map_err(|message| Failure::Request(anyhow!(message)))?;
     }
     let host = UciHost { load: &load, openings: &draw_openings };
     if !arguments.commands.is_empty() {
-        uci_commands(&lines(&arguments.commands), stdout(), host, arguments.net.clone());
-        return Ok(());
+        let are_executed = uci_commands(&lines(&arguments.commands), stdout(), host, arguments.net.clone());
+        let failed = || Failure::Request(anyhow!("a command was not executed as given: see `info string error` above"));
+        return if are_executed { Ok(()) } else { Err(failed()) };
     }
     uci(BufReader::new(stdin()), stdout(), host, arguments.net.clone()).map_err(Failure::work)
 }

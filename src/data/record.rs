@@ -231,8 +231,13 @@ impl Record {
 
     #[must_use]
     pub fn with_score(mut self, score: Option<i16>) -> Record {
-        self.score = score.unwrap_or(NO_SCORE).to_le_bytes();
+        self.set_score(score);
         self
+    }
+
+    /// [`Record::with_score`] in place.
+    pub fn set_score(&mut self, score: Option<i16>) {
+        self.score = score.unwrap_or(NO_SCORE).to_le_bytes();
     }
 
     #[must_use]
@@ -328,10 +333,8 @@ impl Record {
         (bytemuck::cast(self.board), [self.flags, self.ep_file, self.rule50, low, high])
     }
 
-    /// The same sample with another packed move.
-    #[must_use]
-    pub(crate) fn with_move(self, mv: PackedMove) -> Record {
-        Record { mv: mv.bits().to_le_bytes(), ..self }
+    pub(crate) fn set_move(&mut self, mv: PackedMove) {
+        self.mv = mv.bits().to_le_bytes();
     }
 
     /// Side to move.

@@ -1,6 +1,6 @@
 //! The classes of samples by which losses are broken down: pieces, ply, material, score, king squares.
 
-use crate::chess::{Board, Color, File, Rank, Role};
+use crate::chess::{Color, File, Piece, PieceBoard, PieceCode, Rank, Role, Square};
 
 /// A division of the samples into classes.
 #[derive(Copy, Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Breakdown {
 /// The properties that determine a sample's classes.
 #[derive(Copy, Clone, Debug)]
 pub struct SampleContext<'a> {
-    pub board: &'a Board,
+    pub board: &'a PieceBoard,
     pub turn: Color,
     /// `None` if the format has no plies.
     pub ply: Option<u16>,
@@ -57,7 +57,7 @@ pub const BREAKDOWNS: [Breakdown; 6] = [
 
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Breakdown::classify`")]
 fn pieces(sample: &SampleContext<'_>) -> Option<usize> {
-    Some(sample.board.occupied().count().saturating_sub(1) / 4)
+    Some((sample.board.occupied().count_ones() as usize).saturating_sub(1) / 4)
 }
 
 fn ply(sample: &SampleContext<'_>) -> Option<usize> {
@@ -71,7 +71,8 @@ fn ply(sample: &SampleContext<'_>) -> Option<usize> {
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Breakdown::classify`")]
 fn material(sample: &SampleContext<'_>) -> Option<usize> {
     let values = [(Role::Pawn, 1), (Role::Knight, 3), (Role::Bishop, 3), (Role::Rook, 5), (Role::Queen, 9)];
-    let count = |color: Color, role: Role| (sample.board.by_color(color) & sample.board.by_role(role)).count() as i32;
+    let code = |color: Color, role: Role| PieceCode::of(Piece { color, role }).index();
+    let count = |color: Color, role: Role| sample.board.by_code()[code(color, role)].count_ones() as i32;
     let balance = |(role, value): (Role, i32)| value * (count(sample.turn, role) - count(sample.turn.other(), role));
     Some(match values.into_iter().map(balance).sum() {
         i32::MIN..=-6 => 0,
@@ -91,7 +92,7 @@ fn score(sample: &SampleContext<'_>) -> Option<usize> {
 }
 
 fn king_region(sample: &SampleContext<'_>) -> Option<usize> {
-    let square = sample.board.king_of(sample.turn)?;
+    let square = Square::new(sample.board.king_of(sample.turn)?);
     let rank = if sample.turn.is_white() { square.rank() } else { square.rank().flip_vertical() };
     Some(match square.file() {
         _ if rank > Rank::Second => 3,
@@ -103,16 +104,17 @@ fn king_region(sample: &SampleContext<'_>) -> Option<usize> {
 
 fn king_halves(sample: &SampleContext<'_>) -> Option<usize> {
     let [white, black] = [Color::White, Color::Black].map(|color| sample.board.king_of(color));
-    let on_left = |square: crate::chess::Square| square.file() <= File::D;
+    let on_left = |square: u32| Square::new(square).file() <= File::D;
     Some(usize::from(on_left(white?) != on_left(black?)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::Board;
 
     fn class(heading: &str, ply: Option<u16>, score: Option<f32>) -> Option<&'static str> {
-        let context = SampleContext { board: &Board::default(), turn: Color::White, ply, score };
+        let context = SampleContext { board: &PieceBoard::of(&Board::default()), turn: Color::White, ply, score };
         let division = BREAKDOWNS.iter().position(|breakdown| breakdown.heading == heading).expect("a heading");
         context.classes().nth(division).flatten().map(|class| BREAKDOWNS[division].classes[class])
     }

@@ -25,16 +25,53 @@ pub struct LinePosition<'a> {
 #[derive(Copy, Clone, Debug)]
 pub enum LineStep<'a> {
     /// A new line starts at a board.
-    Start(&'a Board),
+    Start(&'a PieceBoard),
     /// The change that a move makes on the board of the position before.
     Move(&'a BoardChange),
+}
+
+/// A [`LinePosition`] that owns its change or, at the start of a line, its board.
+#[derive(Clone, Debug)]
+pub struct PlayedPosition {
+    turn: Color,
+    step: PlayedStep,
+}
+
+#[derive(Clone, Debug)]
+enum PlayedStep {
+    // Most positions are no starts.
+    Start(Box<PieceBoard>),
+    Move(BoardChange),
+}
+
+impl PlayedPosition {
+    /// The first position of a line.
+    #[must_use]
+    pub fn start(board: &Board, turn: Color) -> PlayedPosition {
+        PlayedPosition { turn, step: PlayedStep::Start(Box::new(PieceBoard::of(board))) }
+    }
+
+    /// The position after a move, with `turn` to move there.
+    #[must_use]
+    pub const fn after(change: BoardChange, turn: Color) -> PlayedPosition {
+        PlayedPosition { turn, step: PlayedStep::Move(change) }
+    }
+
+    #[must_use]
+    pub fn of_line(&self) -> LinePosition<'_> {
+        let step = match &self.step {
+            PlayedStep::Start(board) => LineStep::Start(board),
+            PlayedStep::Move(change) => LineStep::Move(change),
+        };
+        LinePosition { turn: self.turn, step }
+    }
 }
 
 /// Evaluates lines of play whose moves are known beforehand, faster than an [`Evaluator`], which must be ready to
 /// evaluate after each move. The scores are the same.
 ///
 /// ```
-/// use fsbench::chess::{BoardChange, Chess, Color};
+/// use fsbench::chess::{BoardChange, Chess, Color, PieceBoard};
 /// use fsbench::engine::{BackEnd, LineEvaluator, LinePosition, LineStep, Model};
 /// use fsbench::features::FeatureSet;
 /// use fsbench::net::{FloatNet, Scheme, Shape, quantise};
@@ -47,8 +84,9 @@ pub enum LineStep<'a> {
 /// let start = Chess::default();
 /// let mv = "e2e4".parse::<UciMove>()?.to_move(&start)?;
 /// let change = BoardChange::of(mv, start.turn());
+/// let board = PieceBoard::of(start.board());
 /// let line = [
-///     LinePosition { turn: Color::White, step: LineStep::Start(start.board()) },
+///     LinePosition { turn: Color::White, step: LineStep::Start(&board) },
 ///     LinePosition { turn: Color::Black, step: LineStep::Move(&change) },
 /// ];
 /// let mut scores = Vec::new();
@@ -113,12 +151,9 @@ impl<'a> LineEvaluator<'a> {
                 evaluator.finish(&mut each);
             }
             Implementation::MoveByMove(evaluator) => {
-                for LinePosition { turn, step } in positions {
-                    match step {
-                        LineStep::Start(board) => evaluator.set(board),
-                        LineStep::Move(change) => evaluator.play(change),
-                    }
-                    each(evaluator.raw_score(turn));
+                for position in positions {
+                    evaluator.advance(&position);
+                    each(evaluator.raw_score(position.turn));
                 }
             }
         }
@@ -227,7 +262,7 @@ impl<'a> Batched<'a> {
         let LinePosition { turn, step } = *position;
         match step {
             LineStep::Start(board) => {
-                self.boards[0] = PieceBoard::of(board);
+                self.boards[0].clone_from(board);
                 self.states[0].iter_mut().for_each(DeltaState::clear);
                 Perspective::ALL.into_iter().for_each(|pov| self.refresh(pov));
             }

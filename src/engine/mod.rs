@@ -25,7 +25,7 @@ pub use aligned::{AlignedVec, HugePageTable};
 pub use evaluation::{BucketScore, Evaluation};
 pub use evaluator::{EngineError, Evaluator};
 pub use ft_permute::ft_permute;
-pub use line::{LineEvaluator, LinePosition, LineStep};
+pub use line::{LineEvaluator, LinePosition, LineStep, PlayedPosition};
 pub use model::{Model, Scratch};
 pub use position_list::PositionList;
 pub use quantisation_error::{Differences, NetworkPair};

@@ -1,21 +1,26 @@
 //! Positions in a row, as a file of samples holds them: where few pieces differ from one to the next, accumulators follow.
 
 use super::line::{LinePosition, LineStep};
-use crate::chess::{Board, BoardChange, Color};
+use crate::chess::{BoardChange, Color, PackedBoard, PieceBoard};
 
 /// Positions to evaluate by lines. Consecutive ones are often a move apart.
 #[derive(Debug, Default)]
 pub struct PositionList {
-    boards: Vec<Board>,
+    boards: Vec<PieceBoard>,
     turns: Vec<Color>,
     /// The change from the board before, if few pieces differ.
     changes: Vec<Option<BoardChange>>,
 }
 
 impl PositionList {
-    pub fn push(&mut self, board: Board, turn: Color) {
-        self.changes.push(self.boards.last().and_then(|before| BoardChange::between(before, &board)));
-        self.boards.push(board);
+    /// Appends a packed board; codes that belong to no piece are left out.
+    pub fn push(&mut self, board: &PackedBoard, turn: Color) {
+        self.boards.push(PieceBoard::unpacked(board));
+        let change = match &self.boards[..] {
+            [.., before, board] => BoardChange::between(before, board),
+            _ => None,
+        };
+        self.changes.push(change);
         self.turns.push(turn);
     }
 
@@ -26,7 +31,7 @@ impl PositionList {
     }
 
     #[must_use]
-    pub fn boards(&self) -> &[Board] {
+    pub fn boards(&self) -> &[PieceBoard] {
         &self.boards
     }
 

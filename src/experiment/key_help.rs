@@ -52,9 +52,12 @@ impl HelpTables<'_> {
             let mut meaning = first_sentence(property);
             let mut default = default_of(schema, key, property);
             if let Some((definition, table, is_list)) = self.table_of(property) {
+                if meaning.is_empty() {
+                    meaning = first_sentence(&table);
+                }
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 let see = header(&path, is_list);
-                meaning += &format!("{}a table, see [{see}]", if meaning.is_empty() { "" } else { ": " });
+                meaning += &format!(": a table, see [{see}]");
                 default.retain(|_| schema_requires(schema, key));
                 inner.push((path, is_list, definition, table));
             } else {
@@ -137,12 +140,13 @@ fn default_of(schema: &Value, key: &str, property: &Value) -> String {
     }
 }
 
-/// The first sentence of the description.
+/// The first sentence of the description. "et al." ends none.
 fn first_sentence(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
     let paragraph = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    let sentence = paragraph.split(". ").next().unwrap_or_default();
-    sentence.trim_end_matches('.').to_owned()
+    let mut ends = paragraph.match_indices(". ").map(|(at, _)| at);
+    let end = ends.find(|at| !paragraph[..*at].ends_with(" al")).unwrap_or(paragraph.len());
+    paragraph[..end].trim_end_matches('.').to_owned()
 }
 
 /// The words in brackets, unless the meaning names them.

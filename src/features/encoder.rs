@@ -132,12 +132,13 @@ fn kings_of(board: &PieceBoard) -> Option<[u32; 2]> {
     Some([board.king_of(Color::White)?, board.king_of(Color::Black)?])
 }
 
-/// Whether the kings of both sides stand where they stood.
+/// Whether each side has one king, which stands where it stood.
 #[inline(always)]
 fn kings_stay(before: &PieceBoard, after: &PieceBoard) -> bool {
     let old = before.by_code();
     let new = after.by_code();
-    (old[5] ^ new[5]) | (old[13] ^ new[13]) == 0
+    let has_both = old[5].is_power_of_two() & old[13].is_power_of_two();
+    has_both & ((old[5] ^ new[5]) | (old[13] ^ new[13]) == 0)
 }
 
 /// The squares of the own king and of the other one, from White's and Black's.
@@ -397,8 +398,12 @@ impl Encoder {
         out: &mut ByPerspective<Delta>,
     ) {
         let kings = KingMove::between(before, after);
-        if self.dependent().is_empty() && kings.before.is_some() && kings.after.is_some() {
-            return self.changed().find(before, change, after, states, out);
+        match (kings.before, kings.after) {
+            (Some(_), Some(_)) if self.dependent().is_empty() => {
+                return self.changed().find(before, change, after, states, out);
+            }
+            (None, None) => return Perspective::ALL.into_iter().for_each(|pov| out[pov].clear()),
+            _ => {}
         }
         let changes = Perspective::ALL.map(|pov| self.changed_blocks(kings, pov).count());
         // What is found for the blocks whose contexts change does not count.
@@ -482,6 +487,12 @@ impl Encoder {
 
     /// The change between any two boards of equal contexts, in no order; `refresh` stays false.
     pub fn diff_boards(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective, out: &mut Delta) {
+        let kings = KingMove::between(before, after);
+        if kings.before.is_none() || kings.after.is_none() {
+            out.clear();
+            self.encode_board(before, pov, &mut out.removed);
+            return self.encode_board(after, pov, &mut out.added);
+        }
         let mut both = OTHER_CHANGES.take();
         std::mem::swap(&mut both[pov], out);
         let [mut old, mut new] = <[DeltaState; 2]>::default();

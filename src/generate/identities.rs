@@ -53,7 +53,7 @@ fn uci_identity(
     job: &GenerateJob,
 ) -> Result<EngineIdentity, GenerateError> {
     let engine = Engine::start(spec, job.workers.answer_timeout).map_err(GenerateError::before_games)?;
-    let identity = engine.identity().clone();
+    let identity = engine.identity();
     if identity.reproducible(settings.limit) {
         return Ok(identity);
     }

@@ -3,7 +3,7 @@
 use super::GenerateError;
 use crate::pipeline::generation::GenerateSettings;
 use crate::pipeline::uci::{EngineSpec, SearchLimit, Workers};
-use crate::play::{MoveLimit, Player};
+use crate::play::{Book, MoveLimit, Player};
 
 /// Who plays how many games, and how. The games do not depend on `workers`.
 #[derive(Clone)]
@@ -98,4 +98,19 @@ pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<MoveLimit
         return request("give an engine or a network with --engine".into());
     }
     Ok(move_limit)
+}
+
+/// Checks that games are longer than the openings of their book, with the random moves after them.
+pub fn check_book(settings: &GenerateSettings, book: &Book) -> Result<(), GenerateError> {
+    let most_plies = settings.adjudication.max_plies;
+    let random_plies = settings.random_plies.1;
+    let openings = book.most_plies;
+    if openings == 0 || openings + usize::from(random_plies) < usize::from(most_plies) {
+        return Ok(());
+    }
+    let random = if random_plies > 0 { format!(" and {random_plies} random ones") } else { String::new() };
+    Err(GenerateError::Request(format!(
+        "an opening of the book has {openings} moves{random}, and --max-plies {most_plies} ends a game there: cut the \
+         openings with --book-plies, or raise --max-plies"
+    )))
 }

@@ -122,6 +122,9 @@ pub fn generate(
         Some(engine) => Some(genfens::book_by(engine, settings, job)?),
         None => opening::book_of(settings)?,
     };
+    if let Some(book) = &book {
+        job::check_book(settings, book)?;
+    }
     let Identities { engines, names } = Identities::of(settings, job)?;
     let generation =
         Generation { engines, settings: settings.clone(), book: book.as_ref().map(|book| book.facts.clone()) };

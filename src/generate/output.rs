@@ -113,6 +113,14 @@ impl GameWriter {
         games: u64,
         summary: &GenerateSummary,
     ) -> Result<Option<WrittenSamples>, GenerateError> {
+        // A game of random moves only has a place in PGN, but no sample.
+        let is_empty = match &self {
+            GameWriter::Samples(_, writer, _) => writer.samples() == 0,
+            GameWriter::Pgn(_) | GameWriter::CompressedPgn(_) => summary.games == 0,
+        };
+        if is_empty {
+            return Err(GenerateError::Request(no_positions(summary)));
+        }
         match self {
             GameWriter::Pgn(file) => file.finish()?,
             GameWriter::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
@@ -135,9 +143,6 @@ fn finish_samples(
     games: u64,
     summary: &GenerateSummary,
 ) -> Result<WrittenSamples, GenerateError> {
-    if writer.samples() == 0 {
-        return Err(GenerateError::Request(no_samples(summary)));
-    }
     let method = Method::Eval;
     let score_unit = format.default_unit();
     let failed =
@@ -179,11 +184,12 @@ fn finish_samples(
     Ok(WrittenSamples { samples: written.samples, omissions: written.omissions, score_unit })
 }
 
-/// Why a file would have no samples.
-fn no_samples(summary: &GenerateSummary) -> String {
-    match summary.dropped_openings {
-        0 => "no position was searched: only random moves were played".into(),
-        dropped => format!(
+/// Why a file would hold no position.
+fn no_positions(summary: &GenerateSummary) -> String {
+    match (summary.dropped_openings, summary.games) {
+        (0, 0) => "no position is left: an engine failed in every game; mend it or take another".into(),
+        (0, _) => "no position was searched: only random moves were played".into(),
+        (dropped, _) => format!(
             "no position is left: {dropped} games were dropped, as their openings lie beyond the opening bound; raise \
              it, or take other openings"
         ),

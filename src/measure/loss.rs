@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::MeasureError;
 use super::tally::{LossTally, Mean};
-use crate::chess::{Board, Color, Perspective};
+use crate::chess::{Color, Perspective, PieceBoard};
 use crate::cpu::map_tasks;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{EvalOptions, GameResult, Record, SampleContext, ScoreUnit};
 use crate::engine::{BackEnd, LineEvaluator, Model, PositionList};
-use crate::features::FeatureSet;
+use crate::features::{FeatureSet, RowList};
 use crate::net::{BucketChooser, FloatNet, NetFile, Origin, Scheme, forward};
 use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, NetworkLoss};
 use crate::train::EvalLoss;
@@ -215,11 +215,11 @@ impl LossMeter<'_> {
             let result = record.result().map(GameResult::points);
             let target = self.loss.target(score, result);
             if target.is_some() {
-                let board = record.board().unpack().map_err(|reason| {
+                record.board().check().map_err(|reason| {
                     let reason = reason.into();
                     MeasureError::Record { path: self.path.into(), number, reason }
                 })?;
-                positions.push(board, record.turn());
+                positions.push(record.board(), record.turn());
             }
             targets.push((score, target));
         }
@@ -277,7 +277,7 @@ impl PreparedNetwork<'_> {
 #[derive(Clone)]
 enum Scorer<'a> {
     Integer { evaluator: Box<LineEvaluator<'a>>, scheme: &'a Scheme },
-    Float { net: &'a FloatNet, scheme: &'a Scheme, set: &'a FeatureSet, buckets: BucketChooser, active: [Vec<u32>; 2] },
+    Float { net: &'a FloatNet, scheme: &'a Scheme, set: &'a FeatureSet, buckets: BucketChooser, active: [RowList; 2] },
 }
 
 impl Scorer<'_> {
@@ -292,11 +292,11 @@ impl Scorer<'_> {
                 scores
             }
             Scorer::Float { net, scheme, set, buckets, active: [stm, nstm] } => {
-                let score = |(board, turn): (&Board, &Color)| {
+                let score = |(board, turn): (&PieceBoard, &Color)| {
                     let pov = Perspective::of(*turn);
-                    set.encoder().encode(board, pov, stm);
-                    set.encoder().encode(board, pov.other(), nstm);
-                    let bucket = buckets.of(board, *turn);
+                    set.encoder().encode_board(board, pov, stm);
+                    set.encoder().encode_board(board, pov.other(), nstm);
+                    let bucket = buckets.of_pieces(board, *turn);
                     let output = f64::from(forward(net, scheme, bucket, stm, nstm));
                     output * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value)
                 };

@@ -11,8 +11,7 @@ use super::equal_speed::{EqualSpeedOptions, OwnSpeeds};
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, ReadSummary, first_lines_and_next};
 use super::speed_race::Race;
-use crate::chess::{Board, BoardChange, Color};
-use crate::engine::{BackEnd, Evaluator, LineEvaluator, LinePosition, LineStep, Model, Strategy};
+use crate::engine::{BackEnd, Evaluator, LineEvaluator, Model, PlayedPosition, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 use crate::record::{FtPermutedSpeed, Machine, SpeedBeside, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
@@ -104,7 +103,7 @@ pub fn speed(
     let set = file.origin.feature_set()?;
     prepare("reading positions");
     let ([lines, others], summary) = first_lines_and_next(data, [options.positions, POSITIONS])?;
-    let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
+    let track: Vec<PlayedPosition> = lines.iter().flat_map(track_positions).collect();
     let model = Model::new(&file.net);
     let permuted = if others.is_empty() {
         None
@@ -168,7 +167,7 @@ pub fn speed(
 /// Repeats all timings in turns, so that other load on the machine affects all alike.
 fn repeat(
     timings: &mut [Timing<'_>],
-    track: &[TrackPosition],
+    track: &[PlayedPosition],
     options: SpeedOptions,
     progress: &mut dyn FnMut(&SpeedProgress),
 ) -> Result<(), MeasureError> {
@@ -209,25 +208,13 @@ fn digest(net: &QuantNet) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// A position to evaluate.
-pub(super) struct TrackPosition {
-    board: Board,
-    turn: Color,
-    /// The change since the position before; `None` at the start of a line.
-    change: Option<BoardChange>,
-}
-
-impl TrackPosition {
-    pub(super) fn of_line(&self) -> LinePosition<'_> {
-        let step = self.change.as_ref().map_or(LineStep::Start(&self.board), LineStep::Move);
-        LinePosition { turn: self.turn, step }
-    }
-}
-
-pub(super) fn track_positions(line: &Line) -> Vec<TrackPosition> {
+pub(super) fn track_positions(line: &Line) -> Vec<PlayedPosition> {
     let mut track = Vec::with_capacity(line.len());
     line.for_each_position(|board, turn, played| {
-        track.push(TrackPosition { board: board.clone(), turn, change: played.map(|played| *played.change) });
+        track.push(match played {
+            None => PlayedPosition::start(board, turn),
+            Some(played) => PlayedPosition::after(*played.change, turn),
+        });
     });
     track
 }
@@ -298,24 +285,24 @@ impl Evaluators<'_> {
     }
 
     /// Does a part of the work for all positions once. Returns the checksum of the scores, if there are any.
-    fn pass(&mut self, track: &[TrackPosition], part: TimedPart) -> u64 {
+    fn pass(&mut self, track: &[PlayedPosition], part: TimedPart) -> u64 {
         match (self, part) {
             (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Evaluation) => scores(evaluator, track),
             (Evaluators::MoveByMove { evaluator, .. }, TimedPart::Accumulators) => {
-                evaluator.follow(track.iter().map(TrackPosition::of_line));
+                evaluator.follow(track.iter().map(PlayedPosition::of_line));
                 0
             }
             (Evaluators::MoveByMove { features_only, .. }, TimedPart::Features) => {
-                features_only.follow(track.iter().map(TrackPosition::of_line));
+                features_only.follow(track.iter().map(PlayedPosition::of_line));
                 0
             }
             (Evaluators::MoveByMove { bookkeeping_only, .. }, TimedPart::Bookkeeping) => {
-                bookkeeping_only.follow(track.iter().map(TrackPosition::of_line));
+                bookkeeping_only.follow(track.iter().map(PlayedPosition::of_line));
                 0
             }
             (Evaluators::KnownLines(evaluator), _) => {
                 let mut checksum = 0;
-                let positions = track.iter().map(TrackPosition::of_line);
+                let positions = track.iter().map(PlayedPosition::of_line);
                 evaluator.evaluate(positions, |raw| checksum = add_score(checksum, raw.sum()));
                 checksum
             }
@@ -351,7 +338,7 @@ impl<'a> Timing<'a> {
     }
 
     /// Times evaluations for `duration` and their parts for a fraction of it each. Returns the checksum of a pass.
-    fn measure(&mut self, track: &[TrackPosition], duration: Duration) -> u64 {
+    fn measure(&mut self, track: &[PlayedPosition], duration: Duration) -> u64 {
         let rows = self.evaluators.rows();
         let (checksum, passes, seconds) = self.time(track, duration, TimedPart::Evaluation);
         self.rows += self.evaluators.rows() - rows;
@@ -371,7 +358,7 @@ impl<'a> Timing<'a> {
 
     /// Repeats passes over `track` for `duration`. Returns the checksum of a pass, the number of passes and the
     /// seconds.
-    fn time(&mut self, track: &[TrackPosition], duration: Duration, part: TimedPart) -> (u64, u64, f64) {
+    fn time(&mut self, track: &[PlayedPosition], duration: Duration, part: TimedPart) -> (u64, u64, f64) {
         let start = Instant::now();
         let mut passes = 0;
         loop {
@@ -417,10 +404,10 @@ impl<'a> Timing<'a> {
 }
 
 /// Evaluates all positions once. Returns the checksum of the scores.
-pub(super) fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
+pub(super) fn scores(evaluator: &mut Evaluator<'_>, track: &[PlayedPosition]) -> u64 {
     let mut checksum = 0u64;
-    for position in track {
-        advance(evaluator, position);
+    for position in track.iter().map(PlayedPosition::of_line) {
+        evaluator.advance(&position);
         checksum = add_score(checksum, evaluator.raw(position.turn));
     }
     checksum
@@ -428,11 +415,4 @@ pub(super) fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> 
 
 const fn add_score(checksum: u64, raw: i32) -> u64 {
     checksum.wrapping_mul(31).wrapping_add(raw as u64)
-}
-
-fn advance(evaluator: &mut Evaluator<'_>, position: &TrackPosition) {
-    match &position.change {
-        None => evaluator.set(&position.board),
-        Some(change) => evaluator.play(change),
-    }
 }

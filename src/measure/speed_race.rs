@@ -10,8 +10,8 @@ use super::MeasureError;
 use super::equal_speed::{EqualSpeedOptions, OwnSpeeds, distance};
 use super::ft_permute::{POSITIONS, ft_permute_by_lines};
 use super::lines::{Line, first_lines_and_next};
-use super::speed::{TrackPosition, scores, track_positions};
-use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use super::speed::{scores, track_positions};
+use crate::engine::{BackEnd, Evaluator, Model, PlayedPosition, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 use crate::record::{EqualSpeedRecord, Machine, SpeedEntry, SpeedRatio, SpeedSetup, WidthSpeed};
@@ -33,7 +33,7 @@ pub(super) struct Race {
     reference: Contestant,
     /// The reference, with its neurons arranged if there are positions to arrange them by.
     reference_model: Model,
-    track: Vec<TrackPosition>,
+    track: Vec<PlayedPosition>,
     /// Other positions, to arrange neurons by; none to leave them as they are.
     others: Vec<Line>,
     options: EqualSpeedOptions,
@@ -63,7 +63,7 @@ impl Race {
         options: EqualSpeedOptions,
         own: OwnSpeeds,
     ) -> Result<Race, MeasureError> {
-        let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
+        let track: Vec<PlayedPosition> = lines.iter().flat_map(track_positions).collect();
         let network = Contestant::new(network, &track, options)?;
         let reference = Contestant::new(reference, &track, options)?;
         let reference_model = arranged(&reference.set, &reference.net, others)?;
@@ -117,7 +117,7 @@ impl Race {
                 seconds[side] = self.seconds_per_pass(|| _ = black_box(scores(evaluator, &self.track)), 1);
                 if let Some(own_ns) = self.own_features_ns[side] {
                     let finder = &mut finders[side];
-                    let line = || self.track.iter().map(TrackPosition::of_line);
+                    let line = || self.track.iter().map(PlayedPosition::of_line);
                     let measured = self.seconds_per_pass(|| finder.follow(line()), PART_OF_TURN);
                     seconds[side] += 1e-9 * own_ns * self.track.len() as f64 - measured;
                 }
@@ -158,7 +158,7 @@ impl Race {
 
 impl Contestant {
     /// The network with its fastest strategy.
-    fn new(file: &NetFile, track: &[TrackPosition], options: EqualSpeedOptions) -> Result<Contestant, MeasureError> {
+    fn new(file: &NetFile, track: &[PlayedPosition], options: EqualSpeedOptions) -> Result<Contestant, MeasureError> {
         const TURNS: usize = 3;
         let set = file.origin.feature_set()?;
         let model = Model::new(&file.net);

@@ -1,6 +1,7 @@
 //! The losses of a trained network's validation, by game and by class of sample.
 
 use super::MeasureError;
+use crate::chess::PieceBoard;
 use crate::data::{BREAKDOWNS, Fsd, Method, SampleContext};
 use crate::record::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};
 use crate::train::{TrainError, TrainingRun, ValidatedSamples};
@@ -78,7 +79,7 @@ impl GameTally {
             let Some(record) = records.get(*number as usize) else {
                 return Err(MeasureError::OtherData { path: path.into(), sample: *number, samples: records.len() });
             };
-            let board = record.board().unpack().map_err(|reason| MeasureError::Record {
+            record.board().check().map_err(|reason| MeasureError::Record {
                 path: path.into(),
                 number: u64::from(*number),
                 reason: reason.into(),
@@ -94,6 +95,7 @@ impl GameTally {
                 }
             }
             let score = record.score().map(|score| unit.in_centipawns(score));
+            let board = PieceBoard::unpacked(record.board());
             let context = SampleContext { board: &board, turn: record.turn(), ply: Some(record.ply().0), score };
             for (classes, class) in self.classes.iter_mut().zip(context.classes()) {
                 if let Some(class) = class {

@@ -51,12 +51,12 @@ pub fn wrong_sign(file: &NetFile, run: &TrainConfig, limit: Option<u64>) -> Resu
         let mut scores = Vec::new();
         for &number in chunks[chunk] {
             let record: &Record = &data.records()[number];
-            let board = record.board().unpack().map_err(|reason| MeasureError::Record {
+            record.board().check().map_err(|reason| MeasureError::Record {
                 path: data.path().into(),
                 number: number as u64,
                 reason: reason.into(),
             })?;
-            positions.push(board, record.turn());
+            positions.push(record.board(), record.turn());
             scores.push(record.score().unwrap_or_default());
         }
         let mut wrong = 0;

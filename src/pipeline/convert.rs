@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{Manifest, SourceFile};
+use super::manifest::{Manifest, SourceFile, original_formats};
 use crate::data::formats::{
     FileUnit, Format, Omissions, SampleReader, SampleWriter, SkippedSamples, UnitConversion, UnitOrigin,
     format_by_name, rescale_scores,
@@ -167,6 +167,7 @@ fn convert_samples(
     let source = SourceFile {
         path: reader.path().display().to_string(),
         format: reader.format(),
+        made_from: original_formats(reader.path(), reader.format())?,
         bytes,
         blake3: source_hash.to_hex().to_string(),
         games,

@@ -38,7 +38,7 @@ pub struct GenerateSettings {
     #[arg(long, value_name = "P", default_value_t)]
     pub random_move_rate: f64,
     /// Play no random moves from this ply of the game on
-    #[arg(long, value_name = "PLY")]
+    #[arg(long, value_name = "PLY", requires = "random_move_rate")]
     pub random_move_until: Option<u16>,
     /// Drop a game whose opening the player to move scores beyond ± this, in centipawns
     #[arg(long, value_name = "CP", default_value_t = GenerateSettings::OPENING_BOUND)]
@@ -201,13 +201,21 @@ pub enum BookOrder {
     Sequential,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Facts about a book, for journals and manifests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BookFacts {
-    /// Openings in the book.
+    /// Openings in the book, each with a position of its own.
     pub openings: u64,
-    /// Skipped: broken games, and openings that end the game.
+    /// Skipped: broken games, openings that end the game, and repeated ones.
     pub skipped: u64,
+    /// Of these, openings that lead to the position of an earlier one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated: u64,
     /// blake3 of the openings, in hexadecimal.
     pub blake3: String,
 }

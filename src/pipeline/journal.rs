@@ -70,7 +70,8 @@ pub struct Journal {
 
 impl Journal {
     /// Opens a journal, or begins one. `visit` receives every line after the first, with its offset. `head` identifies
-    /// the job: a journal with another first line is refused. An incomplete last line is removed.
+    /// the job: a journal with another first line is refused, or begun again if it holds nothing else. An incomplete
+    /// last line is removed.
     pub fn open(
         path: &Path,
         items: &'static str,
@@ -99,7 +100,8 @@ impl Journal {
         Journal { path: path.into(), items, file, length: 0 }.read_lines(head, visit).map(|_| ())
     }
 
-    /// Visits the complete lines after the first, and returns the length of all in bytes.
+    /// Visits the complete lines after the first, and returns the length of all in bytes: 0 for a journal of another
+    /// job without an item.
     fn read_lines(
         &self,
         head: &Value,
@@ -114,7 +116,9 @@ impl Journal {
             let stored = std::str::from_utf8(&line).map_err(|error| self.damaged(number, error.to_string()))?;
             let text = without_line_sum(stored);
             if number == 1 {
-                self.check_head(text.unwrap_or_default(), head, &mut reader)?;
+                if !self.is_of_job(text.unwrap_or_default(), head, &mut reader)? {
+                    return Ok(0);
+                }
             } else {
                 let text = text.map_err(|error| self.damaged(number, error.to_string()))?;
                 visit(length, text).map_err(|reason| self.damaged(number, reason))?;
@@ -139,11 +143,12 @@ impl Journal {
         Ok(line.pop_if(|last| *last == b'\n').is_some())
     }
 
-    /// Returns an error unless the first line `text` equals `head`; `rest` are the lines after it.
-    fn check_head(&self, text: &str, head: &Value, rest: &mut impl BufRead) -> Result<(), JournalError> {
+    /// Whether the first line `text` equals `head`; `rest` are the lines after it. An error if the job is another one,
+    /// unless it has finished nothing.
+    fn is_of_job(&self, text: &str, head: &Value, rest: &mut impl BufRead) -> Result<bool, JournalError> {
         let found: Value = serde_json::from_str(text).unwrap_or_default();
         if &found == head {
-            return Ok(());
+            return Ok(true);
         }
         let path = self.path.clone();
         if found["journal"] != head["journal"] || found["version"] != head["version"] {
@@ -155,8 +160,11 @@ impl Journal {
         while self.next_line(rest, &mut line)? {
             finished += 1;
         }
-        let changed = differences(&found, head).into_iter();
-        let differences = changed.map(|(name, was, is)| format!("{name} was {was}, is now {is}")).collect();
+        if finished == 0 {
+            return Ok(false);
+        }
+        let changed = differences(&found, head).into_iter().flat_map(within_lists);
+        let differences = changed.map(|(name, was, is)| in_words(&name, was, is)).collect();
         Err(JournalError::OtherRun { path, items: self.items, finished, differences })
     }
 
@@ -235,19 +243,42 @@ fn open_locked(path: &Path) -> Result<File, JournalError> {
     }
 }
 
+/// The path of a value in two documents, and the value in both.
+type Difference<'a> = (String, &'a Value, &'a Value);
+
+/// The differences between the objects of two lists of the same length, else that between the values.
+fn within_lists<'a>((name, was, is): Difference<'a>) -> Vec<Difference<'a>> {
+    let (Some(before), Some(now)) = (was.as_array(), is.as_array()) else { return vec![(name, was, is)] };
+    if before.len() != now.len() || !before.iter().chain(now).all(Value::is_object) {
+        return vec![(name, was, is)];
+    }
+    let of_object = |(index, (was, is)): (usize, (&'a Value, &'a Value))| {
+        let fields = differences(was, is).into_iter();
+        fields.map(|(field, was, is)| (format!("{name}.{index}.{field}"), was, is)).collect::<Vec<_>>()
+    };
+    before.iter().zip(now).enumerate().flat_map(of_object).collect()
+}
+
+/// A difference for a message. `program` and `files` are the hashes of an engine's files.
+fn in_words(name: &str, was: &Value, is: &Value) -> String {
+    let are_texts = was.is_string() && is.is_string();
+    if are_texts && name.ends_with(".program") {
+        format!("{name}: the program's file has changed")
+    } else if are_texts && name.contains(".files.") {
+        format!("{name}: this file has changed")
+    } else {
+        format!("{name} was {was}, is now {is}")
+    }
+}
+
 /// The values that differ between two documents, each with its path in them.
-pub(super) fn differences<'a>(found: &'a Value, expected: &'a Value) -> Vec<(String, &'a Value, &'a Value)> {
+pub(super) fn differences<'a>(found: &'a Value, expected: &'a Value) -> Vec<Difference<'a>> {
     let mut all = Vec::new();
     add_differences("", found, expected, &mut all);
     all
 }
 
-fn add_differences<'a>(
-    name: &str,
-    found: &'a Value,
-    expected: &'a Value,
-    differences: &mut Vec<(String, &'a Value, &'a Value)>,
-) {
+fn add_differences<'a>(name: &str, found: &'a Value, expected: &'a Value, differences: &mut Vec<Difference<'a>>) {
     if found == expected {
         return;
     }
@@ -352,10 +383,38 @@ mod tests {
         check("[Event \"x\"]\n", "is not a journal (it does not begin as one of \"tests\" version 1)");
         let lines = [&head(2).to_string(), "one", "bad"].map(|line| with_line_sum(line) + "\n");
         check(&lines.concat(), "line 3 of the journal");
+        // A journal without an item is begun again.
+        fs::write(&path, with_line_sum(&other.to_string()) + "\n{\"nu").unwrap();
+        assert!(open(&path, 2).unwrap().1.is_empty());
+        assert_eq!(fs::read_to_string(&path).unwrap(), with_line_sum(&head(2).to_string()) + "\n");
         fs::remove_file(&path).unwrap();
         let locked = open(&path, 2).unwrap();
         assert!(open(&path, 2).map(drop).unwrap_err().contains("another process is writing"));
         locked.0.remove();
         assert!(open(&path, 2).is_ok());
+    }
+
+    #[test]
+    fn differences_are_told_in_words() {
+        let check = |was: Value, is: Value, expected: &[&str]| {
+            let (was, is) = (json!({ "players": was }), json!({ "players": is }));
+            let found = differences(&was, &is).into_iter().flat_map(within_lists);
+            let found: Vec<String> = found.map(|(name, was, is)| in_words(&name, was, is)).collect();
+            assert_eq!(found, expected);
+        };
+        let engine = |program: &str, net: &str| json!({ "engine": { "program": program, "files": { "net": net } } });
+        check(
+            json!([{ "nodes": 1 }, engine("a", "b")]),
+            json!([{ "nodes": 2 }, engine("c", "d")]),
+            &[
+                "players.0.nodes was 1, is now 2",
+                "players.1.engine.program: the program's file has changed",
+                "players.1.engine.files.net: this file has changed",
+            ],
+        );
+        let new = json!([{ "engine": { "program": "a" } }]);
+        check(json!([{ "engine": {} }]), new, &["players.0.engine.program was null, is now \"a\""]);
+        check(json!([1, 2]), json!([1, 3]), &["players was [1,2], is now [1,3]"]);
+        check(json!([{}]), json!([{}, {}]), &["players was [{}], is now [{},{}]"]);
     }
 }

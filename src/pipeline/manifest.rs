@@ -25,6 +25,9 @@ pub struct SourceFile {
     /// Its path when it was read.
     pub path: String,
     pub format: Format,
+    /// Of a `.fsd` file, the formats of the files that it was made from, by its manifest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_from: Vec<Format>,
     /// Its size.
     pub bytes: u64,
     /// blake3 of the file as stored, in hexadecimal.
@@ -45,6 +48,37 @@ pub struct SourceFile {
     /// Scores cut to the range of another unit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scores_cut: u64,
+}
+
+impl SourceFile {
+    /// Whether its samples have plies and games ([`Format::has_ply`]), in its own format and in those it was made from.
+    #[must_use]
+    pub fn has_ply(&self) -> bool {
+        self.made_from.iter().chain([&self.format]).all(|format| format.has_ply())
+    }
+}
+
+/// The formats of the files that the file at `path` was made from: those in the manifest of a `.fsd` file. There are
+/// none without a manifest of this file, and for other formats.
+///
+/// # Errors
+/// When a `.fsd` file cannot be opened.
+pub(crate) fn original_formats(path: &Path, format: Format) -> Result<Vec<Format>, DataError> {
+    let mut formats = Vec::new();
+    if format != Format::Fsd {
+        return Ok(formats);
+    }
+    let manifest = Manifest::of(&Fsd::open_unchecked(path)?).ok();
+    for source in manifest.iter().flat_map(|manifest| &manifest.sources) {
+        let own = std::slice::from_ref(&source.format);
+        let originals = if source.made_from.is_empty() { own } else { &source.made_from[..] };
+        for format in originals {
+            if !formats.contains(format) {
+                formats.push(*format);
+            }
+        }
+    }
+    Ok(formats)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -138,9 +172,9 @@ impl Manifest {
         if left_out.is_empty() { kept } else { format!("{kept}: {}", left_out.join(", ")) }
     }
 
-    /// Sources whose format records neither ply nor game ([`Format::has_ply`]).
+    /// Sources whose samples have neither ply nor game ([`SourceFile::has_ply`]).
     pub fn without_plies(&self) -> impl Iterator<Item = &SourceFile> {
-        self.sources.iter().filter(|source| !source.format.has_ply())
+        self.sources.iter().filter(|source| !source.has_ply())
     }
 
     /// Reads the manifest beside `fsd`.
@@ -150,18 +184,25 @@ impl Manifest {
     pub fn of(fsd: &Fsd) -> Result<Manifest, DataError> {
         let path = manifest_path(fsd.path());
         let hash = fsd.hash();
-        let text = std::fs::read_to_string(&path).map_err(DataError::read(&path))?;
-        let invalid = |reason: String| DataError::Manifest { path: path.clone(), reason };
-        let json = content_of(text.trim_end()).map_err(|damaged| invalid(damaged.to_string()))?;
-        let manifest: Manifest = json::from_text(json).map_err(|error| invalid(error.to_string()))?;
+        let manifest = Manifest::load(&path)?;
         if manifest.samples_hash == hash {
             Ok(manifest)
         } else {
-            Err(invalid(format!(
-                "it describes samples with the hash {}, the file's hash is {hash}",
-                manifest.samples_hash
-            )))
+            let described = manifest.samples_hash;
+            let reason = format!("it describes samples with the hash {described}, the file's hash is {hash}");
+            Err(DataError::Manifest { path, reason })
         }
+    }
+
+    /// Reads a manifest, whatever samples it describes.
+    ///
+    /// # Errors
+    /// When it is missing, cannot be read, or is damaged.
+    pub fn load(path: &Path) -> Result<Manifest, DataError> {
+        let text = std::fs::read_to_string(path).map_err(DataError::read(path))?;
+        let invalid = |reason: String| DataError::Manifest { path: path.to_path_buf(), reason };
+        let json = content_of(text.trim_end()).map_err(|damaged| invalid(damaged.to_string()))?;
+        json::from_text(json).map_err(|error| invalid(error.to_string()))
     }
 
     /// Writes the manifest beside `fsd`; it appears under its name when the caller persists it.

@@ -49,7 +49,7 @@ const EXAMPLES: usize = 10;
 const BLOCK: usize = 1 << 16;
 
 /// Reads a whole file and checks that its checksums match, every position and move is legal, every record is well
-/// formed, and the manifest agrees.
+/// formed, and the manifest agrees. A file of another format than `.fsd` that holds nothing has a problem, too.
 ///
 /// # Errors
 /// When the file cannot be read at all. The report describes the problems of the file.
@@ -177,6 +177,9 @@ fn verify_stream(reader: &mut SampleReader, problems: &mut Problems, progress: &
         problems.add(example.location.clone(), &example.message);
     }
     problems.count += skipped.total() - skipped.examples.len() as u64;
+    if problems.count == 0 && samples == 0 && reader.games() == 0 {
+        problems.add("the file", &"it holds no game and no sample");
+    }
     (samples, reader.games(), hasher.finalize().to_hex().to_string(), None)
 }
 

@@ -60,6 +60,8 @@ impl BookPart {
 pub struct Book {
     openings: Openings,
     pub facts: BookFacts,
+    /// Moves of the longest opening.
+    pub most_plies: usize,
 }
 
 enum Openings {
@@ -97,6 +99,11 @@ struct OpeningWriter {
     part: Option<BookPart>,
     /// Openings that were read.
     read: u32,
+    /// The keys of the positions that they lead to.
+    seen: HashSet<u64>,
+    /// Openings that lead to the position of an earlier one.
+    repeated: u64,
+    most_plies: usize,
     file: BufWriter<File>,
     hasher: blake3::Hasher,
     offsets: Vec<u64>,
@@ -105,28 +112,45 @@ struct OpeningWriter {
 impl OpeningWriter {
     fn new(part: Option<BookPart>) -> Result<OpeningWriter, BookError> {
         let file = BufWriter::new(tempfile::tempfile().map_err(temp_file_error)?);
-        Ok(OpeningWriter { part, read: 0, file, hasher: blake3::Hasher::new(), offsets: vec![0] })
+        Ok(OpeningWriter {
+            part,
+            read: 0,
+            seen: HashSet::new(),
+            repeated: 0,
+            most_plies: 0,
+            file,
+            hasher: blake3::Hasher::new(),
+            offsets: vec![0],
+        })
     }
 
-    /// The book of the openings; it was read from `path`, where so many were skipped.
+    /// The book of the openings; it was read from `path`, where so many were skipped beside the repeated ones.
     fn finish(self, path: &Path, skipped: u64) -> Result<Book, BookError> {
-        let OpeningWriter { file, hasher, offsets, .. } = self;
+        let OpeningWriter { repeated, most_plies, file, hasher, offsets, .. } = self;
         let openings = offsets.len() as u64 - 1;
+        let skipped = skipped + repeated;
         if openings == 0 {
             let reason = format!("it holds no playable opening ({skipped} were skipped)");
             return Err(BookError::Book { path: path.into(), line: None, reason });
         }
         let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
-        let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
-        Ok(Book { openings: Openings::Kept { file, offsets }, facts })
+        let facts = BookFacts { openings, skipped, repeated, blake3: hasher.finalize().to_hex().to_string() };
+        Ok(Book { openings: Openings::Kept { file, offsets }, facts, most_plies })
     }
 
-    fn add(&mut self, start: &Chess, moves: &[Move]) -> io::Result<()> {
+    /// Adds the opening of these moves, which lead to `position`. One that leads to the position of an earlier one, in
+    /// whatever part, is skipped: its games would be the same again.
+    fn add(&mut self, start: &Chess, moves: &[Move], position: &Chess) -> io::Result<()> {
         let number = self.read;
         self.read += 1;
+        if !self.seen.insert(key_of(position)) {
+            self.repeated += 1;
+            return Ok(());
+        }
         if self.part.is_some_and(|part| !part.contains(number)) {
             return Ok(());
         }
+        self.most_plies = self.most_plies.max(moves.len());
         let text = opening_text(start, moves);
         self.file.write_all(text.as_bytes())?;
         self.hasher.update(text.as_bytes()).update(b"\n");
@@ -138,13 +162,15 @@ impl OpeningWriter {
 
 impl Book {
     /// Reads a book. `plies`: cut the openings of a PGN file after so many. `part`: leave out the file's other openings.
+    /// Of the openings that lead to one position, the first is kept.
     ///
     /// # Errors
     /// When the file cannot be read, a line is not a playable position, or there is no opening.
     pub fn open(source: &BookSource, plies: Option<u16>, part: Option<BookPart>) -> Result<Book, BookError> {
         let starts = |openings: Openings, count: u32| {
             let blake3 = blake3::hash(source.to_string().as_bytes()).to_hex().to_string();
-            Ok(Book { openings, facts: BookFacts { openings: u64::from(count), skipped: 0, blake3 } })
+            let facts = BookFacts { openings: u64::from(count), skipped: 0, repeated: 0, blake3 };
+            Ok(Book { openings, facts, most_plies: 0 })
         };
         match source {
             BookSource::File(path) => Book::read(path, plies, part),
@@ -176,7 +202,7 @@ impl Book {
         let mut skipped = 0;
         for start in positions {
             if is_playable(start) {
-                writer.add(start, &[]).map_err(temp_file_error)?;
+                writer.add(start, &[], start).map_err(temp_file_error)?;
             } else {
                 skipped += 1;
             }
@@ -269,7 +295,7 @@ fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<u64, BookEr
         if has_content(text) {
             let start = parse_epd(text.trim_start_matches('\u{feff}')).map_err(bad)?;
             if is_playable(&start) {
-                writer.add(&start, &[]).map_err(temp_file_error)?;
+                writer.add(&start, &[], &start).map_err(temp_file_error)?;
             } else {
                 skipped += 1;
             }
@@ -345,7 +371,7 @@ fn read_games(path: &Path, plies: Option<u16>, writer: &mut OpeningWriter) -> Re
         let mut position = game.start.clone();
         moves.iter().for_each(|mv| position.play_unchecked(*mv));
         if is_playable(&position) && !has_repetition(&game.start, &moves) {
-            writer.add(&game.start, &moves).map_err(temp_file_error)?;
+            writer.add(&game.start, &moves, &position).map_err(temp_file_error)?;
         } else {
             skipped += 1;
         }
@@ -442,6 +468,27 @@ mod tests {
             "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq -",
             Ok("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1"),
         );
+    }
+
+    /// Pieces, side to move, castling rights and en passant tell positions apart; counters do not.
+    #[test]
+    fn repeated_openings_are_skipped() {
+        let check = |positions: &[&str], openings: u64, part: Option<BookPart>| {
+            let positions: Vec<Chess> = positions.iter().map(|fen| parse_epd(fen).expect("a position")).collect();
+            let mut writer = OpeningWriter::new(part).expect("a file");
+            positions.iter().for_each(|start| writer.add(start, &[], start).expect("written"));
+            let facts = writer.finish(Path::new("x"), 3).expect("a book").facts;
+            let repeated = positions.len() as u64 - openings;
+            assert_eq!((facts.openings, facts.skipped, facts.repeated), (openings, 3 + repeated, repeated));
+        };
+        let castles = ["4k3/8/8/8/8/8/8/R3K3 w Q - 0 1", "4k3/8/8/8/8/8/8/R3K3 w - -", "4k3/8/8/8/8/8/8/R3K3 b - -"];
+        check(&castles, 3, None);
+        check(&[castles[1], "4k3/8/8/8/8/8/8/R3K3 w - - 7 30", castles[1]], 1, None);
+        let passing = ["4k3/8/8/3Pp3/8/8/8/4K3 w - e6 0 1", "4k3/8/8/3Pp3/8/8/8/4K3 w - - 0 1"];
+        check(&passing, 2, None);
+        // Nobody can take, as nothing stands beside the pawn.
+        check(&["4k3/8/8/4p3/8/8/8/4K3 w - e6 0 1", "4k3/8/8/4p3/8/8/8/4K3 w - - 0 1"], 1, None);
+        check(&[castles[0]; 50], 1, Some(BookPart { share: 0.0, is_kept: false }));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use shakmaty::Position;
 use super::PlayError;
 use super::player::{NetworkPlayer, Player};
 use crate::alpha_beta::{BENCH_FENS, Game, Limits, Searcher};
-use crate::chess::{Board, BoardChange, Color, parse_fen};
-use crate::engine::{BackEnd, EngineError, Evaluator, LinePosition, LineStep, Model, Strategy};
+use crate::chess::{BoardChange, parse_fen};
+use crate::engine::{BackEnd, EngineError, Evaluator, Model, PlayedPosition, Strategy};
 use crate::features::FeatureSet;
 pub use crate::record::CostRatio;
 use crate::record::{FeatureCost, Machine};
@@ -120,14 +120,6 @@ fn search_round(searcher: &mut Searcher<'_>, round: usize, nodes: u64) -> Search
     SearchedRound { nanoseconds_per_node: nanoseconds / searched, moves_per_node }
 }
 
-/// A position of a line of play.
-struct PlayedPosition {
-    board: Board,
-    turn: Color,
-    /// The change since the position before; `None` at the start of a line.
-    change: Option<BoardChange>,
-}
-
 /// Lines that a searcher plays from the positions of the bench, a few nodes a move.
 fn lines_of_play(searcher: &mut Searcher<'_>) -> Vec<PlayedPosition> {
     let limits = Limits { nodes: Some(LINE_NODES), ..Limits::default() };
@@ -135,20 +127,12 @@ fn lines_of_play(searcher: &mut Searcher<'_>) -> Vec<PlayedPosition> {
     for fen in BENCH_FENS {
         let Ok(position) = parse_fen(fen) else { continue };
         let mut game = Game::new(position);
-        positions.push(PlayedPosition {
-            board: game.position().board().clone(),
-            turn: game.position().turn(),
-            change: None,
-        });
+        positions.push(PlayedPosition::start(game.position().board(), game.position().turn()));
         for _ in 0..LINE_MOVES {
             let Some(mv) = searcher.search(&game, &limits, |_| ()).best else { break };
             let change = BoardChange::of(mv, game.position().turn());
             game.play(mv);
-            positions.push(PlayedPosition {
-                board: game.position().board().clone(),
-                turn: game.position().turn(),
-                change: Some(change),
-            });
+            positions.push(PlayedPosition::after(change, game.position().turn()));
         }
     }
     positions
@@ -176,10 +160,7 @@ impl<'a> FeatureFinder<'a> {
         let mut passes = 0u32;
         let mut elapsed = Duration::ZERO;
         while elapsed < FEATURES_TIME {
-            self.evaluator.follow(lines.iter().map(|PlayedPosition { board, turn, change }| LinePosition {
-                turn: *turn,
-                step: change.as_ref().map_or(LineStep::Start(board), LineStep::Move),
-            }));
+            self.evaluator.follow(lines.iter().map(PlayedPosition::of_line));
             passes += 1;
             elapsed = start.elapsed();
         }

@@ -175,8 +175,10 @@ impl GamePool<'_> {
         if !has_fault {
             return Ok(WorkerGame { played: first?, replayed: false });
         }
+        if self.is_ending(stop) {
+            return Err(PlayError::Stopped);
+        }
         match self.on_fault {
-            OnFault::Forfeit if self.is_ending(stop) => Err(PlayError::Stopped),
             OnFault::Forfeit => Ok(WorkerGame { played: first?, replayed: false }),
             OnFault::Replay => {
                 seats.clear_all();

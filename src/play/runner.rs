@@ -106,20 +106,21 @@ impl Opened {
         settings.check_book(book.facts.openings)?;
         let identities = identities(players, settings)?;
         let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
-        let head = json!({
-            "journal": "match",
-            "version": 1,
-            "about": {
-                "players": identities,
-                "limit": settings.limit,
-                "schedule": settings.tournament,
-                "openings": book.facts,
-                "seed": settings.seed,
-                "adjudication": settings.adjudication,
-                "hash": settings.setup.hash,
-                "search": players.iter().any(Player::is_network).then(search_digest),
-            },
+        let mut about = json!({
+            "players": identities,
+            "limit": settings.limit,
+            "schedule": settings.tournament,
+            "openings": book.facts,
+            "seed": settings.seed,
+            "adjudication": settings.adjudication,
+            "hash": settings.setup.hash,
+            "search": players.iter().any(Player::is_network).then(search_digest),
         });
+        // Nothing else depends on it.
+        if !settings.limit.is_reproducible() {
+            about["overhead_ms"] = json!(settings.setup.overhead.as_millis() as u64);
+        }
+        let head = json!({ "journal": "match", "version": 1, "about": about });
         let names = distinct_names(&names);
         let pairings = settings.tournament.pairings(players.len());
         Ok(Opened { book, identities, names, pairings, head })
@@ -176,7 +177,7 @@ fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<Player
         PlayerKind::Engine(spec) => {
             let engine = Engine::start(spec, settings.setup.patience);
             let engine = engine.map_err(|error| PlayError::engine(player, error))?;
-            Ok(PlayerIdentity::Engine { engine: engine.identity().clone(), nodes: player.nodes })
+            Ok(PlayerIdentity::Engine { engine: engine.identity(), nodes: player.nodes })
         }
     };
     players.iter().map(identity).collect()

@@ -10,7 +10,7 @@ use super::PlayError;
 use super::game::SearchInfo;
 use super::game_line::GameLine;
 use super::player::{Player, PlayerKind, PlayerSetup};
-use crate::alpha_beta::{Clock, Limits, Score, Searcher};
+use crate::alpha_beta::{Clock, Limits, Score, Searcher, TranspositionTable};
 use crate::data::Eval;
 use crate::engine::BackEnd;
 use crate::pipeline::uci::{Engine, SearchLimit};
@@ -57,6 +57,7 @@ impl<'a> Seats<'a> {
         match &player.kind {
             PlayerKind::Network(network) => {
                 let hash = self.setup.hash as usize;
+                TranspositionTable::check_memory(hash).map_err(|error| PlayError::player(player, &error))?;
                 let searcher = Searcher::new(&network.set, &network.model, BackEnd::best(), hash);
                 let mut searcher = searcher.map_err(|error| PlayError::player(player, &error))?;
                 searcher.set_stop_flag(Arc::clone(&self.stop));

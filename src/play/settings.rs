@@ -10,8 +10,8 @@ use super::sprt::Sprt;
 use crate::pipeline::generation::BookSource;
 use crate::units::Seed;
 
-/// The settings of a match. All but `pairs`, `sprt`, `concurrency` and the waiting times of `setup` determine its
-/// games.
+/// The settings of a match. All but `pairs`, `sprt`, `concurrency` and the patience of `setup` determine its games, the
+/// overhead only where time limits the moves.
 #[derive(Clone, Debug)]
 pub struct MatchSettings {
     pub limit: MoveLimit,

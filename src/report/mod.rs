@@ -52,7 +52,7 @@ pub use measured::MeasuredNumbers;
 pub use plot::PlotError;
 pub use published::{Agreement, PublishedComparison, PublishedElo, PublishedLoss};
 pub use scaling::{ScalingSummary, SetCrossing, SetScaling, ShareLoss};
-pub use strength::Strength;
+pub use strength::{DoublingElo, Strength};
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
 pub use table_document::{COLUMNS, TableDocument};
 pub use text::{WIDTH, text};

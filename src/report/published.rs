@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, Statement};
+use super::numbers;
 use super::summary::SummaryRow;
 use crate::record::Published;
 use crate::statistics::Estimate;
+use crate::text::listed;
 
 /// How the losses and Elo of sets that others measured compare with the experiment's own. At another scale only the
 /// order can be compared.
@@ -169,9 +171,31 @@ impl PublishedComparison {
         })
     }
 
+    /// Which published Elo agrees with the experiment's own, at equal cost if it was played, within both intervals; `None`
+    /// without any.
+    pub(super) fn elo_replication(&self) -> Option<String> {
+        let own = |elo: &PublishedElo| elo.equal_cost.or(elo.equal_nodes);
+        let is_within = |elo: &&PublishedElo| {
+            let [published, half] = elo.published;
+            own(elo).is_some_and(|own| (own.mean - published).abs() <= own.interval.unwrap_or(0.0).hypot(half))
+        };
+        let agreeing = self.elo.iter().filter(is_within).count();
+        let number = |elo: f64| numbers::number(elo, 0, true);
+        let other = |elo: &PublishedElo| {
+            let own = own(elo)?;
+            let half = own.interval.map(|half| format!(" ± {}", numbers::number(half, 0, false))).unwrap_or_default();
+            Some(format!("{} ({} published, {}{half} here)", elo.set, number(elo.published[0]), number(own.mean)))
+        };
+        let others: Vec<String> = self.elo.iter().filter(|elo| !is_within(elo)).filter_map(other).collect();
+        let others = if others.is_empty() { String::new() } else { format!("; others: {}", others.join("; ")) };
+        (!self.elo.is_empty()).then(|| {
+            format!("Of {} published Elo values, {agreeing} agree within both intervals{others}.", self.elo.len())
+        })
+    }
+
     /// Whether pairs that lack the published order have it in their training losses: then the sets differ in how well
     /// they do on games that they have not learned from, which more data would change.
-    fn order_in_training(&self) -> Option<String> {
+    fn order_in_training<'a>(&'a self) -> Option<String> {
         let is_clear = |pair: &&PublishedLoss| pair.published.abs() >= CLEAR;
         let clear: Vec<&PublishedLoss> = self.losses.iter().filter(is_clear).collect();
         let is_as_published = |here: f64, pair: &PublishedLoss| (here > 0.0) == (pair.published > 0.0);
@@ -179,12 +203,22 @@ impl PublishedComparison {
             clear.iter().map(|pair| Some(is_as_published(pair.training?, pair))).collect();
         let found = clear.iter().filter(|pair| is_as_published(pair.here.difference, pair)).count();
         let in_training = in_training?.into_iter().filter(|same| *same).count();
+        let is_only_in_training = |pair: &&&PublishedLoss| {
+            !is_as_published(pair.here.difference, pair)
+                && pair.training.is_some_and(|here| is_as_published(here, pair))
+        };
+        // Of each such pair, the set that is published as the better one.
+        let better = |pair: &&'a PublishedLoss| if pair.published < 0.0 { &*pair.set } else { &*pair.against };
+        let mut sets: Vec<&str> = clear.iter().filter(is_only_in_training).map(better).collect();
+        sets.sort_unstable();
+        sets.dedup();
         (in_training > found).then(|| {
             format!(
                 " Of the {} whose published losses differ by {CLEAR}% and more, {found} have it by mean validation loss \
-                 and {in_training} by mean training loss: some sets fit the data better, but learn too much of these \
-                 games alone.",
-                clear.len()
+                 and {in_training} by mean training loss: {} may fit the data better, but learn too much of these games \
+                 alone.",
+                clear.len(),
+                listed(&sets)
             )
         })
     }

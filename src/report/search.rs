@@ -26,7 +26,11 @@ pub(super) fn sentences(search: &SearchRecord) -> Vec<String> {
     match &search.winner {
         None => sentences.push(format!("No set has beaten {} yet.", search.first)),
         Some(winner) => {
-            let mut text = format!("Winner: {} (winner.toml is its definition).", winner.label);
+            let mut text = format!("The best found is {} (winner.toml is its definition).", winner.label);
+            let last = winner.last.as_ref().and_then(|last| last.played.as_ref());
+            if last.is_some_and(|played| played.elo.low <= 0.0) {
+                text += &format!(" It is not shown to be stronger than {}.", search.first);
+            }
             if let Some(last) = &winner.last {
                 text += &format!(" {}", last_sentence(&search.first, last));
                 text += " All other tables and figures of losses take all validation games, those that choices saw \
@@ -276,7 +280,7 @@ mod tests {
     fn the_outcome_comes_first() {
         insta::assert_snapshot!(sentences(&search()).join("\n"), @r"
         4 sets were tried in 1 round, in 2 h 5 min of all steps. It ended: the 2 hours are over.
-        Winner: piece plus d (winner.toml is its definition). Against piece, on games and openings that no choice saw: loss −3.92 ± 0.29% on 1,500 validation games, Elo +21 (+3 to +40) at equal cost in 1,200 games. All other tables and figures of losses take all validation games, those that choices saw among them.
+        The best found is piece plus d (winner.toml is its definition). Against piece, on games and openings that no choice saw: loss −3.92 ± 0.29% on 1,500 validation games, Elo +21 (+3 to +40) at equal cost in 1,200 games. All other tables and figures of losses take all validation games, those that choices saw among them.
         Predicted Elo at equal cost, before any match of the search: −5.5 ± 2.5 for each percent of loss, +120 ± 60 for twice the speed (standard errors). The prediction orders candidates, matches decide.
         ");
     }

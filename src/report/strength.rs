@@ -201,15 +201,25 @@ fn cost_minus_nodes<'a>(
     })
 }
 
+/// What twice the nodes are worth.
+#[derive(Copy, Clone, Debug, Serialize, JsonSchema)]
+pub struct DoublingElo {
+    pub elo: Estimate,
+    /// The fewest nodes that a network had in these matches, as a share of the reference's: what lies beyond is not
+    /// measured.
+    pub least_share: f64,
+}
+
 /// The Elo of twice the nodes, by Elo at equal cost minus Elo at equal nodes of all networks in a planned row's
 /// comparison, where the reference had as many nodes in both.
-pub(super) fn elo_of_doubling(results: &Results, planned: &PlannedRow) -> Option<Estimate> {
+pub(super) fn elo_of_doubling(results: &Results, planned: &PlannedRow) -> Option<DoublingElo> {
     let points: Vec<_> = compared_rows(results, planned)
         .into_iter()
         .flat_map(|row| cost_minus_nodes(results, row))
         .map(|(cost, effect)| (log2_nodes(cost), effect))
         .collect();
-    proportional_effect(&points, Level::SINGLE)
+    let least = points.iter().map(|(log2, _)| *log2).fold(0.0, f64::min);
+    Some(DoublingElo { elo: proportional_effect(&points, Level::SINGLE)?, least_share: least.exp2() })
 }
 
 fn effect(result: &MatchResult) -> Effect {

@@ -10,7 +10,7 @@ use super::own_figures;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::scaling::ScalingSummary;
-use super::strength::{EloTables, Strength, elo_of_doubling, match_conditions};
+use super::strength::{DoublingElo, EloTables, Strength, elo_of_doubling, match_conditions};
 use super::training_data::{TrainingData, setting};
 use super::verdict::verdict;
 use crate::features::EncoderKind;
@@ -49,7 +49,7 @@ pub struct MethodSummary {
     /// The set that the others play; `None` without matches.
     pub match_reference: Option<String>,
     /// The Elo of twice the nodes in its matches, by what sets lose by their cost, or gain by their speed.
-    pub elo_of_doubling: Option<Estimate>,
+    pub elo_of_doubling: Option<DoublingElo>,
     /// Its sets' Elo, of which each row has its own.
     #[serde(skip)]
     pub(super) elo: EloTables,

@@ -196,17 +196,18 @@ impl ColumnBuilder<'_> {
 
     fn add_strength(&mut self, reference: &str) {
         self.section = Section::Strength;
-        let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
+        let together = "each interval holds with 95%, those of the verdict and its picture all together";
+        let has_cost =
+            self.rows.iter().any(|row| row.strength.as_ref().is_some_and(|own| own.elo_equal_cost.is_some()));
+        let note = if has_cost { String::new() } else { format!("; {together}") };
+        let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move{note}");
         self.differences("Elo (equal nodes)", meaning, &|row| row.strength.as_ref()?.elo_equal_nodes);
         let weight = self.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
         let terms = weight.map_or_else(
             || "both with the same processor time per move".to_owned(),
             |weight| format!("nodes per move by (cost of a node)^−{weight}, so that the times differ"),
         );
-        let meaning = format!(
-            "Elo against {reference} of the same seed, {terms}; each interval holds with 95%, those of the verdict and \
-             its picture all together"
-        );
+        let meaning = format!("Elo against {reference} of the same seed, {terms}; {together}");
         self.differences("Elo (equal cost)", meaning, &|row| row.strength.as_ref()?.elo_equal_cost);
         let meaning = "a node's cost by your figures, against the first set's; Elo at equal cost goes by it";
         self.numbers("node cost", meaning, 3, &|row| row.own.node_cost);

@@ -6,7 +6,7 @@ use super::comparisons::{ComparedMeasure, Difference, PairComparison, Statement}
 use super::numbers::{self, amount};
 use super::published::PublishedComparison;
 use super::scaling::unit;
-use super::strength::JudgedElo;
+use super::strength::{DoublingElo, JudgedElo};
 use super::summary::{MethodSummary, SummaryRow};
 use super::training_data::TrainingData;
 use crate::record::{EQUAL_SPEED, MatchKind};
@@ -63,13 +63,14 @@ pub(super) fn verdict(method: &MethodSummary, data_files: &str) -> Vec<String> {
         Some(format!("Against {}, {} is {words}.", against?, row.name))
     };
     let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
-    let replication = method.published.as_ref().and_then(PublishedComparison::replication);
+    let published = method.published.as_ref();
     let weight = method.rows.iter().find_map(|row| row.strength.as_ref()?.cost_weight);
     let whole = [
         summary(&evidence, &reference.name, &scale(method), &|set, kind| method.not_weaker_than(set, kind)),
         price_of_loss(&evidence, &reference.name),
         method.elo_of_doubling.and_then(|elo| price_of_nodes(elo, weight)),
-        replication,
+        published.and_then(PublishedComparison::replication),
+        published.and_then(PublishedComparison::elo_replication),
     ];
     let whole: Vec<String> = whole.into_iter().flatten().collect();
     let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());
@@ -148,7 +149,9 @@ impl<'a> Evidence<'a> {
         };
         // Speed alone is no verdict.
         let is_judged = self.loss.is_some() || self.elo_equal_cost.is_some() || self.elo_equal_nodes.is_some();
-        let where_it_pays = self.where_it_pays().filter(|_| judgement != Judgement::WorthIt).unwrap_or_default();
+        // At full cost, a match that the set won says all.
+        let is_told = judgement != Judgement::WorthIt || self.cost_weight.is_some();
+        let where_it_pays = self.where_it_pays().filter(|_| is_told).unwrap_or_default();
         is_judged.then(|| format!("{}{} is {}: {conclusion}{where_it_pays}.", self.set, self.facts, parts.join(", ")))
     }
 
@@ -161,8 +164,8 @@ impl<'a> Evidence<'a> {
         let limits = [gained.mean, gained.mean / lost, (gained.mean - half) / lost];
         let [gain, limit, lower] = limits.map(|elo| numbers::number(elo, 0, false));
         Some(format!(
-            "; its {gain} Elo at equal nodes pay where twice the nodes are worth less than {limit} Elo ({lower} by the \
-             lower end of its interval)"
+            "; by its {gain} Elo at equal nodes it pays where twice the nodes are worth less than {limit} Elo ({lower} \
+             by the lower end of its interval)"
         ))
     }
 
@@ -190,12 +193,20 @@ impl<'a> Evidence<'a> {
                 None => Judgement::Undecided(undecided(elo.outlook, "games")),
             };
         }
-        let speed = if at_equal_speed { Some(RelativeSpeed::exact(1.0)) } else { self.speed };
+        let costs_the_same = at_equal_speed || self.is_same_network;
+        let speed = if costs_the_same { Some(RelativeSpeed::exact(1.0)) } else { self.speed };
         let (Some(loss), Some(speed)) = (self.loss.as_ref().map(|loss| loss.statement), speed) else {
             return Judgement::Undecided("undecided, because not everything was measured".into());
         };
         let is_fast_enough = speed.low >= 1.0 - EQUAL;
         let is_no_faster = speed.high <= 1.0 + EQUAL;
+        // Games at equal nodes say more than a loss does.
+        match self.elo_equal_nodes.and_then(|elo| sign(elo.estimate)) {
+            Some(true) if is_fast_enough => return Judgement::WorthIt,
+            Some(false) if is_no_faster => return Judgement::NotWorthIt,
+            Some(_) => return Judgement::Undecided("only a match at equal cost can decide".into()),
+            None => {}
+        }
         match loss {
             Statement::Better if is_fast_enough => Judgement::WorthItByLoss,
             Statement::Worse if is_no_faster => Judgement::NotWorthIt,
@@ -252,7 +263,8 @@ impl Judgement {
 /// The difference in loss, paired by seed, where there are no losses by game.
 fn by_seed(reference: &SummaryRow, row: &SummaryRow) -> Option<Difference> {
     let Estimate { mean, interval, count } = row.difference?;
-    let percent = |value: f64| Some(100.0 * value / reference.validation_loss?.mean);
+    let loss = reference.validation_loss?.mean;
+    let percent = |value: f64| (loss > 0.0).then(|| 100.0 * value / loss);
     let half = percent(interval?)?;
     let difference = percent(mean)?;
     let statement = if difference.abs() <= half {
@@ -291,7 +303,9 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str, not_weaker: 
     let of_kind = decisive.iter().filter(|(_, (own, _))| *own == kind);
     let played: Vec<(&str, Estimate)> = of_kind.map(|(set, (_, elo))| (*set, elo.estimate)).collect();
     let weight = evidence.iter().find_map(|evidence| evidence.cost_weight);
-    let conditions = if is_by_cost { equal_cost_words(None, false, weight) } else { kind.name().to_owned() };
+    let conditions = |noise, is_by_figures| {
+        if is_by_cost { equal_cost_words(noise, is_by_figures, weight) } else { kind.name().to_owned() }
+    };
     let is = |elo: Estimate, wanted: Option<bool>| sign(elo) == wanted;
     let stronger = played.iter().filter(|(_, elo)| is(*elo, Some(true)));
     let best = stronger.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
@@ -312,30 +326,49 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str, not_weaker: 
             } else {
                 format!("; not distinguished from it: {}", listed(&rivals))
             };
-            format!("By Elo at {conditions}{so_far}, choose {set}: {}{rivals}{absent}.", elo_words(*elo, kind.name()))
+            let chosen = evidence.iter().find(|evidence| evidence.set == *set);
+            let conditions = chosen.map(|own| conditions(own.cost_noise, own.cost_is_by_figures)).unwrap_or_default();
+            let where_it_pays =
+                chosen.filter(|_| weight.is_some()).and_then(Evidence::where_it_pays).unwrap_or_default();
+            let elo = elo_words(*elo, kind.name());
+            format!("By Elo at {conditions}{so_far}, choose {set}: {elo}{where_it_pays}{rivals}{absent}.")
         }
         None if !open.is_empty() => format!(
-            "No set is shown to be stronger than {reference} at {conditions}{scale}; not distinguished from it: {}{absent}.",
+            "No set is shown to be stronger than {reference} at {}{scale}; not distinguished from it: {}{absent}.",
+            conditions(None, false),
             listed(&open)
         ),
         None if !played.is_empty() && !absent.is_empty() => {
+            let conditions = conditions(None, false);
             format!("No set is shown to be stronger than {reference} at {conditions}{scale}{absent}.")
         }
         None if !played.is_empty() => {
+            let conditions = conditions(None, false);
             format!("By Elo at {conditions}{so_far}, choose {reference}: every other set is weaker.")
         }
         None => {
             let losses: Vec<(&str, &Difference)> =
                 evidence.iter().filter_map(|evidence| Some((evidence.set, evidence.loss.as_ref()?))).collect();
+            let is_compared = |set: &&str| losses.iter().any(|(other, _)| other == set);
+            let missing: Vec<&str> = evidence.iter().map(|own| own.set).filter(|set| !is_compared(set)).collect();
+            let not_compared =
+                if missing.is_empty() { String::new() } else { format!("; not compared: {}", listed(&missing)) };
             let better = losses.iter().filter(|(_, loss)| loss.statement == Statement::Better);
             match better.min_by(|a, b| a.1.difference.total_cmp(&b.1.difference)) {
                 Some((set, loss)) => {
                     let lowest = losses.iter().all(|(_, other)| other.difference >= loss.difference);
                     let whose = if lowest { "lowest loss" } else { "lowest loss shown to be better" };
-                    format!("The {whose}{scale} is that of {set}: {}.", loss_words(loss, reference))
+                    let nodes = evidence.iter().find(|own| own.set == *set).and_then(|own| own.elo_equal_nodes);
+                    let weaker = nodes.filter(|elo| sign(elo.estimate) == Some(false));
+                    let weaker = weaker.map(|elo| format!(", yet it is {}", elo_words(elo.estimate, "equal nodes")));
+                    let words = loss_words(loss, reference);
+                    let weaker = weaker.unwrap_or_default();
+                    format!("The {whose}{scale} is that of {set}: {words}{weaker}{not_compared}.")
                 }
                 None if losses.is_empty() => return None,
-                None => format!("No set has a lower loss than {reference}{scale}, as far as the intervals tell."),
+                None => {
+                    format!("No set is shown to have a lower loss than {reference}{scale}{not_compared}.")
+                }
             }
         }
     })
@@ -345,31 +378,49 @@ fn summary(evidence: &[Evidence<'_>], reference: &str, scale: &str, not_weaker: 
 fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     let is_better =
         |evidence: &&Evidence<'_>| evidence.loss.as_ref().is_some_and(|loss| loss.statement == Statement::Better);
-    let elo = evidence.iter().filter(is_better).filter_map(|evidence| Some(evidence.elo_equal_cost?.estimate));
-    let elo: Vec<Estimate> = elo.collect();
-    let of = |wanted: Option<bool>| elo.iter().filter(|elo| sign(**elo) == wanted).count();
+    let better: Vec<&Evidence<'_>> = evidence.iter().filter(is_better).collect();
+    let played: Vec<(&Evidence<'_>, Option<bool>)> =
+        better.iter().filter_map(|own| Some((*own, sign(own.elo_equal_cost?.estimate)))).collect();
+    let of = |wanted: Option<bool>| played.iter().filter(|(_, sign)| *sign == wanted).count();
     let [stronger, weaker, open] = [Some(true), Some(false), None].map(of);
-    let lesson =
-        if stronger == 0 && weaker > open { ": a lower loss does not pay for a slower evaluation" } else { "" };
-    (elo.len() > 1).then(|| {
+    let is_by_time = |(own, sign): &(&Evidence<'_>, Option<bool>)| {
+        let is_slower = own.speed.is_some_and(|speed| speed.high < 1.0 - EQUAL);
+        let is_weak = own.elo_equal_nodes.is_some_and(|elo| self::sign(elo.estimate) == Some(false));
+        *sign != Some(false) || is_slower && !is_weak
+    };
+    let lesson = if stronger == 0 && weaker > open && played.iter().all(is_by_time) {
+        ": a lower loss does not pay for a slower evaluation"
+    } else {
+        ""
+    };
+    let who = if played.len() == better.len() {
+        format!("{} sets have a lower loss than {reference}; at equal cost", played.len())
+    } else {
         format!(
-            "{} sets have a lower loss than {reference}; at equal cost {stronger} of them are stronger, {weaker} \
-             weaker and {open} not distinguished{lesson}.",
-            elo.len()
+            "{} sets have a lower loss than {reference}, and {} of them played at equal cost:",
+            better.len(),
+            played.len()
         )
+    };
+    (played.len() > 1).then(|| {
+        let of_them = if played.len() == better.len() { " of them are" } else { "" };
+        format!("{who} {stronger}{of_them} stronger, {weaker} weaker and {open} not distinguished{lesson}.")
     })
 }
 
-/// What nodes are worth in these matches, if they tell, and what a weight of cost makes of it.
-fn price_of_nodes(elo: Estimate, weight: Option<f64>) -> Option<String> {
+/// What nodes are worth, if the matches tell, and what a weight of cost makes of it.
+fn price_of_nodes(DoublingElo { elo, least_share }: DoublingElo, weight: Option<f64>) -> Option<String> {
     let number = |elo: f64| numbers::number(elo, 0, false);
     let half = number(elo.interval?);
+    let fewer = number(100.0 * (1.0 - least_share));
     let meaning = match weight {
         Some(weight) => format!("with its weight, cost counts as if they were worth {}", number(weight * elo.mean)),
         None => "where they are worth less, cost weighs less".into(),
     };
-    (sign(elo) == Some(true))
-        .then(|| format!("In these matches twice the nodes are worth {} ± {half} Elo; {meaning}.", number(elo.mean)))
+    (sign(elo) == Some(true)).then(|| {
+        let mean = number(elo.mean);
+        format!("By matches with up to {fewer}% fewer nodes, twice the nodes are worth {mean} ± {half} Elo; {meaning}.")
+    })
 }
 
 #[cfg(test)]

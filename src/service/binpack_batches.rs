@@ -144,8 +144,8 @@ impl BinpackBatches {
         if samples == 0 && request.split != Split::All {
             return Err(ServiceError::Request(format!(
                 "none of the {} segments of {} falls into the requested split (validation share {}, share of the \
-                 training games {}); change --validation or --training-share, ask for --split all, or for --read \
-                 built, which splits game by game",
+                 training games {}); change --validation or --training-share, or ask for --read built, which splits \
+                 game by game",
                 segments.count,
                 request.data,
                 request.validation,

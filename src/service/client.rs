@@ -23,7 +23,7 @@ pub struct Client {
 
 impl Client {
     /// Starts `program samples-service …` and waits for its description. The service's stderr is copied to this
-    /// process's stderr; errors quote its last lines.
+    /// process's stderr up to the first line that begins with `error: `; errors quote what follows from there on.
     ///
     /// # Errors
     /// When the program does not start, refuses the request, or describes memory that cannot be mapped.

@@ -146,10 +146,14 @@ fn why_none_in_split(request: &Request, files: &MappedFiles) -> String {
     }
     let wanted = GameSplit { split: request.split, validation: share, seed: request.split_seed };
     let of_the_other_side = files.files().first().and_then(|file| file.why_none_in(&wanted));
+    let (split, advice) = match request.split {
+        Split::Validation => ("validation", "a larger"),
+        Split::Train | Split::All => ("training", "a smaller"),
+    };
     of_the_other_side.unwrap_or_else(|| {
         format!(
-            "no game of {data} falls into the requested split ({} samples of {} games, validation share {share}); \
-             change --validation, or ask for --split all",
+            "no game of {data} falls into the {split} split ({} samples of {} games, validation share {share}); give \
+             {advice} --validation",
             files.len(),
             files.games()
         )

@@ -124,8 +124,8 @@ pub enum ServiceError {
     #[error("cannot start {program}: {source}", program = program.display())]
     Start { program: PathBuf, source: io::Error },
     /// `refused`: it ended with the exit status of a wrong request.
-    #[error("the sample service {event} ({status}){}", quoted(stderr_tail))]
-    Died { event: &'static str, status: String, refused: bool, stderr_tail: String },
+    #[error("the sample service {event} ({status}){}", quoted(error_lines))]
+    Died { event: &'static str, status: String, refused: bool, error_lines: String },
     #[error("the sample service broke its protocol: {0}")]
     Protocol(String),
 }
@@ -143,9 +143,9 @@ impl ServiceError {
     }
 }
 
-fn quoted(stderr_tail: &str) -> String {
-    match stderr_tail.trim_end() {
+fn quoted(error_lines: &str) -> String {
+    match error_lines.trim_end() {
         "" => String::new(),
-        text => format!("; its last messages:\n  {}", text.replace('\n', "\n  ")),
+        text => format!("; it says:\n  {}", text.replace('\n', "\n  ")),
     }
 }

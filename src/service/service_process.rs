@@ -13,18 +13,19 @@ use crate::system;
 
 /// The exit status of a command whose request was wrong.
 const REQUEST_REFUSED: i32 = 2;
-/// Lines of the service's stderr that an error message quotes.
-const TAIL_LINES: usize = 12;
+/// Lines of stderr that an error message quotes at most.
+const MAX_ERROR_LINES: usize = 12;
 /// Longer lines of stderr are split after this many bytes.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 /// How long a service may take to exit after its input was closed; then it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The child process and the last lines of its stderr.
+/// The child process and the error that its stderr ends with.
 pub(super) struct ServiceProcess {
     child: Child,
     input: Option<ChildStdin>,
-    stderr_tail: Arc<Mutex<VecDeque<String>>>,
+    /// The lines of stderr from the first that begins with `error: ` on, which are not shown yet.
+    error_lines: Arc<Mutex<VecDeque<String>>>,
     stderr_thread: Option<JoinHandle<()>>,
 }
 
@@ -39,10 +40,10 @@ impl ServiceProcess {
         let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err(ServiceError::Protocol("its pipes are missing".into()));
         };
-        let stderr_tail = Arc::new(Mutex::new(VecDeque::new()));
-        let tail = Arc::clone(&stderr_tail);
-        let stderr_thread = Some(thread::spawn(move || forward_stderr(errors, &tail)));
-        Ok((ServiceProcess { child, input: Some(input), stderr_tail, stderr_thread }, output))
+        let error_lines = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&error_lines);
+        let stderr_thread = Some(thread::spawn(move || forward_stderr(errors, &kept)));
+        Ok((ServiceProcess { child, input: Some(input), error_lines, stderr_thread }, output))
     }
 
     pub(super) fn give_back(&mut self, slot: u8) {
@@ -67,16 +68,16 @@ impl ServiceProcess {
         self.child.id()
     }
 
-    /// Ends the process and returns an error that says how it ended. `event` completes "the sample service …".
+    /// Ends the process and returns an error that says how it ended, with what its stderr ends with. `event` completes "the
+    /// sample service …".
     pub(super) fn finish_with_error(&mut self, event: &'static str) -> ServiceError {
         let status = self.finish();
-        let tail = lock(&self.stderr_tail);
-        let stderr_tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+        let error_lines = Vec::from(std::mem::take(&mut *lock(&self.error_lines))).join("\n");
         ServiceError::Died {
             event,
             refused: matches!(&status, Ok(status) if status.code() == Some(REQUEST_REFUSED)),
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
-            stderr_tail,
+            error_lines,
         }
     }
 
@@ -106,21 +107,31 @@ impl Drop for ServiceProcess {
     fn drop(&mut self) {
         // Fails only if the child cannot be waited for, and then it is gone.
         let _ = self.finish();
+        for line in lock(&self.error_lines).drain(..) {
+            let _ = writeln!(io::stderr(), "{line}");
+        }
     }
 }
 
-/// Copies the service's stderr to this process's, and keeps the last lines.
-fn forward_stderr(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
+/// Copies stderr up to the first line that begins with `error: `, and keeps the lines from there on for an error message to
+/// quote.
+fn forward_stderr(errors: impl Read, error_lines: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(errors);
     let mut line = Vec::new();
+    let mut is_error = false;
     while matches!(reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line), Ok(1..)) {
-        // Keep the lines even if this process's stderr is closed.
-        let _ = io::stderr().write_all(&line);
-        let mut tail = lock(tail);
-        if tail.len() == TAIL_LINES {
-            tail.pop_front();
+        is_error |= line.starts_with(b"error: ");
+        if is_error {
+            let mut kept = lock(error_lines);
+            if kept.len() == MAX_ERROR_LINES {
+                let first = kept.pop_front().unwrap_or_default();
+                let _ = writeln!(io::stderr(), "{first}");
+            }
+            kept.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
+        } else {
+            // Read on even if this process's stderr is closed.
+            let _ = io::stderr().write_all(&line);
         }
-        tail.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
         line.clear();
     }
 }

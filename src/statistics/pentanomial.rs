@@ -293,7 +293,8 @@ pub(crate) fn moments(probabilities: &[f64; 5]) -> (f64, f64) {
 
 /// −400 log10(1/s − 1)
 fn elo_of_score(score: f64) -> f64 {
-    -400.0 * (1.0 / score - 1.0).log10()
+    // Even results have 0, not −0.
+    -400.0 * (1.0 / score - 1.0).log10() + 0.0
 }
 
 #[cfg(test)]
@@ -322,6 +323,7 @@ mod tests {
         for counts in [[5, 20, 50, 20, 5], [0, 0, 20, 0, 0]] {
             let estimate = Pairs::from_counts(counts).estimate();
             assert!(estimate.elo.value.abs() < 1e-9 && estimate.nelo.value.abs() < 1e-9, "{estimate:?}");
+            assert_eq!(format!("{:+.1}", estimate.elo.value), "+0.0");
             assert!((estimate.los - 0.5).abs() < 1e-12, "{estimate:?}");
             assert!((estimate.elo.low + estimate.elo.high).abs() < 1e-9, "{estimate:?}");
         }

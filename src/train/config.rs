@@ -48,7 +48,8 @@ pub struct TrainConfig {
     pub method: Method,
     #[arg(skip)]
     pub seed: Seed,
-    /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1: 356)
+    /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1,
+    /// 18 and 19: 356, 17.1: 377)
     #[arg(help_heading = NETWORK, long, value_name = "UNITS", default_value_t = default_pawn(),
         value_parser = clap::value_parser!(i32).range(1..))]
     #[serde(default = "default_pawn", skip_serializing_if = "is_default_pawn")]
@@ -135,7 +136,7 @@ pub struct TrainSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trainer: Option<TrainerChoice>,
     /// Where to train; auto: on a GPU where there is one and steps are large enough for it to pay, else on the CPU; with
-    /// --trainer tch, on a GPU wherever there is one
+    /// the trainer tch, on a GPU wherever there is one
     #[arg(help_heading = TRAINING, long, value_enum, default_value_t)]
     #[serde(default)]
     pub device: DeviceChoice,

@@ -55,7 +55,7 @@ pub struct EvalLoss {
     /// eval: weight of the score in the target; the rest is the game's result
     #[arg(long, default_value_t = EvalLoss::default().lambda)]
     pub lambda: f64,
-    /// eval: weight of the score in the last epoch, reached in even steps [default: as in the first]
+    /// eval: weight of the score in the last epoch, reached along the λ schedule [default: as in the first]
     // Validation uses it from the first epoch on.
     #[arg(long, value_name = "LAMBDA")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct EvalLoss {
     #[arg(long, value_name = "CP", default_value_t = 0.0)]
     #[serde(skip_serializing_if = "is_zero")]
     pub score_offset: f64,
-    /// eval: as --score-offset, for the network's output
+    /// eval: such an offset, for the network's output
     #[arg(long, value_name = "CP", default_value_t = 0.0)]
     #[serde(skip_serializing_if = "is_zero")]
     pub output_offset: f64,

@@ -301,6 +301,7 @@ impl<'a> Session<'a> {
         self.finish_steps(observer)?;
         let trained = start.elapsed().as_secs_f64();
         let samples = self.progress.epoch.samples - samples_before;
+        self.check_skipped()?;
         observer.validating(epoch);
         let mut validated = self.validate(None, observer)?.into_iter();
         let (Some(first), second) = (validated.next(), validated.next()) else {
@@ -344,6 +345,19 @@ impl<'a> Session<'a> {
         self.run_dir.append_metrics(&metrics)?;
         self.save(observer)?;
         Ok(metrics)
+    }
+
+    /// Refuses rules that skip all samples of an epoch but the one that each step needs.
+    fn check_skipped(&self) -> Result<(), TrainError> {
+        let RunProgress { steps_per_epoch: steps, samples_per_epoch, ref epoch, .. } = self.progress;
+        if self.config.settings.skip.is_empty() || samples_per_epoch == steps || epoch.samples > steps {
+            return Ok(());
+        }
+        Err(TrainError::Config(format!(
+            "the rules by which training samples are skipped leave none of epoch {} but one in each of its {steps} batches; \
+             take fewer samples out",
+            self.progress.epochs + 1
+        )))
     }
 
     /// Moves the progress on to the next epoch, and saves the weights if `total_loss` is the lowest so far.

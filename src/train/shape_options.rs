@@ -13,8 +13,8 @@ pub struct ShapeOptions {
     /// After the accumulators: relu, crelu, screlu or pairwise
     #[arg(long, value_enum, default_value_t)]
     pub activation: Activation,
-    /// After the first hidden layer: relu, crelu, screlu or dual; with relu, screlu or --concatenated after the second,
-    /// too
+    /// After the first hidden layer: crelu, screlu or dual; after the second, too, if it is screlu or the layers are
+    /// concatenated, else crelu there
     #[arg(long, value_enum, default_value_t)]
     pub hidden_activation: Activation,
     /// Give the first hidden layer one more output, which is added to the network's

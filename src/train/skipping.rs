@@ -31,7 +31,7 @@ pub struct SkipRules {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unlikely: bool,
     /// Skip training samples by their number of pieces: five relative frequencies at 0, 8, 16, 24 and 32 pieces, as
-    /// 0,0.4,1,1,0.75. Of the samples of a batch with the number that is too frequent most, a fortieth is kept
+    /// 0,0.4,1,1,0.75. Of the samples of a batch with the most over-represented number, a fortieth is kept
     #[arg(id = "skip_by_pieces", long = "skip-by-pieces", value_name = "Y,Y,Y,Y,Y")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_pieces: Option<PieceCurve>,
@@ -54,7 +54,7 @@ pub struct PieceCurve([f64; 5]);
 
 /// Numbers of pieces.
 const PIECES: usize = 33;
-/// Of the number of pieces that is too frequent most, this share is kept: nnue-pytorch's 1 − `max_pc_skip_rate`.
+/// Of the most over-represented number of pieces, this share is kept: nnue-pytorch's 1 − `max_pc_skip_rate`.
 const LEAST_KEPT: f64 = 0.025;
 
 impl PieceCurve {

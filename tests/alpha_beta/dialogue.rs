@@ -166,6 +166,10 @@ fn uci_refuses_illegal_search_moves() {
     session.send("go searchmoves e2e5 h2h4 depth 2");
     assert_eq!(session.wait("info"), "info string error: go searchmoves e2e5: not a legal move here");
     assert!(session.wait("bestmove ").starts_with("bestmove h2h4"));
+    // Nor does a word that is no move at all hide the moves after it.
+    session.send("go depth 2 searchmoves e9e4 h2h3");
+    assert_eq!(session.wait("info"), "info string error: go searchmoves e9e4: not a legal move here");
+    assert!(session.wait("bestmove ").starts_with("bestmove h2h3"));
     session.send("go searchmoves e2e5 depth 2");
     session.wait("info string error: go searchmoves e2e5: not a legal move here");
     session.wait("info string error: go searchmoves: no legal move is left; searching all moves");
@@ -225,13 +229,21 @@ fn a_bench_is_finished_before_the_end() {
     }
     let mut output = Vec::new();
     let commands = ["setoption name Hash value 1", "bench 2"].map(str::to_owned);
-    uci_commands(&commands, &mut output, host(&network), Some("net".into()));
+    assert!(uci_commands(&commands, &mut output, host(&network), Some("net".into())));
     is_bench(&output);
     // A search is finished, too.
     let mut output = Vec::new();
-    uci_commands(&["go depth 4".to_owned()], &mut output, host(&network), Some("net".into()));
+    assert!(uci_commands(&["go depth 4".to_owned()], &mut output, host(&network), Some("net".into())));
     let text = String::from_utf8_lossy(&output);
     assert!(text.contains("info depth 4 ") && text.contains("\nbestmove "), "{text}");
+    // A wrong command is told, whoever finds it, and those after it are executed.
+    for wrong in ["castle", "position fen bad"] {
+        let mut output = Vec::new();
+        let commands = [wrong, "bench 2"].map(str::to_owned);
+        assert!(!uci_commands(&commands, &mut output, host(&network), Some("net".into())), "{wrong}");
+        let text = String::from_utf8_lossy(&output);
+        assert!(text.contains("info string error: ") && text.ends_with(" nps\n"), "{text}");
+    }
 }
 
 /// Two bare kings: hundreds of iterations within milliseconds do not flood the GUI, and the last one is reported.

@@ -1,4 +1,4 @@
-//! Failures to write to stdout and stderr: closed pipes and full devices.
+//! Messages of a service, and failures to write to stdout and stderr: closed pipes and full devices.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -36,6 +36,19 @@ fn workspace() -> Workspace {
     let workspace = Workspace::new();
     workspace.write("one.pgn", "[Event \"one\"]\n[Result \"*\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n");
     workspace
+}
+
+/// A service that refuses says why once, by the command that started it.
+#[test]
+fn a_services_refusal_is_told_once() {
+    let workspace = Workspace::new();
+    let moves = "1. e4 { [%eval 0.2] } e5 { [%eval 0.1] } 2. Nf3 { [%eval 0.3] } Nc6 { [%eval 0.2] }";
+    workspace.write("one.pgn", &format!("[Event \"one\"]\n[Result \"1-0\"]\n\n{moves} 1-0\n"));
+    let common = ["train", "piece", "--data", "one.pgn", "--out", "run", "--l1", "16"];
+    let errors = workspace.refused(&[&common[..], &["--validation", "0.00001"]].concat(), 2);
+    let why = "falls into the validation split";
+    assert_eq!(errors.matches(why).count(), 1, "{errors}");
+    assert!(errors.contains("give a larger --validation"), "{errors}");
 }
 
 #[test]

@@ -25,3 +25,25 @@ fn existing_files_are_replaced_only_with_force() {
         assert_ne!(std::fs::read(workspace.path(file)).unwrap(), b"mine", "{command:?}");
     }
 }
+
+/// Nor does the manifest beside a `.fsd` file, but for one that an interrupted command left without its file.
+#[test]
+fn manifests_replace_files_only_with_force() {
+    let workspace = Workspace::new();
+    workspace.write("one.pgn", "[Event \"one\"]\n[Result \"*\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n");
+    let commands: [&[&str]; 2] = [
+        &["dataset", "build", "one.pgn", "--method", "pqr", "--out", "out.fsd"],
+        &["dataset", "convert", "one.pgn", "out.fsd"],
+    ];
+    for command in commands {
+        workspace.write("out.fsd.json", "mine");
+        let complaint = workspace.refused(command, 2);
+        assert!(complaint.contains("out.fsd.json exists already; give --force"), "{command:?}: {complaint}");
+        assert_eq!(std::fs::read_to_string(workspace.path("out.fsd.json")).unwrap(), "mine", "{command:?}");
+        assert!(!workspace.path("out.fsd").exists(), "{command:?}");
+        workspace.stdout(&[command, &["--force"]].concat());
+        std::fs::remove_file(workspace.path("out.fsd")).unwrap();
+        workspace.stdout(command);
+        std::fs::remove_file(workspace.path("out.fsd")).unwrap();
+    }
+}

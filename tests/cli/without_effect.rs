@@ -74,6 +74,41 @@ fn a_build_names_its_format_and_replaces_no_input() {
     assert_eq!(std::fs::read(workspace.path("games")).unwrap(), games);
 }
 
+#[test]
+fn a_conversion_and_a_merge_replace_no_input() {
+    let workspace = workspace();
+    let games = std::fs::read(workspace.path("proj/games.fsd")).unwrap();
+    for out in ["proj/games.fsd", "proj/../proj/games.fsd"] {
+        let message = workspace.refused(&["dataset", "convert", "proj/games.fsd", out, "--force"], 2);
+        assert!(message.contains("is an input, too"), "{message}");
+    }
+    assert_eq!(std::fs::read(workspace.path("proj/games.fsd")).unwrap(), games);
+    workspace.stdout(&["dataset", "build", "games.pgn", "--method", "pqr", "--shard", "0/1", "--out", "one"]);
+    let message = workspace.refused(&["dataset", "merge", "one", "--out", "./one", "--force"], 2);
+    assert!(message.contains("is an input, too"), "{message}");
+}
+
+/// Nothing is scored without an engine.
+#[test]
+fn options_of_an_engine_need_one() {
+    let workspace = workspace();
+    let build = ["dataset", "build", "games.pgn", "--method", "pqr", "--out", "x.fsd"];
+    let options: [&[&str]; 7] = [
+        &["--hash", "16"],
+        &["--concurrency", "2"],
+        &["--patience", "3"],
+        &["--engine-option", "Style=wild"],
+        &["--arch", "stockfish-15"],
+        &["--scheme", "simple"],
+        &["--last"],
+    ];
+    for option in options {
+        let message = workspace.refused(&[&build[..], option].concat(), 2);
+        assert!(message.contains("--engine <ENGINE>"), "{option:?}: {message}");
+    }
+    assert!(!workspace.path("x.fsd").exists());
+}
+
 /// A network plays the same game from the same opening.
 #[test]
 fn repeated_openings_are_named() {

@@ -301,6 +301,8 @@ fn requests_that_make_no_sense_are_refused() {
     };
     check(&["missing.binpack", "x.fsd"], 2, "cannot read missing.binpack");
     check(&["x.binpack", "x.binpack"], 2, "exists already");
+    check(&["x.binpack", "./x.binpack", "--force"], 2, "is an input, too");
+    check(&["x.binpack", "-", "--to", "text"], 2, "name a file");
     check(&["x.binpack", "x.pgn"], 2, "PGN holds games, not single samples");
     check(&["x.binpack", "x"], 2, "its name names no known format");
     check(&["x.binpack", "x.txt.zst"], 2, "fsbench does not write compressed files");

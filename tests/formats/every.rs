@@ -131,6 +131,23 @@ fn filters_by_ply_pass_samples_without_plies() {
         check(&fsbench(&[&build, option].concat(), folder.path()), 2, &reason);
         assert!(!folder.path().join("s.fsd").exists());
     }
+    // Nor have files that were made from it.
+    check(&fsbench(&["dataset", "convert", "x.bullet", "c.fsd"], folder.path()), 0, "");
+    let output = fsbench(&["dataset", "build", "c.fsd", "--method", "eval", "--out", "d.fsd"], folder.path());
+    check(&output, 0, "c.fsd records no games");
+    for file in ["c.fsd", "d.fsd"] {
+        let build = ["dataset", "build", file, "--method", "eval", "--format", "json", "--out", "s.fsd"];
+        for option in [&["--skip-unlikely"][..], &["--balance", "ply"]] {
+            let reason = format!("bullet records no plies, which {} needs", option.join(" "));
+            check(&fsbench(&[&build[..], option].concat(), folder.path()), 2, &reason);
+            assert!(!folder.path().join("s.fsd").exists());
+        }
+        let output = fsbench(&[&build[..], &["--min-ply", "20"]].concat(), folder.path());
+        check(&output, 0, &format!("{file} records no plies: the filters by ply let all its samples pass"));
+        let again: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(again["samples"], built["samples"], "{file}");
+        fs::remove_file(folder.path().join("s.fsd")).unwrap();
+    }
     // Text has plies.
     let output = fsbench(&["dataset", "build", "x.txt", "--method", "eval", "--out", "t.fsd"], folder.path());
     check(&output, 0, "");

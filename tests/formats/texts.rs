@@ -92,6 +92,43 @@ fn forms_are_found_by_their_content() {
     }
 }
 
+/// A number that c-chess-cli's coding does not have shows that the others mean something else, too.
+#[test]
+fn results_of_another_coding_are_refused() {
+    let folder = TempDir::new().unwrap();
+    for result in ["0.5", "-1", "1.0", "3"] {
+        let lines = format!("fen,score,result\n{FEN},35,1\n{FEN},-35,{result}\n");
+        fs::write(folder.path().join("x.csv"), lines).unwrap();
+        for command in [
+            &["dataset", "info", "x.csv"][..],
+            &["dataset", "stats", "x.csv"],
+            &["dataset", "convert", "x.csv", "x.fsd"],
+            &["dataset", "build", "x.csv", "--method", "eval", "--out", "x.fsd"],
+        ] {
+            let output = fsbench(command, folder.path());
+            check(&output, 2, "x.csv");
+            check(&output, 2, "line 3, column ");
+            check(&output, 2, &format!("the result `{result}` is in another coding than c-chess-cli's"));
+        }
+        assert!(!folder.path().join("x.fsd").exists());
+    }
+}
+
+#[test]
+fn headers_are_no_broken_lines() {
+    let folder = TempDir::new().unwrap();
+    for (header, line, format) in [("fen,score,move", "35,e7e5", "text"), ("FEN,Eval,Result", "35,1", "c-chess-cli")] {
+        fs::write(folder.path().join("x.csv"), format!("{header}\r\n{FEN},{line}\r\n")).unwrap();
+        let info = json(&["dataset", "info", "x.csv"], folder.path());
+        assert_eq!((&info["format"], &info["samples"]), (&value!(format), &value!(1)), "{header}");
+        assert_eq!(info["skipped_samples"]["by_reason"], value!({}), "{header}");
+        let build = ["dataset", "build", "x.csv", "--method", "eval", "--out", "x.fsd", "--force"];
+        let output = fsbench(&build, folder.path());
+        let note = format!("x.csv was read as {format}");
+        check(&output, 0, if format == "text" { "" } else { &note });
+    }
+}
+
 /// With any bit flipped, at most the samples of the lines that hold it change.
 #[test]
 fn a_flipped_bit_changes_one_sample() {

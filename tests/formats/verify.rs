@@ -123,6 +123,15 @@ fn bad_entries_are_located() {
 }
 
 #[test]
+fn a_file_without_content_has_a_problem() {
+    let folder = TempDir::new().unwrap();
+    for name in ["x.pgn", "x.txt", "x.plain", "x.bullet"] {
+        fs::write(folder.path().join(name), "").unwrap();
+        check_broken(folder.path(), name, "the file", "no game and no sample");
+    }
+}
+
+#[test]
 fn a_file_of_stockfish_has_no_problems() {
     let Some(path) = shared("stockfish-small.binpack") else { return };
     let folder = TempDir::new().unwrap();

@@ -43,23 +43,33 @@ fn games_begin_with_the_openings_of_a_book() {
 fn games_of_a_book_are_cut_and_continued() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
-    engine(path, SHUFFLE);
+    // Pawns move after the second game's opening, and at the end of the third.
+    let pawns = "case $moves in f2f3*) m=a7a6;; *a2a3*) m=h2h3;; *) m=;; esac";
+    engine(path, &format!("{pawns}; if [ $m ]; then echo info score cp 1; echo bestmove $m; else {SHUFFLE}; fi"));
     let book = "[Event \"a\"]\n\n1. Nf3 Nf6 2. Ng1 Ng8 *\n\n[Event \"b\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n\
         [Event \"c\"]\n\n1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 *\n";
     fs::write(path.join("b.pgn"), book).unwrap();
     let arguments = "--engine ./engine --nodes 5 --games 2 --force --out g.pgn --format json --book b.pgn";
     // Uncut, the first game repeats its start position and the second ends in mate; cut to three moves, all are
-    // playable.
-    let output = run(path, &format!("{arguments} --random-plies 0 --max-plies 3 --book-plies 3"));
+    // playable, but the third is the first one again.
+    let output = run(path, &format!("{arguments} --random-plies 0 --max-plies 4 --book-plies 3"));
     check(&output, 0, "");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&summary["book"]["openings"], &summary["book"]["skipped"]), (&3.into(), &0.into()));
-    let output = run(path, &format!("{arguments} --max-plies 6"));
+    let counts = |output: &Output| {
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        ["openings", "skipped", "repeated"].map(|count| summary["book"][count].as_u64().unwrap_or(0))
+    };
+    assert_eq!(counts(&output), [2, 1, 1]);
+    let output = run(path, &format!("{arguments} --max-plies 7"));
     check(&output, 0, "");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&summary["book"]["openings"], &summary["book"]["skipped"]), (&1.into(), &2.into()));
-    let expected = "1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 1/2-1/2";
-    assert!(fs::read_to_string(path.join("g.pgn")).unwrap().contains(expected));
+    assert_eq!(counts(&output), [1, 2, 0]);
+    let expected = "1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 { [%eval 0.01] } 4. h3 1/2-1/2";
+    let pgn = fs::read_to_string(path.join("g.pgn")).unwrap();
+    assert!(pgn.contains(expected), "{pgn}");
+    // Games that end with their openings have no position.
+    let message = "has 6 moves, and --max-plies 6 ends a game there: cut the openings with --book-plies";
+    check(&run(path, &format!("{arguments} --max-plies 6")), 2, message);
+    let message = "has 3 moves and 2 random ones, and --max-plies 5 ends a game there";
+    check(&run(path, &format!("{arguments} --book-plies 3 --random-plies 1..2 --max-plies 5")), 2, message);
 }
 
 /// A position in which the game is over, or would be by the fifty-move rule, is left out and counted.

@@ -88,11 +88,16 @@ fn games_have_evals_and_do_not_depend_on_concurrency() {
     assert!(!folder.path().join("g.pgn.journal").exists());
 }
 
-/// An engine that dies after so many searches, and then cannot be started.
+/// An engine that dies after so many searches, and then cannot be started until it is repaired.
 fn dies_after(folder: &Path, searches: u32) {
-    let on_go = format!("echo x >> count; [ $(wc -l < count) -gt {searches} ] && exit 3; {SHUFFLE}");
-    let on_uci = format!("[ -e count ] && [ $(wc -l < count) -gt {searches} ] && exit 3");
-    Script { on_uci: &on_uci, ..Script::new(&on_go) }.write(&folder.join("engine"));
+    let dies = format!("[ ! -e repaired ] && [ -e count ] && [ $(wc -l < count) -gt {searches} ] && exit 3");
+    let on_go = format!("echo x >> count; {dies}; {SHUFFLE}");
+    Script { on_uci: &dies, ..Script::new(&on_go) }.write(&folder.join("engine"));
+}
+
+/// Repairs the engine of [`dies_after`]. Another program would be another engine.
+fn repair(folder: &Path) {
+    fs::write(folder.join("repaired"), "").unwrap();
 }
 
 #[test]
@@ -114,9 +119,13 @@ fn an_interrupted_run_resumes() {
     let journal = folder.path().join("g.pgn.journal");
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, &text[..text.len() - 20]).unwrap();
-    engine(folder.path(), SHUFFLE);
+    repair(folder.path());
     let other = generate(folder.path(), &["--random-plies", "0", "--seed", "9"]);
     check(&other, 2, "an interrupted run with other settings");
+    let repaired = fs::read(folder.path().join("engine")).unwrap();
+    engine(folder.path(), SHUFFLE);
+    check(&generate(folder.path(), &more), 2, "about.engines.0.program: the program's file has changed");
+    fs::write(folder.path().join("engine"), repaired).unwrap();
     let output = generate(folder.path(), &[&more[..], &["--format", "json"]].concat());
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -133,7 +142,7 @@ fn finished_games_beyond_the_number_are_kept() {
     let journal = folder.path().join("g.pgn.journal");
     let kept = fs::read_to_string(&journal).unwrap().lines().count() - 1;
     assert!(kept > 2, "{kept}");
-    engine(folder.path(), SHUFFLE);
+    repair(folder.path());
     let few = "--engine ./engine --nodes 5 --games 2 --out g.pgn --random-plies 0";
     let output = run(folder.path(), few);
     check(&output, 0, "");
@@ -259,13 +268,11 @@ fn games_that_an_engine_spoils_are_dropped() {
 fn dropped_games_stay_in_the_journal() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
-    let on_go = format!(
-        "echo x >> count; n=$(wc -l < count); [ $n = 12 ] || [ $n = 13 ] || [ $n -gt 30 ] && exit 3; {SHUFFLE}"
-    );
-    let on_uci = "[ -e count ] && [ $(wc -l < count) -gt 30 ] && exit 3";
-    Script { on_uci, ..Script::new(&on_go) }.write(&path.join("engine"));
+    let dies = "[ ! -e repaired ] && [ -e count ] && n=$(wc -l < count) && [ $n -gt 30 ] && exit 3";
+    let on_go = format!("echo x >> count; n=$(wc -l < count); [ $n = 12 ] || [ $n = 13 ] && exit 3; {dies}; {SHUFFLE}");
+    Script { on_uci: dies, ..Script::new(&on_go) }.write(&path.join("engine"));
     check(&generate(path, &["--random-plies", "0"]), 1, "; 3 finished games are kept in g.pgn.journal");
-    engine(path, SHUFFLE);
+    repair(path);
     let output = generate(path, &["--random-plies", "0", "--format", "json"]);
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -273,12 +280,13 @@ fn dropped_games_stay_in_the_journal() {
     assert_eq!(summary["dropped_games"], serde_json::json!({ "ended": 1 }));
 }
 
-/// After ^C the command names the files it leaves, and how to go on.
+/// After ^C the command ends its engines, names the files it leaves, and says how to go on.
 #[test]
 fn an_interruption_is_explained() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
-    engine(path, &format!("echo x >> count; [ $(wc -l < count) -gt 9 ] && sleep 60; {SHUFFLE}"));
+    let slow = "[ -e fast ] || [ $(wc -l < count) -le 9 ] || sleep 2";
+    engine(path, &format!("echo $$ > process; echo x >> count; {slow}; {SHUFFLE}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     let arguments = "dataset generate --engine ./engine --nodes 5 --games 6 --random-plies 0 --out g.pgn";
     command.args(arguments.split(' ')).current_dir(path);
@@ -292,6 +300,30 @@ fn an_interruption_is_explained() {
     let output = child.wait_with_output().unwrap();
     let told = "interrupted; g.pgn.journal keeps the finished games: give the command again to go on";
     check(&output, 130, told);
+    let process = fs::read_to_string(path.join("process")).unwrap();
+    let asked = Command::new("kill").args(["-0", process.trim()]).stderr(Stdio::null()).status().unwrap();
+    assert!(!asked.success(), "the engine goes on");
+    fs::write(path.join("fast"), "").unwrap();
+    let output = run(path, &arguments.replace("dataset generate ", ""));
+    check(&output, 0, "");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("resumed    1 games"), "{output:?}");
+}
+
+/// Options that would be without effect, or leave nothing.
+#[test]
+fn options_without_effect_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, SHUFFLE);
+    let refused = |more: &str, message: &str| {
+        let arguments = format!("--engine ./engine --nodes 5 --games 2 --out g.pgn {more}");
+        check(&run(path, &arguments), 2, message);
+        assert!(!path.join("g.pgn").exists());
+    };
+    refused("--random-move-until 9", "--random-move-rate");
+    refused("--hash 0", "1..=65536");
+    refused("--random-plies 0 --genfens ./engine|Style=x", "leave them out");
+    refused("--random-plies 0 --opening-bound 0", "no position is left: 2 games were dropped");
 }
 
 /// fsbench's own engine, with its arguments; a few nodes end some of its searches in their first iteration.

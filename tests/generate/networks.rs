@@ -109,6 +109,9 @@ fn unequal_openings_are_dropped() {
     fs::write(path.join("lost.epd"), lopsided).unwrap();
     let lost = "--engine net.safetensors --nodes 1 --book lost.epd --opening-bound 1 --out c.binpack";
     check(&run(path, &format!("{lost} --games 3")), 2, "3 games were dropped, as their openings lie beyond");
+    let pgn = lost.replace("c.binpack", "c.pgn.zst");
+    check(&run(path, &format!("{pgn} --games 3")), 2, "3 games were dropped, as their openings lie beyond");
+    assert!(!path.join("c.pgn.zst").exists());
     fs::remove_file(path.join("c.binpack.journal")).unwrap();
     check(&run(path, &format!("{lost} --positions 3")), 2, "none of the first 1000 games has a position to keep");
 }

@@ -201,14 +201,21 @@ fn engines_take_arguments() {
     let (code, document, error) = play(&engine, "games");
     assert_eq!(code, Some(0), "{error}");
     let document: Value = serde_json::from_str(&document).unwrap();
-    let engine = &document["players"][1]["identity"]["engine"]["engine"];
-    assert_eq!(engine["arguments"], serde_json::json!(["uci", "--net", "my net.safetensors"]));
-    assert_eq!(engine["options"], serde_json::json!({ "SoftNodes": "true" }));
+    let identity = &document["players"][1]["identity"]["engine"]["engine"];
+    assert_eq!(identity["arguments"], serde_json::json!(["uci", "--net", "my net.safetensors"]));
+    assert_eq!(identity["options"], serde_json::json!({ "SoftNodes": "true" }));
     assert_eq!(document["players"][1]["name"], "fsbench");
     // Another network is another match.
     fs::copy(path.join("a.safetensors"), path.join("c.safetensors")).unwrap();
     let (code, _, error) = play(&format!("uci:{PROGRAM} uci --net c.safetensors|SoftNodes=true"), "games");
     assert_eq!(code, Some(2), "{error}");
+    // So is another content of its file, and the same one is the same match.
+    let (code, document, error) = play(&engine, "games");
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(serde_json::from_str::<Value>(&document).unwrap()["resumed"], 2);
+    fs::copy(path.join("a.safetensors"), path.join("my net.safetensors")).unwrap();
+    let (code, _, error) = play(&engine, "games");
+    assert!(code == Some(2) && error.contains("engine.files.my net.safetensors: this file has changed"), "{error}");
     let (code, _, error) = play("uci:sf 'x", "other");
     assert!(code == Some(2) && error.contains("a quote is not closed"), "{error}");
 }
@@ -217,18 +224,24 @@ fn engines_take_arguments() {
 #[test]
 fn uci_commands_can_be_arguments() {
     let folder = bench();
-    let check = |arguments: &[&str], expected: &str| {
+    let check = |arguments: &[&str], status: i32, expected: &str| {
         let mut command = Command::new(PROGRAM);
         command.args(["uci", "--net", "a.safetensors"]).args(arguments).current_dir(folder.path());
         let output = command.stdin(Stdio::null()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success() && text.contains(expected), "{arguments:?}: {output:?}");
+        assert!(output.status.code() == Some(status) && text.contains(expected), "{arguments:?}: {output:?}");
     };
-    check(&["bench", "1"], " nps\n");
-    check(&["bench 1", "quit"], " nps\n");
-    check(&["position startpos moves e2e4", "go depth 2"], "\nbestmove ");
-    check(&["genfens 5 seed 42 book none.epd", "quit"], "info string error: cannot read none.epd");
-    check(&["genfens 5 seed 42 books", "quit"], "info string error: genfens does not know \"books\"");
+    check(&["bench", "1"], 0, " nps\n");
+    check(&["bench 1", "quit"], 0, " nps\n");
+    check(&["position startpos moves e2e4", "go depth 2"], 0, "\nbestmove ");
+    // A command that was not executed is told by the exit status, too.
+    check(&["position fen bad"], 2, "info string error: position fen");
+    check(&["genfens 5 seed 42 book none.epd", "quit"], 2, "info string error: cannot read none.epd");
+    check(&["genfens 5 seed 42 books", "quit"], 2, "info string error: genfens does not know \"books\"");
+    let mut command = Command::new(PROGRAM);
+    let output = command.args(["uci", "bench", "5"]).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && text.contains("a command was not executed"), "{output:?}");
 }
 
 /// Openings for OpenBench: by the seed alone, from a book or not, with the six fields of a FEN.
@@ -290,6 +303,9 @@ fn equal_cost_gives_the_second_player_its_nodes() {
     assert_eq!(nodes, (500.0 * number("ratio")).round() as u64);
     // Measured costs stand: the same command continues the same match.
     assert_eq!(json(folder.path(), arguments)["equal_cost"], *cost);
+    let text = String::from_utf8(run(folder.path(), arguments).stdout).unwrap();
+    let nodes = format!("by the median of 15 rounds the second gets {:.3} [", number("ratio"));
+    assert!(text.contains(&nodes) && text.contains("] times the nodes\n"), "{text}");
 }
 
 #[test]
@@ -354,6 +370,10 @@ fn bad_requests_are_refused() {
     refused(path, "a.safetensors b.safetensors a.safetensors --nodes 10 --sprt 0,5", 2, "compares two players");
     refused(path, "a.safetensors uci:./nowhere --equal-cost 10", 2, "compares networks");
     refused(path, "a.safetensors b.safetensors --tc fast", 2, "8+0.08");
+    refused(path, "a.safetensors b.safetensors --nodes 10 --pairs 401", 2, "book.epd has 400 openings");
+    // A copy of an opening is no other opening.
+    let book = fs::read_to_string(path.join("book.epd")).unwrap();
+    fs::write(path.join("book.epd"), book.lines().next().unwrap().to_owned() + "\n" + &book).unwrap();
     refused(path, "a.safetensors b.safetensors --nodes 10 --pairs 401", 2, "book.epd has 400 openings");
     fs::remove_file(path.join("book.epd")).unwrap();
     refused(path, "a.safetensors b.safetensors --nodes 10", 2, "book.epd");

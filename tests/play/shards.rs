@@ -2,10 +2,11 @@
 
 use super::*;
 
-/// The document of a match and its games without what differs from one time to the next.
+/// The document of a match and its games without what differs from one time to the next, or by shards.
 fn reproducible(folder: &Path, arguments: &str, out: &str) -> (Value, String) {
     let mut document = json(folder, &format!("{arguments} --out {out}"));
     document["players"].as_array_mut().unwrap().iter_mut().for_each(|player| player["nps"] = Value::Null);
+    document["resumed"] = Value::Null;
     (document, timeless(folder, out))
 }
 

@@ -2,18 +2,24 @@
 
 use super::*;
 
-/// An engine that makes one move from any position of [`quiet_book`], and then runs `trouble`.
+/// An engine that makes one move from any position of [`quiet_book`], and then runs `trouble`; a file `broken` ends it.
 fn troubled(folder: &Path, name: &str, trouble: &str) {
     let plays = format!(
-        "set -- $moves; case $# in 0) m=g1f3;; 1) m=g8f6;; *) m=;; esac; \
+        "[ -e broken ] && exit 9; set -- $moves; case $# in 0) m=g1f3;; 1) m=g8f6;; *) m=;; esac; \
          if [ -n \"$m\" ]; then echo info depth 1 score cp 0; echo bestmove $m; else {trouble}; fi"
     );
     Script::new(&plays).write(&folder.join(name));
 }
 
-/// Replaces the book by 40 openings: the initial position at different counts of the fifty-move rule.
+/// Replaces the book by 35 openings: the initial position without a pawn of each side. No first move is a check.
 fn quiet_book(folder: &Path) {
-    let fens = (0..40).map(|clock| format!("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - {clock} 30\n"));
+    let black = ["1ppppppp", "p1pppppp", "pp1ppppp", "pppppp1p", "ppppppp1"];
+    let fens = black.iter().flat_map(|black| {
+        [0, 1, 2, 4, 5, 6, 7].into_iter().map(move |file| {
+            let white = format!("{}1{}", "P".repeat(file), "P".repeat(7 - file));
+            format!("rnbqkbnr/{black}/8/8/8/8/{white}/RNBQKBNR w KQkq - 0 30\n")
+        })
+    });
     fs::write(folder.join("book.epd"), fens.collect::<String>()).unwrap();
 }
 
@@ -37,12 +43,17 @@ fn an_odd_answer_forfeits_its_game() {
         assert_eq!(pgn.matches(&format!("[Termination \"{tag}\"]")).count(), 4, "{pgn}");
         assert_eq!(pgn.matches(&format!("{{odd forfeits the game: it {message}")).count(), 4, "{pgn}");
         // Forfeits stay in the journal: the same command only counts them.
-        Script::new("exit 9").write(&folder.path().join("odd"));
+        let broken = folder.path().join("broken");
+        fs::write(&broken, "").unwrap();
         let mut again = json(folder.path(), arguments);
+        assert_eq!((&document["resumed"], &again["resumed"]), (&0.into(), &4.into()));
+        again["resumed"] = 0.into();
         again["players"] = document["players"].clone();
         assert_eq!(again, document);
         let text = String::from_utf8(run(folder.path(), arguments).stdout).unwrap();
         assert!(text.contains("odd lost 4 games by forfeit: "), "{text}");
+        assert!(text.contains("4 games were played before, by an interrupted match or its shards"), "{text}");
+        fs::remove_file(broken).unwrap();
         fs::remove_dir_all(out).unwrap();
     };
     let illegal = "answered \"bestmove h8a7\": that move is illegal}";
@@ -58,6 +69,66 @@ fn an_odd_answer_forfeits_its_game() {
     check("exit 3", "ended", "abandoned", "ended (exit status: 3)}");
     check("echo '{no memory}' >&2; exit 3", "ended", "abandoned", "ended (exit status: 3): no memory}");
     check(":", "silent", "abandoned", "gave no answer within 5 s}");
+}
+
+/// A program that was built again is another engine: the games of the old one are not taken for its own.
+#[test]
+fn a_program_that_has_changed_is_another_engine() {
+    let folder = bench();
+    let path = folder.path();
+    quiet_book(path);
+    let arguments = "a.safetensors uci:./odd --nodes 20 --pairs 1 --hash 1 --out games";
+    troubled(path, "odd", "exit 3");
+    json(path, arguments);
+    troubled(path, "odd", "exit 4");
+    let changed = "(about.players.1.engine.engine.program: the program's file has changed)";
+    refused(path, arguments, 2, changed);
+    troubled(path, "odd", "exit 3");
+    assert_eq!(json(path, arguments)["resumed"], 2);
+}
+
+/// Only where time limits the moves, the overhead is one of a match's settings.
+#[test]
+fn games_with_another_overhead_are_not_mixed() {
+    let folder = bench();
+    let with = |limit: &str, overhead: u32| {
+        format!("a.safetensors b.safetensors {limit} --pairs 1 --hash 1 --out {} --overhead {overhead}", &limit[2..5])
+    };
+    json(folder.path(), &with("--movetime 12", 10));
+    let message = "about.overhead_ms was 10, is now 11";
+    refused(folder.path(), &with("--movetime 12", 11), 2, message);
+    json(folder.path(), &with("--nodes 20", 10));
+    assert_eq!(json(folder.path(), &with("--nodes 20", 11))["resumed"], 2);
+}
+
+/// A table that the system has no memory for ends neither a match nor the UCI engine without a word.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hash_table_beyond_the_memory_is_refused() {
+    let folder = bench();
+    let run = |arguments: &str| {
+        let script = format!("ulimit -v 16000000; exec '{PROGRAM}' {arguments}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(folder.path()).env("FSBENCH_CACHE", folder.path().join("cache"));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out, error)
+    };
+    let told = "there is no memory for a hash table of 65536 MiB: take a smaller one";
+    let players = "a.safetensors b.safetensors --openings book.epd --pairs 1 --concurrency 1 --hash 65536";
+    for limit in ["--nodes 20", "--equal-cost 20"] {
+        let (code, _, error) = run(&format!("match {players} {limit}"));
+        assert!(code == Some(2) && error.contains(told), "{code:?} {error}");
+    }
+    let generate = "dataset generate --engine a.safetensors --nodes 20 --games 1 --out g.pgn --hash";
+    let (code, _, error) = run(&format!("{generate} 65536"));
+    assert!(code == Some(2) && error.contains(told), "{code:?} {error}");
+    let (code, _, error) = run(&format!("{generate} 65537"));
+    assert!(code == Some(2) && error.contains("1..=65536"), "{code:?} {error}");
+    // The engine keeps the table that it has.
+    let (code, out, _) = run("uci --net a.safetensors 'setoption name Hash value 65536' 'go depth 2'");
+    assert!(out.contains(&format!("info string error: {told}\n")), "{out}");
+    assert!(code == Some(2) && out.contains("\nbestmove ") && !out.contains("(none)"), "{code:?} {out}");
 }
 
 /// Won by White at the first move: games of one ply.
@@ -92,7 +163,7 @@ fn an_engine_that_never_works_ends_the_match() {
     refused(path, arguments, 1, "it lost 8 games in a row by forfeit; these games are not kept");
     let journal = || fs::read_to_string(path.join("games/games.journal")).unwrap();
     assert_eq!(journal().lines().count(), 1, "the head only");
-    // One that makes moves is given more games.
+    // One that makes moves is given more games; a journal without games is begun again for it.
     troubled(path, "bad", "echo bestmove");
     refused(path, arguments, 1, "it lost 32 games in a row by forfeit; these games are not kept");
     assert_eq!(journal().lines().count(), 1, "the head only");

@@ -137,5 +137,5 @@ fn the_python_command_says_why_a_service_failed() {
         .expect("python runs");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("ended before its first batch (exit status 2); its last messages:"), "{errors}");
+    assert!(errors.contains("ended before its first batch (exit status 2); it says:"), "{errors}");
 }

@@ -90,6 +90,9 @@ fn epochs_skip_samples_anew() {
     let unlikely = with(&workspace.config(Method::Pqr), |settings| settings.skip.unlikely = true);
     let error = workspace.run(&unlikely, "unlikely", false, &mut Silent).expect_err("no effect").to_string();
     assert!(error.contains("has no effect: pqr reads no scores"), "{error}");
+    let late = with(&workspace.config(Method::Eval), |settings| settings.skip.before_ply = 5000);
+    let error = workspace.run(&late, "late", false, &mut Silent).expect_err("nothing left").to_string();
+    assert!(error.contains("leave none of epoch 1 but one in each of its 6 batches"), "{error}");
 }
 
 #[test]

@@ -94,6 +94,22 @@ pub(super) fn parse_position(text: &str) -> Result<Game, String> {
     Ok(game)
 }
 
+/// The words of `go` that are neither numbers nor moves.
+const GO_WORDS: [&str; 12] = [
+    "infinite",
+    "ponder",
+    "searchmoves",
+    "depth",
+    "nodes",
+    "mate",
+    "movetime",
+    "wtime",
+    "btime",
+    "winc",
+    "binc",
+    "movestogo",
+];
+
 /// The command `go` with its arguments.
 #[derive(Clone, Debug)]
 pub(super) struct GoCommand {
@@ -150,9 +166,9 @@ impl GoCommand {
             match word {
                 "infinite" => go.infinite = true,
                 "ponder" => go.ponder = true,
+                // A word that is no move is one of the moves that are not legal.
                 "searchmoves" => {
-                    let is_move = |word: &&str| word.parse::<shakmaty::uci::UciMove>().is_ok();
-                    while let Some(mv) = words.next_if(is_move) {
+                    while let Some(mv) = words.next_if(|word| !GO_WORDS.contains(word)) {
                         go.search_moves.push(mv.into());
                     }
                 }

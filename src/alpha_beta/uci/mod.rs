@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use shakmaty::{Chess, Color, Move};
 
-use super::{Game, Iteration, Score, SearchResult, Searcher, bench};
+use super::{Game, Iteration, Score, SearchResult, Searcher, TranspositionTable, bench};
 use crate::chess::{fen_of, uci_move, uci_move_chess960};
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
@@ -58,14 +58,21 @@ pub fn uci(
     host: UciHost<'_>,
     network: Option<PathBuf>,
 ) -> io::Result<()> {
-    run(input, output, host, network, AtEnd::StopSearch)
+    run(input, output, host, network, AtEnd::StopSearch).map(|_| ())
 }
 
-/// Executes commands of a command line, each to its end. `network` is as in [`uci`].
-pub fn uci_commands(commands: &[String], output: impl Write + Send, host: UciHost<'_>, network: Option<PathBuf>) {
+/// Executes commands of a command line, each to its end. `network` is as in [`uci`]. Returns whether all could be
+/// executed: an `info string error` line reports each that could not.
+#[must_use]
+pub fn uci_commands(
+    commands: &[String],
+    output: impl Write + Send,
+    host: UciHost<'_>,
+    network: Option<PathBuf>,
+) -> bool {
     let input = commands.join("\n");
     // Reading from memory does not fail.
-    let _ = run(input.as_bytes(), output, host, network, AtEnd::FinishSearch);
+    run(input.as_bytes(), output, host, network, AtEnd::FinishSearch).unwrap_or(false)
 }
 
 /// The effect of the input's end on searches that are requested and not answered.
@@ -75,16 +82,17 @@ enum AtEnd {
     FinishSearch,
 }
 
+/// Returns whether no error was reported.
 fn run(
     input: impl BufRead,
     output: impl Write + Send,
     host: UciHost<'_>,
     network: Option<PathBuf>,
     at_end: AtEnd,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let shared = UciSession::new(output);
     let (commands, queue) = channel();
-    std::thread::scope(|scope| {
+    let outcome = std::thread::scope(|scope| {
         let game = Some(Game::new(Chess::default()));
         let search = SearchThread { shared: &shared, host, network, game, options: UciOptions::default() };
         scope.spawn(move || search.run(&queue));
@@ -100,7 +108,8 @@ fn run(
             reader.stop();
         }
         outcome
-    })
+    });
+    outcome.map(|()| !shared.has_errors.load(Ordering::Relaxed))
 }
 
 /// State that both threads use.
@@ -111,11 +120,18 @@ struct UciSession<W> {
     searching: AtomicU64,
     /// Whether writing to the output has failed.
     output_closed: Arc<AtomicBool>,
+    /// Whether an error was reported. Relaxed: it is read when both threads have ended.
+    has_errors: AtomicBool,
 }
 
 impl<W: Write> UciSession<W> {
     fn new(output: W) -> UciSession<W> {
-        UciSession { output: Mutex::new(output), searching: AtomicU64::new(0), output_closed: Arc::default() }
+        UciSession {
+            output: Mutex::new(output),
+            searching: AtomicU64::new(0),
+            output_closed: Arc::default(),
+            has_errors: AtomicBool::new(false),
+        }
     }
 
     fn write_line(&self, line: &str) {
@@ -126,6 +142,7 @@ impl<W: Write> UciSession<W> {
     }
 
     fn write_error(&self, message: &str) {
+        self.has_errors.store(true, Ordering::Relaxed);
         self.write_line(&format!("info string error: {}", message.replace('\n', " ")));
     }
 
@@ -326,10 +343,19 @@ impl<W: Write> SearchThread<'_, W> {
     }
 
     fn set_option(&mut self, searcher: Option<&mut Searcher<'_>>, name: &str, value: &str) {
-        match (self.options.set(name, value), searcher) {
-            (Ok(()), Some(searcher)) if name.eq_ignore_ascii_case("hash") => searcher.resize(self.options.megabytes),
+        let is_hash = name.eq_ignore_ascii_case("hash");
+        let megabytes = self.options.megabytes;
+        let mut outcome = self.options.set(name, value);
+        if is_hash && outcome.is_ok() {
+            outcome = TranspositionTable::check_memory(self.options.megabytes).map_err(|error| error.to_string());
+        }
+        match (outcome, searcher) {
+            (Ok(()), Some(searcher)) if is_hash => searcher.resize(self.options.megabytes),
             (Ok(()), _) => {}
-            (Err(message), _) => self.shared.write_error(&message),
+            (Err(message), _) => {
+                self.options.megabytes = megabytes;
+                self.shared.write_error(&message);
+            }
         }
     }
 

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::labels::LabelOptions;
 use super::stats::curve;
-use super::{Threads, failure, warn_of_journal, warn_of_scores, warn_of_sources};
+use super::{
+    Threads, check_inputs, check_manifest, check_names_file, failure, warn_of_journal, warn_of_scores, warn_of_sources,
+};
 use crate::cli::print::percent;
 use crate::cli::progress_bar::{progress, style};
 use crate::cli::sample::FileHints;
@@ -28,9 +30,10 @@ use crate::units::{Shard, SortedMap};
 
 /// Build a .fsd file from games and samples
 ///
-/// A sample is a position, the move played in it and, where the games have `[%eval]` comments, the score of the
-/// position: the evaluation written after the previous move. Scores in different units are converted to centipawns.
-/// The same games, options and seed give the same samples.
+/// A sample is a position, the move played in it and, where the games have scores in their comments, the score of the
+/// position: the `[%eval]` after the previous move or, by cutechess, fastchess and others, the score after the move
+/// itself. Scores in different units are converted to centipawns. The same games, options and seed give the same
+/// samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Games or samples in any format: files, 'globs*' in quotes, or - for
@@ -65,8 +68,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = &arguments.options;
     options.check().map_err(Failure::request)?;
     check_output(&arguments.out, arguments.force)?;
+    if arguments.shard.is_none() {
+        check_manifest(&arguments.out, arguments.force)?;
+    }
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
-    check_inputs(&inputs, &arguments.out)?;
+    check_inputs(inputs.iter().map(|input| input.origin.path()), &arguments.out)?;
     for input in &mut inputs {
         input.format = arguments.hints.from;
         input.evals = arguments.hints.evals;
@@ -152,9 +158,7 @@ fn run_shard(job: &ShardJob<'_>, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 pub(super) fn check_output(out: &Path, force: bool) -> Result<(), Failure> {
-    if out.file_name().is_none() {
-        return Err(Failure::request(anyhow!("--out {} names no file", out.display())));
-    }
+    check_names_file(out)?;
     if out.exists() && !force {
         return Err(failure(DataError::Exists { path: out.into() }));
     }
@@ -166,16 +170,6 @@ pub(super) fn check_output(out: &Path, force: bool) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-/// Refuses to replace an input by what is built from it.
-fn check_inputs(inputs: &[WeightedInput], out: &Path) -> Result<(), Failure> {
-    let Ok(out) = out.canonicalize() else { return Ok(()) };
-    let is_out = |input: &&WeightedInput| input.origin.path().canonicalize().is_ok_and(|path| path == out);
-    match inputs.iter().find(is_out) {
-        Some(input) => Err(Failure::request(anyhow!("--out {input} is an input, too: give another name"))),
-        None => Ok(()),
-    }
 }
 
 /// A bar over the bytes read where the inputs' sizes are known, else a spinner.
@@ -205,12 +199,17 @@ pub(super) fn show(bar: &ProgressBar, done: BuildProgress) {
     bar.set_message(message);
 }
 
-/// Warns about skipped input; `with_units`: also names units of scores that were assumed.
+/// Warns about skipped input, and names formats that the inputs' names do not; `with_units`: also names units of scores
+/// that were assumed.
 fn warn_skipped(sources: &[SourceFile], with_units: bool) {
     for source in sources {
+        let path = Path::new(&source.path);
+        if format_by_name(path) != Some(source.format) && path != InputPath::Stdin.path() {
+            note!("note: {} was read as {}", source.path, source.format.name());
+        }
         if with_units {
-            note_assumed(Path::new(&source.path), source.score_unit);
-            warn_of_scores(Path::new(&source.path), &source.notes);
+            note_assumed(path, source.score_unit);
+            warn_of_scores(path, &source.notes);
         }
         if source.scores_cut > 0 {
             note!("warning: {} scores of {} were cut to the range that can be stored", source.scores_cut, source.path);

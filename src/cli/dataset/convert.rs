@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Threads, failure, warn_of_scores};
+use super::{Threads, check_inputs, check_manifest, check_names_file, failure, warn_of_scores};
 use crate::cli::progress_bar::progress;
 use crate::cli::sample::{FileArgument, FileHints};
 use crate::cli::score_unit::describe;
 use crate::cli::skipped::warn_skipped_samples;
-use crate::cli::{Failure, ResultFormat, print_json};
+use crate::cli::{Failure, ResultFormat, print_json, refuse_existing};
+use crate::data::ScoreUnit;
 use crate::data::formats;
-use crate::data::{DataError, ScoreUnit};
 use crate::pipeline::convert::{
     Conversion, ConvertJob, ConvertOptions, ConvertProgress, ConvertSummary, convert, convert_stream,
 };
@@ -30,10 +29,11 @@ pub struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     hints: FileHints,
-    /// The output's format, where its name does not show it
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    /// The output's format, where its name does not show it: fsd, binpack, viriformat, bullet, text, bullet-text, plain
+    #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     to: Option<formats::Format>,
-    /// Unit of the output's scores [default: the input's unit for a .fsd file, internal:208 for a binpack, else cp]
+    /// Unit of the output's scores [default: the input's unit for a .fsd file, internal:208 for a binpack or .plain,
+    /// else cp]
     #[arg(long, value_name = "UNIT")]
     to_unit: Option<ScoreUnit>,
     /// The result written for samples without one where the format needs a result [default: such samples are left out]
@@ -67,12 +67,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let output = &arguments.output;
     let input = &arguments.input.file()?;
-    if output.file_name().is_none() {
-        return Err(Failure::request(anyhow!("{} names no file", output.display())));
+    check_names_file(output)?;
+    refuse_existing(output, arguments.force)?;
+    if arguments.to.or_else(|| formats::format_by_name(output)) == Some(formats::Format::Fsd) {
+        check_manifest(output, arguments.force)?;
     }
-    if output.exists() && !arguments.force {
-        return Err(failure(DataError::Exists { path: output.clone() }));
-    }
+    check_inputs([input.clone()], output)?;
     let FileHints { from, from_unit, evals } = arguments.hints;
     let Arguments { to, to_unit, .. } = *arguments;
     let unknown_is_draw = arguments.unknown_result.is_some();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
+use crate::alpha_beta::TranspositionTable;
 use crate::cli::Failure;
 use crate::cli::named_player::NamedPlayer;
 use crate::cli::net::{FormatHints, load_player};
@@ -17,7 +18,8 @@ pub struct EngineArguments {
     #[arg(long = "engine-option", value_name = "NAME=VALUE")]
     options: Vec<String>,
     /// Hash table of each engine in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 8)]
+    #[arg(long, value_name = "MIB", default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MAX_MEGABYTES as i64))]
     hash: u32,
     /// Engines, or games, that run at once, which changes no result [default: 1; of games between networks: the number
     /// of cores]
@@ -35,8 +37,11 @@ impl EngineArguments {
         for text in texts {
             let bad = |why: String| Failure::request(anyhow!("--engine {text:?}: {why}"));
             let mut player = NamedPlayer::of_data(text, is_bullet).map_err(bad)?;
-            if let NamedPlayer::Engine(spec) = &mut player {
-                spec.hash = self.hash;
+            match &mut player {
+                NamedPlayer::Engine(spec) => spec.hash = self.hash,
+                NamedPlayer::Network(_) => {
+                    TranspositionTable::check_memory(self.hash as usize).map_err(Failure::request)?;
+                }
             }
             named.push(player);
         }

@@ -18,7 +18,7 @@ use crate::generate::{
 use crate::pipeline::generation::{BookSpec, GenerateSettings};
 use crate::pipeline::journal_path;
 use crate::pipeline::uci::{EngineSpec, SearchLimit};
-use crate::play::{Player, PlayerKind};
+use crate::play::{PlayError, Player, PlayerKind};
 
 /// Have a network or UCI engines play games
 ///
@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: ResultFormat,
     /// Begin each game at an opening that a UCI engine draws by its command `genfens`, as for OpenBench: PROGRAM or
-    /// 'PROGRAM ARGUMENTS'
+    /// 'PROGRAM ARGUMENTS', without options
     #[arg(long, value_name = "ENGINE", group = "openings", help_heading = "Games")]
     genfens: Option<String>,
     #[command(flatten)]
@@ -114,27 +114,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..GenerateJob::new(players, goal)
     };
     let journal = journal_path(&arguments.out);
-    interrupt::on_exit_say(move || {
-        if journal.exists() {
-            format!("interrupted; {} keeps the finished games: give the command again to go on", journal.display())
-        } else {
-            "interrupted before the first game was begun".into()
-        }
-    });
+    // For a second signal, which ends the process at once.
+    interrupt::on_exit_say(move || interruption(&journal));
     let (length, unit) = match goal {
         GenerateGoal::Games(games) => (games.into(), "games"),
         GenerateGoal::Positions(positions) => (positions, "positions"),
     };
     let bar = progress(Some(length), &format!("{{elapsed}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{left}}; {{msg}}"));
-    let summary = generate(&settings(arguments), &job, &arguments.out, &|| false, &mut |progress| {
-        bar.set_position(match goal {
-            GenerateGoal::Games(_) => progress.done().into(),
-            GenerateGoal::Positions(_) => progress.positions,
-        });
-        bar.set_message(running(progress));
-    });
+    let summary = {
+        let _graceful = interrupt::gracefully();
+        generate(&settings(arguments), &job, &arguments.out, &interrupt::requested, &mut |progress| {
+            bar.set_position(match goal {
+                GenerateGoal::Games(_) => progress.done().into(),
+                GenerateGoal::Positions(_) => progress.positions,
+            });
+            bar.set_message(running(progress));
+        })
+    };
     bar.finish_and_clear();
-    let summary = summary.map_err(generate_failure)?;
+    let summary = summary.map_err(|error| generate_failure(error, &journal_path(&arguments.out)))?;
     warn_of_repeats(&settings(arguments), &job, &summary);
     if summary.unused == 0 {
         warn_of_journal(&arguments.out);
@@ -144,6 +142,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ResultFormat::Json => print_json(&GenerateDocument { out: &arguments.out, summary: &summary })?,
     }
     Ok(())
+}
+
+/// What an interruption leaves, and how to go on.
+fn interruption(journal: &Path) -> String {
+    if journal.exists() {
+        format!("interrupted; {} keeps the finished games: give the command again to go on", journal.display())
+    } else {
+        "interrupted before the first game was begun".into()
+    }
 }
 
 /// Warns where a network played openings again: it plays the same game from them.
@@ -166,7 +173,13 @@ fn warn_of_repeats(settings: &GenerateSettings, job: &GenerateJob, summary: &Gen
 
 fn openings_engine(text: &str) -> Result<EngineSpec, Failure> {
     let command = text.strip_prefix("uci:").unwrap_or(text);
-    engine_command::parse(command).map_err(|why| Failure::request(anyhow!("--genfens {text:?}: {why}")))
+    let refused = |why: &str| Failure::request(anyhow!("--genfens {text:?}: {why}"));
+    let engine = engine_command::parse(command).map_err(|why| refused(&why))?;
+    if engine.options.is_empty() {
+        Ok(engine)
+    } else {
+        Err(refused("an engine draws openings before it is given options; leave them out"))
+    }
 }
 
 /// The games so far, beside a bar.
@@ -193,9 +206,10 @@ fn settings(arguments: &Arguments) -> GenerateSettings {
     GenerateSettings { limit, random_plies: arguments.random_plies.unwrap_or(usual), ..settings }
 }
 
-fn generate_failure(error: GenerateError) -> Failure {
+fn generate_failure(error: GenerateError, journal: &Path) -> Failure {
     match error {
         GenerateError::Data(error) => failure(error),
+        GenerateError::Play(PlayError::Stopped) => Failure::Work(anyhow!(interruption(journal))),
         _ if error.is_request() => Failure::request(error),
         _ => Failure::work(error),
     }
@@ -237,7 +251,8 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
         lines.extend(left_out.chain(lost));
     }
     if let Some(book) = summary.book.as_ref() {
-        lines.push(format!("book       {} openings, {} skipped", book.openings, book.skipped));
+        let repeated = if book.repeated > 0 { format!(", {} as repeats", book.repeated) } else { String::new() };
+        lines.push(format!("book       {} openings, {} skipped{repeated}", book.openings, book.skipped));
     }
     lines.extend(summary.results.iter().map(|(result, count)| format!("{result:<10} {count}")));
     let score = |score: &EngineScore| format!("{}: +{} ={} -{}", score.engine, score.wins, score.draws, score.losses);

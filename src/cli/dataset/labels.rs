@@ -16,7 +16,7 @@ use crate::pipeline::label::{LabelScorer, LabelSettings};
 use crate::pipeline::uci::{EngineSpec, SearchLimit};
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Scores by an engine")]
+#[command(next_help_heading = "Scores by an engine", mut_args = needing_engine)]
 pub(super) struct LabelOptions {
     /// Have a network or a UCI engine score the positions instead of taking the inputs' scores: a network file or run
     /// folder; or PROGRAM, 'PROGRAM ARGUMENTS' or 'PROGRAM|Option=value' (`uci:` before it says so). A network without
@@ -44,6 +44,12 @@ pub(super) struct LabelOptions {
     hints: NetworkHints,
     #[command(flatten)]
     setup: EngineArguments,
+}
+
+/// The options of [`NetworkHints`] and [`EngineArguments`], which other commands have without `--engine`, need it here.
+fn needing_engine(argument: clap::Arg) -> clap::Arg {
+    const FLATTENED: [&str; 7] = ["arch", "last", "scheme", "options", "hash", "concurrency", "patience"];
+    if FLATTENED.contains(&argument.get_id().as_str()) { argument.requires("engine") } else { argument }
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::build::{bar, check_output, print_built, show, warn_without_fit};
 use super::labels::LabelOptions;
-use super::{Threads, failure};
+use super::{Threads, check_inputs, check_manifest, failure};
 use crate::cli::sample::{FileArgument, all_files};
 use crate::cli::{Failure, ResultFormat};
 use crate::pipeline::WeightedInput;
@@ -39,6 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let output = &arguments.out;
     let shards = &all_files(&arguments.shards)?;
     check_output(output, arguments.force)?;
+    check_manifest(output, arguments.force)?;
+    check_inputs(shards.iter().cloned(), output)?;
     let labels = arguments.labels.job()?;
     let command: Vec<String> = std::env::args().collect();
     let bar = bar(&shards.iter().map(|path| WeightedInput::file(path)).collect::<Vec<_>>());

@@ -10,15 +10,16 @@ mod merge;
 pub(super) mod stats;
 pub(super) mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::Subcommand;
 
-use super::Failure;
 use super::threads::Threads;
+use super::{Failure, refuse_existing};
 use crate::data::PgnNotes;
 use crate::data::formats::Format;
-use crate::pipeline::{BuildError, BuildOptions, Manifest, journal_path};
+use crate::pipeline::{BuildError, BuildOptions, Manifest, journal_path, manifest_path};
 
 /// Generate, build, convert and inspect training data
 #[derive(Debug, clap::Args)]
@@ -53,6 +54,37 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn failure(error: impl Into<BuildError>) -> Failure {
     let error = error.into();
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+/// Refuses an output that names no file.
+fn check_names_file(out: &Path) -> Result<(), Failure> {
+    if out.file_name().is_none() {
+        return Err(Failure::request(anyhow!("{} names no file", out.display())));
+    }
+    if out == Path::new("-") {
+        return Err(Failure::request(anyhow!("- names no file, and samples are not written to stdout: name a file")));
+    }
+    Ok(())
+}
+
+/// Refuses to replace an input by what is made of it.
+fn check_inputs(inputs: impl IntoIterator<Item = PathBuf>, out: &Path) -> Result<(), Failure> {
+    let Ok(out) = out.canonicalize() else { return Ok(()) };
+    let is_out = |input: &PathBuf| input.canonicalize().is_ok_and(|path| path == out);
+    match inputs.into_iter().find(is_out) {
+        Some(input) => {
+            let input = input.display();
+            Err(Failure::request(anyhow!("the output {input} is an input, too: give the output another name")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses to replace a file by the manifest of `out` without `force`. A manifest without its `.fsd` file, as an
+/// interrupted command leaves, is replaced.
+fn check_manifest(out: &Path, force: bool) -> Result<(), Failure> {
+    let manifest = manifest_path(out);
+    refuse_existing(&manifest, force || Manifest::load(&manifest).is_ok())
 }
 
 /// Warns about the journal of a finished output that could not be deleted.

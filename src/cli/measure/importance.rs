@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::loss::checked;
+use super::loss::{checked, hidden_if_of_epochs};
 use super::progress::MeasureProgress;
 use super::{Failure, FormatHints, ResultFormat, ScoredData, failure, table, warn_skipped_samples};
 use crate::cli::net::load;
@@ -21,6 +21,7 @@ use crate::train::EvalLoss;
 /// key of a definition. The loss is computed as by `measure loss`; 95% intervals take games as independent, or samples if the
 /// format has no games.
 #[derive(Debug, clap::Args)]
+#[command(mut_args = hidden_if_of_epochs)]
 pub struct Arguments {
     /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     net: PathBuf,

@@ -24,6 +24,7 @@ use crate::train::{EvalLoss, LambdaSchedule, LossForm};
 /// score, king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss,
 /// interval}] in `by`.
 #[derive(Debug, clap::Args)]
+#[command(mut_args = hidden_if_of_epochs)]
 pub struct Arguments {
     /// Network files, run folders, checkpoints or Stockfish .nnue files; with --bullet, also raw bullet files
     #[arg(value_name = "NET", required = true)]
@@ -40,6 +41,12 @@ pub struct Arguments {
     data: ScoredData,
     #[command(flatten, next_help_heading = "Loss")]
     loss: EvalLoss,
+}
+
+/// Hides the course of λ over epochs, which [`checked`] refuses.
+pub(super) fn hidden_if_of_epochs(argument: clap::Arg) -> clap::Arg {
+    let is_of_epochs = ["lambda_end", "lambda_schedule", "lambda_jitter"].contains(&argument.get_id().as_str());
+    if is_of_epochs { argument.hide(true) } else { argument }
 }
 
 /// The loss of the command line, without options that have no effect on a measurement.

@@ -1,11 +1,11 @@
 //! c-chess-cli's samples: lines `FEN,score,result` from the side to move's point of view, the score in centipawns, the
-//! result 0 for lost, 1 for drawn, 2 for won. The first line may be a header. The ply comes from the FEN's counters.
-//! There are no moves and no game numbers.
+//! result 0 for lost, 1 for drawn, 2 for won. Another number for a result shows another coding: the file is refused.
+//! The first line may be a header. The ply comes from the FEN's counters. There are no moves and no game numbers.
 
 use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule, holds_all};
 use super::lines::{self, TextError, excerpt, parse_position, parse_score, record_of, trimmed};
-use super::text_kind::{TextKind, is_header, of_text, other_form};
+use super::text_kind::{TextKind, begins_as_header, of_text, other_form};
 use crate::data::{GameResult, Record, Sample};
 
 pub const FORMAT: FormatTable = FormatTable {
@@ -27,7 +27,7 @@ const FORM: (TextKind, &str) = (TextKind::CChessCli, "FEN,score,result");
 /// Parses a line's sample; `None` for an empty line and the header.
 fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     let line = trimmed(line);
-    if line.trim_ascii().is_empty() || std::str::from_utf8(line).is_ok_and(is_header) {
+    if line.trim_ascii().is_empty() || begins_as_header(line) {
         return Ok(None);
     }
     let mut commas = memchr::memchr_iter(b',', line);
@@ -41,6 +41,14 @@ fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
         b"0" => GameResult::Loss,
         b"1" => GameResult::Draw,
         b"2" => GameResult::Win,
+        other if std::str::from_utf8(other).is_ok_and(|other| other.parse::<f32>().is_ok()) => {
+            let message = format!(
+                "the result `{}` is in another coding than c-chess-cli's, which is 0 (lost), 1 (drawn) or 2 (won) by \
+                 the side to move, so all results may mean something else; write them in that coding",
+                excerpt(other)
+            );
+            return Err(TextError { is_of_whole_file: true, ..TextError::at(second + 1, "result", message) });
+        }
         other => {
             let otherwise = format!("`{}` is not a result: 0 (lost), 1 (drawn) or 2 (won)", excerpt(other));
             return Err(TextError::at(second + 1, "result", other_form(line, FORM, otherwise)));
@@ -65,6 +73,17 @@ mod tests {
             assert_eq!(record.ply().0, 1);
         }
         assert!(parse_line(b"FEN,Eval,Result").expect("a header").is_none());
+        assert!(parse_line(b"fen,score,wdl\r").expect("a header").is_none());
+    }
+
+    #[test]
+    fn another_number_for_a_result_condemns_the_file() {
+        for result in ["-1", "0.5", "1.0", "3"] {
+            let error = parse_line(format!("{BLACK},35,{result}").as_bytes()).expect_err("another coding");
+            assert!(error.is_of_whole_file && error.message.contains("0 (lost), 1 (drawn) or 2 (won)"), "{error:?}");
+        }
+        let error = parse_line(format!("{BLACK},35,x").as_bytes()).expect_err("malformed");
+        assert!(!error.is_of_whole_file, "{error:?}");
     }
 
     #[test]
@@ -76,6 +95,7 @@ mod tests {
         check(&format!("{BLACK} | 35 | 1.0"), 1, "this is bullet's text");
         check(&format!("{BLACK},35,e7e5"), BLACK.len() + 5, "this is lines FEN,score,move");
         check(&format!("{BLACK},3.5,1"), BLACK.len() + 2, "not a score");
-        check(&format!("{BLACK},35,0.5"), BLACK.len() + 5, "not a result");
+        check(&format!("{BLACK},35,0.5"), BLACK.len() + 5, "another coding");
+        check(&format!("{BLACK},35,won"), BLACK.len() + 5, "not a result");
     }
 }

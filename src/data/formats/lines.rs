@@ -29,12 +29,14 @@ pub struct TextError {
     pub column: usize,
     pub reason: &'static str,
     pub message: String,
+    /// Whether it shows that the samples of the whole file mean something else than they were taken for.
+    pub is_of_whole_file: bool,
 }
 
 impl TextError {
     /// `offset`: bytes before it in the line.
     pub const fn at(offset: usize, reason: &'static str, message: String) -> TextError {
-        TextError { line: 0, column: offset + 1, reason, message }
+        TextError { line: 0, column: offset + 1, reason, message, is_of_whole_file: false }
     }
 }
 
@@ -44,7 +46,7 @@ pub type ParseText = fn(&[u8]) -> Result<Option<Record>, TextError>;
 /// Sends the samples of a file with one a line; malformed lines are skipped and counted.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// When the file cannot be read, or as [`send_parsed`].
 pub fn read(
     reader: Box<dyn Read + Send>,
     path: &Path,
@@ -145,7 +147,7 @@ impl LineBatches {
 /// Parses samples, each given with the number of its first line, and sends them; false when the reader was dropped.
 ///
 /// # Errors
-/// When there are more games than numbers.
+/// When there are more games than numbers, or a text shows that the whole file cannot be used.
 pub fn send_parsed(samples: &[(u64, &[u8])], parse: ParseText, sender: &mut BlockSender) -> Result<bool, DataError> {
     let parse_all = || samples.par_iter().map(|(_, text)| parse(text)).collect();
     let parsed: Vec<Result<Option<Record>, TextError>> = sender.decoders.install(parse_all);
@@ -154,8 +156,12 @@ pub fn send_parsed(samples: &[(u64, &[u8])], parse: ParseText, sender: &mut Bloc
         match found {
             Ok(Some(record)) => records.push(record),
             Ok(None) => {}
-            Err(TextError { line, column, reason, message }) => {
+            Err(TextError { line, column, reason, message, is_of_whole_file }) => {
                 let location = format!("line {}, column {column}", first + line as u64);
+                if is_of_whole_file {
+                    let input = sender.path.display().to_string();
+                    return Err(DataError::Input { input, reason: format!("{location}: {message}") });
+                }
                 sender.skip(reason, SkippedSample { location, message });
             }
         }

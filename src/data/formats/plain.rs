@@ -9,8 +9,8 @@
 //! e
 //! ```
 //!
-//! Score and result (1, 0 or −1) are from the side to move's point of view, the score in internal units, as in a
-//! binpack, which Stockfish's tools make of such text. There are no game numbers.
+//! Score and result (1, 0 or −1) are from the side to move's point of view, the score in internal units and 32002 for
+//! none, as in a binpack, which Stockfish's tools make of such text. There are no game numbers.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -19,6 +19,7 @@ use std::path::Path;
 use shakmaty::uci::UciMove;
 
 use super::ScoreUnit;
+use super::binpack::{NO_SCORE, clamp_no_score};
 use super::block_queue::BlockSender;
 use super::format_table::{FormatTable, GameRule};
 use super::lines::{self, TextEncoder, TextError, derived_ply, excerpt, parse_board, parse_score, record_of, trimmed};
@@ -167,7 +168,8 @@ fn parse_entry(entry: &[u8]) -> Result<Option<Record>, TextError> {
     }
     let mut score = None;
     if let Some((line, text)) = fields.score {
-        score = Some(parse_score(text).map_err(|message| failure(line, "score", message))?);
+        let parsed = parse_score(text).map_err(|message| failure(line, "score", message))?;
+        score = Some(parsed).filter(|score| *score != NO_SCORE);
     }
     let result = match fields.result {
         None => None,
@@ -190,7 +192,7 @@ fn adapt(record: Record, counter: &mut OmissionCounter) -> Option<Record> {
     if !record.has_move() {
         return counter.omit_sample(OmittedSample::NoMove);
     }
-    Some(record)
+    Some(clamp_no_score(record, counter))
 }
 
 /// Appends a sample's entry to `out`.
@@ -229,6 +231,16 @@ mod tests {
         let bare = parse_entry(entry("move 0000\r\n").as_bytes()).expect("a sample").expect("not empty");
         assert!(!bare.has_move() && bare.score().is_none() && bare.result().is_none());
         assert!(parse_entry(b"\n\n").expect("empty").is_none());
+    }
+
+    #[test]
+    fn stockfishs_value_for_no_score_is_none() {
+        let text = entry("move e2e4\nscore 32002\nply 0\nresult 1\n");
+        let record = parse_entry(text.as_bytes()).expect("a sample").expect("not empty");
+        assert_eq!(record.score(), None);
+        let mut counter = OmissionCounter::default();
+        let adapted = adapt(record.with_score(Some(NO_SCORE)), &mut counter).expect("a whole sample");
+        assert_eq!((adapted.score(), counter.omissions().clamped), (Some(NO_SCORE - 1), 1));
     }
 
     #[test]

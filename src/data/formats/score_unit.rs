@@ -104,8 +104,8 @@ pub struct FileUnit {
 }
 
 impl Format {
-    /// The unit where neither the file nor the caller gives one: an engine's internal units for binpacks (Stockfish's
-    /// training data), centipawns for the others.
+    /// The unit where neither the file nor the caller gives one: an engine's internal units for binpacks and `.plain`
+    /// (Stockfish's training data), centipawns for the others.
     #[must_use]
     pub const fn default_unit(self) -> ScoreUnit {
         self.table().default_unit

@@ -1,7 +1,7 @@
 //! Text: lines `FEN,score,move`. The score is in centipawns from the side to move's point of view, `#n` and `#-n` are
 //! mates, empty is no score. The move is in UCI notation, castling as e1g1 or king takes rook (in Chess960 only the
 //! latter, and the FEN's castling rights are the rooks' files); empty is no move. The ply comes from the FEN's counters.
-//! There are no results and no game numbers.
+//! There are no results and no game numbers. The first line may be a header.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::ScoreUnit;
 use super::format_table::{FormatTable, GameRule};
 use super::lines::{self, TextEncoder, TextError, excerpt, parse_position, record_of, trimmed};
 use super::omissions::{OmissionCounter, OmittedField};
-use super::text_kind::{TextKind, of_text, other_form};
+use super::text_kind::{TextKind, begins_as_header, of_text, other_form};
 use crate::chess::{fen_of, uci_move};
 use crate::data::{Eval, Record, RecordError, Sample};
 
@@ -31,10 +31,10 @@ pub const FORMAT: FormatTable = FormatTable {
 /// How error messages show a line.
 const FORM: (TextKind, &str) = (TextKind::Samples, "FEN,score,move");
 
-/// Parses a line's sample; `None` for an empty line.
+/// Parses a line's sample; `None` for an empty line and a header.
 fn parse_line(line: &[u8]) -> Result<Option<Record>, TextError> {
     let line = trimmed(line);
-    if line.trim_ascii().is_empty() {
+    if line.trim_ascii().is_empty() || begins_as_header(line) {
         return Ok(None);
     }
     let mut commas = memchr::memchr_iter(b',', line);
@@ -149,6 +149,7 @@ mod tests {
         let ep = "4k3/8/8/8/4Pp2/8/8/4K3 b - e3 0 9";
         check(&format!("{ep},1,f4e3"), &format!("{ep},1,f4e3"));
         assert!(parse_line(b" \r").expect("empty").is_none());
+        assert!(parse_line(b"fen,score,move\r").expect("a header").is_none());
     }
 
     #[test]

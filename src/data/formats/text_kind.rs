@@ -93,8 +93,13 @@ pub fn other_form(line: &[u8], (expected, form): (TextKind, &str), otherwise: St
     }
 }
 
+/// Whether a line is the header of columns that begin with the FEN.
+pub fn begins_as_header(line: &[u8]) -> bool {
+    memchr::memchr(b',', line).is_some_and(|comma| line[..comma].trim_ascii().eq_ignore_ascii_case(b"fen"))
+}
+
 /// Whether a line is the header that c-chess-cli writes.
-pub fn is_header(line: &str) -> bool {
+fn is_header(line: &str) -> bool {
     let columns: Vec<&str> = line.split(',').map(str::trim).collect();
     let [fen, _, result] = columns[..] else { return false };
     fen.eq_ignore_ascii_case("fen") && result.eq_ignore_ascii_case("result")
@@ -138,6 +143,7 @@ mod tests {
             check(&lines(&format!(",35,{result}")), Some(TextKind::CChessCli));
         }
         check(&format!("FEN,Eval,Result\n{START},35,1\n"), Some(TextKind::CChessCli));
+        check(&format!("fen,score,move\n{START},35,e2e4\n"), Some(TextKind::Samples));
         check(&format!("fen {START}\nmove e2e4\nscore 54\nply 0\nresult 1\ne\n"), Some(TextKind::Plain));
         // Our own, also where some lines are broken, and games.
         for ours in [",35,e2e4", ",,", ",35,", ",#-3,e7e8q", ",,0000"] {

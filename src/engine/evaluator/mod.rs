@@ -143,10 +143,15 @@ impl<'a> Evaluator<'a> {
 
     /// Starts a new line at a board.
     pub fn set(&mut self, board: &Board) {
+        self.set_pieces(&PieceBoard::of(board));
+    }
+
+    /// [`Evaluator::set`] to a [`PieceBoard`].
+    pub fn set_pieces(&mut self, board: &PieceBoard) {
         self.top = 0;
         let ply = &mut self.plies[0];
         ply.change = None;
-        ply.board = PieceBoard::of(board);
+        ply.board.clone_from(board);
         ply.states.iter_mut().for_each(DeltaState::clear);
         ply.computed = ByPerspective::default();
         if !self.strategy.lazy() {
@@ -167,6 +172,14 @@ impl<'a> Evaluator<'a> {
             }
             Strategy::Eager | Strategy::EagerCached => self.update_in_place(change),
             Strategy::Lazy | Strategy::LazyCached => self.push_ply(change),
+        }
+    }
+
+    /// Goes on to the next position of a line.
+    pub fn advance(&mut self, position: &LinePosition<'_>) {
+        match position.step {
+            LineStep::Start(board) => self.set_pieces(board),
+            LineStep::Move(change) => self.play(change),
         }
     }
 
@@ -236,11 +249,8 @@ impl<'a> Evaluator<'a> {
 
     /// Computes both accumulators of positions that follow one another, and no score.
     pub fn follow<'p>(&mut self, positions: impl IntoIterator<Item = LinePosition<'p>>) {
-        for LinePosition { step, .. } in positions {
-            match step {
-                LineStep::Start(board) => self.set(board),
-                LineStep::Move(change) => self.play(change),
-            }
+        for position in positions {
+            self.advance(&position);
             for pov in Perspective::ALL {
                 black_box(self.accumulator(pov));
             }

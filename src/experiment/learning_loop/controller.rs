@@ -113,7 +113,7 @@ impl LoopController<'_, '_> {
             return Some(format!("iteration {most} was the last"));
         }
         let hours = terms.hours.filter(|hours| self.record.seconds.total >= 3600.0 * hours)?;
-        Some(format!("the {hours} hours are over"))
+        Some(if hours == 1.0 { "the hour is over".into() } else { format!("the {hours} hours are over") })
     }
 
     /// The present iteration.

@@ -85,7 +85,7 @@ pub struct LoopTerms {
     /// Begin each training with the network that was accepted last, not with random weights
     #[serde(default)]
     pub warm_start: bool,
-    /// The gate's null hypothesis, in Elo: no network is taken that is no better
+    /// The gate's null hypothesis, in Elo: a network that is no better than this is not accepted
     #[serde(default)]
     pub elo0: f64,
     /// The gate's alternative: a network that is so much better is taken

@@ -107,7 +107,7 @@ impl Controller<'_, '_> {
         }
         let hours = self.search.terms.hours;
         let is_over = self.tree.seconds >= 3600.0 * hours;
-        is_over.then(|| format!("the {hours} hours are over"))
+        is_over.then(|| if hours == 1.0 { "the hour is over".into() } else { format!("the {hours} hours are over") })
     }
 
     /// Makes a row the incumbent.

@@ -46,7 +46,7 @@ pub struct SearchTerms {
     #[serde(default = "SearchTerms::default_samples")]
     pub samples: u64,
     /// Learning rate with which short trainings begin; it falls to a tenth along half a cosine, and the weights of the
-    /// second half are averaged, so that what the steps of many features' rows scatter by is no loss of a candidate
+    /// second half are averaged, so that the noise of steps does not count against candidates with many features
     #[serde(default = "SearchTerms::default_learning_rate")]
     pub learning_rate: f64,
     /// Samples per step of the short trainings, so that they have enough steps

@@ -50,6 +50,8 @@ fn the_text_fits_and_has_defaults_and_values() {
         "(cpu, cuda, auto)",
         "evaluates them again and again",
         "[20000]",
+        "Izmailov et al. 2018",
+        "widths of its layers: a table, see [train.design]",
         "[[runs]]: ",
         "[dataset.eval], [dataset.pqr], [runs.dataset]: ",
     ] {

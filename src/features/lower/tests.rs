@@ -120,12 +120,13 @@ fn check_delta(set: &FeatureSet, games: u64) {
             let change = BoardChange::of(mv, position.turn());
             let after = change.applied_to(before);
             follower.check(before, &change, &after);
-            if let Some(back) = BoardChange::between(&after, before) {
+            let between = |from: &Board, to: &Board| BoardChange::between(&PieceBoard::of(from), &PieceBoard::of(to));
+            if let Some(back) = between(&after, before) {
                 follower.check(&after, &back, before);
             }
             follower.check(before, &BoardChange::EMPTY, before);
             if let Some(earlier) = earlier.replace(before.clone())
-                && let Some(change) = BoardChange::between(&earlier, &after)
+                && let Some(change) = between(&earlier, &after)
             {
                 follower.check(&earlier, &change, &after);
             }

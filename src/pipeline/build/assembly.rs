@@ -194,10 +194,18 @@ fn describe_dropped(counts: &BuildCounts) -> String {
     if reasons.is_empty() {
         return String::new();
     }
-    let hint = if counts.dropped().contains_key(&DropReason::NoScore) {
+    let hint = if lacks_scores(counts) {
         "; to learn from results alone, train with λ = 0; `dataset build` then takes --needs result"
     } else {
         ""
     };
     format!(" (dropped: {}){hint}", reasons.join(", "))
+}
+
+/// Whether most positions that were dropped for their score, or for what is looked at after it, have no score.
+fn lacks_scores(counts: &BuildCounts) -> bool {
+    const BEFORE: [DropReason; 4] = [DropReason::Early, DropReason::Late, DropReason::NoMove, DropReason::GameLeftOut];
+    let dropped = counts.dropped();
+    let checked: u64 = dropped.iter().filter(|(why, _)| !BEFORE.contains(why)).map(|(_, count)| *count).sum();
+    2 * dropped.get(&DropReason::NoScore).copied().unwrap_or(0) > checked
 }

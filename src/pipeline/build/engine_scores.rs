@@ -18,7 +18,7 @@ use crate::pipeline::stats::{ResultsByScore, clamped_centipawns};
 /// Has the engine or the network score every sample, whose present score is in `unit`. Drops the samples that could not be
 /// scored and those that the filters by score reject.
 pub fn score(
-    samples: TempSamples,
+    mut samples: TempSamples,
     unit: ScoreUnit,
     job: &LabelJob,
     options: &BuildOptions,
@@ -30,7 +30,7 @@ pub fn score(
         // SAFETY: the file has no name, so no other process changes it, and `samples` does not while it is borrowed.
         let map = unsafe { Mmap::map(samples.file()) }.map_err(DataError::read(samples.output()))?;
         let bytes = &map[..samples.count() as usize * Record::BYTES];
-        let fingerprint = blake3::hash(bytes).to_hex();
+        let fingerprint = blake3::Hasher::new().update_rayon(bytes).finalize().to_hex();
         let mut report = |done: LabelProgress| {
             progress(BuildPhase::Labelling { done: done.done, total: done.total, failed: done.failed });
         };
@@ -48,14 +48,18 @@ pub fn score(
     let draws = options.skip_unlikely.then(|| options.seed.draws("unlikely"));
     let to_centipawns = UnitConversion { from: unit, to: ScoreUnit::Centipawns };
     let mut results = ResultsByScore::default();
-    let mut scored = |number: u64, record: Record| {
+    let mut scored = |number: u64, record: &mut Record| {
         let mut label = labels.get(number as usize).ok_or(DropReason::NotLabelled)?;
         if job.keep_score > 0.0
             && let Some(earlier) = record.score()
         {
             label = label.mixed(convert_score(earlier, to_centipawns).0, job.keep_score);
         }
-        let record = if record.has_move() { label.apply_score(record) } else { label.apply(record) };
+        if record.has_move() {
+            label.apply_score(record);
+        } else {
+            label.apply(record);
+        }
         filter.check_score(record.score())?;
         if job.fits_results
             && let Some(result) = record.result()
@@ -63,14 +67,19 @@ pub fn score(
         {
             results.add(score, result);
         }
-        if draws.is_some_and(|draws| !survives_result_draw(&record, record.game(), ScoreUnit::Centipawns, draws)) {
+        if draws.is_some_and(|draws| !survives_result_draw(record, record.game(), ScoreUnit::Centipawns, draws)) {
             return Err(DropReason::Unlikely);
         }
-        Ok(record)
+        Ok(())
     };
-    let kept =
-        samples.filter_map(|number, record| scored(number, record).map_err(|reason| counts.drop(reason, 1)).ok())?;
+    samples.edit_blocks(|first, records| {
+        let mut numbers = first..;
+        records.retain_mut(|record| {
+            let number = numbers.next().unwrap_or_default();
+            scored(number, record).map_err(|reason| counts.drop(reason, 1)).is_ok()
+        });
+    })?;
     labels.labelling.keep_score = job.keep_score;
     labels.labelling.wdl = job.fits_results.then(|| results.fit()).flatten();
-    Ok((kept, labels))
+    Ok((samples, labels))
 }

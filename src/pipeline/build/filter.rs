@@ -41,8 +41,9 @@ impl SampleFilter {
         if options.filter == Filter::Quiet && !is_quiet() {
             return Err(DropReason::NotQuiet);
         }
-        // The move played is legal, so a minimum of 1 is always met.
-        if options.min_moves() > 1 && position.legal_moves().len() < usize::from(options.min_moves()) {
+        // The move played is legal.
+        let known = u16::from(mv.is_some());
+        if options.min_moves() > known && position.legal_moves().len() < usize::from(options.min_moves()) {
             return Err(DropReason::FewMoves);
         }
         Ok(())
@@ -93,10 +94,10 @@ impl SampleFilter {
         }
     }
 
-    /// Whether some filter needs the position itself.
-    fn needs_position(&self) -> bool {
+    /// Whether some filter needs the position itself of a record with or without a move.
+    fn needs_position(&self, has_move: bool) -> bool {
         let options = &self.options;
-        options.filter == Filter::Quiet || options.min_moves() > 1
+        options.filter == Filter::Quiet || options.min_moves() > u16::from(has_move)
     }
 
     /// Filters records of a format other than PGN.
@@ -107,7 +108,7 @@ impl SampleFilter {
         let mut filtered = FilteredSamples::default();
         filtered.counts.positions = records.len() as u64;
         for (index, record) in records.iter().enumerate() {
-            let checked = if self.needs_position() {
+            let checked = if self.needs_position(record.has_move()) {
                 let sample = record.unpack().map_err(|error| (index, error))?;
                 self.check(&sample.position, sample.mv, sample.ply.0, sample.score)
             } else {
@@ -246,5 +247,29 @@ impl GameVisitor for SampleFilter {
         }
         self.drop_unlabelled(&mut filtered);
         filtered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::parse_fen;
+
+    /// Of a stalemate and a position with one legal move, neither of which has a move.
+    #[test]
+    fn one_legal_move_is_counted_where_no_move_is_recorded() {
+        let record = |fen: &str| {
+            let position = parse_fen(fen).expect("a FEN");
+            Record::of(&position, 0, Ply(0), None, Some(0), None).expect("fits")
+        };
+        let records = ["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "7k/8/6K1/8/8/8/8/8 b - - 0 1"].map(record);
+        let kept = |min_moves: u16| {
+            let options = BuildOptions { min_moves: Some(min_moves), ..BuildOptions::new(Method::Eval) };
+            let filter = SampleFilter::new(options, false, ScoreUnit::Centipawns);
+            filter.filter(&records).expect("legal").records
+        };
+        assert_eq!(kept(0), records);
+        assert_eq!(kept(1), [records[1]]);
+        assert!(kept(2).is_empty());
     }
 }

@@ -268,7 +268,7 @@ impl BuildOptions {
         }
     }
 
-    /// Fewest legal moves of a position; 0 and 1 keep all.
+    /// Fewest legal moves of a position; 0 keeps all, and 1 all that have a move.
     #[must_use]
     pub const fn min_moves(&self) -> u16 {
         match (self.min_moves, self.method) {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use shakmaty::Position;
 
 use super::drop_reason::{BuildCounts, DropReason};
-use super::temp_samples::{TempSamples, TempSamplesWriter};
+use super::temp_samples::TempSamples;
 use crate::data::{DataError, Record};
 use crate::units::SortedMap;
 
@@ -24,24 +24,22 @@ pub fn drop_below_quantile(
     })?;
     let min_moves: SortedMap<u16, u16> =
         histograms.iter().map(|(ply, histogram)| (*ply, quantile_of(histogram, quantile))).collect();
-    let mut kept = TempSamplesWriter::create(samples.output())?;
-    samples.for_each_block(|_, records| {
-        let mut enough = Vec::with_capacity(records.len());
-        for (record, moves) in records.iter().zip(legal_moves(records)) {
-            if min_moves.get(&record.ply().0).is_none_or(|min_moves| moves >= *min_moves) {
-                enough.push(*record);
-            }
-        }
-        counts.drop(DropReason::FewMoves, (records.len() - enough.len()) as u64);
-        kept.push(&enough)
+    let before = samples.count();
+    samples.edit_blocks(|_, records| {
+        let mut moves = legal_moves(records).into_iter();
+        records.retain(|record| {
+            let moves = moves.next().unwrap_or_default();
+            min_moves.get(&record.ply().0).is_none_or(|min_moves| moves >= *min_moves)
+        });
     })?;
-    kept.finish()
+    counts.drop(DropReason::FewMoves, before - samples.count());
+    Ok(samples)
 }
 
 /// The number of legal moves in the position of each record.
 fn legal_moves(records: &[Record]) -> Vec<u16> {
     let count = |record: &Record| record.position().map_or(0, |position| position.legal_moves().len() as u16);
-    records.par_iter().with_min_len(1 << 10).map(count).collect()
+    records.par_iter().with_min_len(1 << 8).map(count).collect()
 }
 
 /// The largest m such that at most the share `quantile` of the positions has fewer than m moves; `histogram[m]`

@@ -16,7 +16,7 @@ use crate::data::formats::{
 };
 use crate::data::{DataError, GameReader, Input, InputPath, PgnNotes, Record, RecordError, ScoreUnit, SkippedGames};
 use crate::pipeline::inputs::WeightedInput;
-use crate::pipeline::manifest::SourceFile;
+use crate::pipeline::manifest::{SourceFile, original_formats};
 
 /// Samples with the number of their game, in order. The samples of one game may come in several consecutive entries.
 pub type SourceBatch = Vec<(u64, FilteredSamples)>;
@@ -30,6 +30,8 @@ pub struct SampleSource {
     /// Scores cut to the range of the target unit.
     scores_cut: u64,
     weight: f64,
+    /// The formats that a `.fsd` file was made from.
+    made_from: Vec<Format>,
 }
 
 /// The unit of an input's scores.
@@ -107,11 +109,18 @@ impl SampleSource {
             // A stream cannot be inspected first; `GameReader` refuses other formats.
             (None, InputPath::Stdin) => Format::Pgn,
         };
-        if let Some(option) = options.needs_plies().filter(|_| !format.has_ply()) {
-            let reason = format!("{} records no plies, which {option} needs; leave it out", format.name());
+        let made_from = match origin {
+            InputPath::File(path) => original_formats(path, format)?,
+            InputPath::Stdin => Vec::new(),
+        };
+        let without_plies = made_from.iter().copied().chain([format]).find(|format| !format.has_ply());
+        if let (Some(option), Some(without_plies)) = (options.needs_plies(), without_plies) {
+            let name = without_plies.name();
+            let made = if without_plies == format { "" } else { "it was made from a file without plies: " };
+            let reason = format!("{made}{name} records no plies, which {option} needs; leave it out");
             return Err(DataError::Input { input: origin.path().display().to_string(), reason });
         }
-        let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
+        let options = if without_plies.is_none() { options.clone() } else { options.without_ply_filters() };
         let is_drawn_by_game = matches!(options.per_game, PerGame::AtMost(_));
         let own_unit = input_unit(input)?;
         let rescale = UnitConversion { from: own_unit.unit, to: unit };
@@ -132,7 +141,8 @@ impl SampleSource {
                 InputReader::Samples { reader: Box::new(reader), read: 0, order }
             }
         };
-        Ok(SampleSource { reader, filter, unit: own_unit, rescale, scores_cut: 0, weight: input.weight })
+        let weight = input.weight;
+        Ok(SampleSource { reader, filter, unit: own_unit, rescale, scores_cut: 0, weight, made_from })
     }
 
     /// The next samples, or `None` at the end.
@@ -207,6 +217,7 @@ impl SampleSource {
         Ok(SourceFile {
             path: self.path().display().to_string(),
             format,
+            made_from: self.made_from.clone(),
             bytes,
             blake3: hash.to_hex().to_string(),
             games: self.games(),

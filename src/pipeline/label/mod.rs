@@ -107,15 +107,14 @@ impl Label {
     }
 
     /// Replaces score and move of `record`, which must hold the searched position.
-    #[must_use]
-    pub fn apply(self, record: Record) -> Record {
-        record.with_score(Some(self.score)).with_move(self.mv)
+    pub fn apply(self, record: &mut Record) {
+        record.set_score(Some(self.score));
+        record.set_move(self.mv);
     }
 
     /// Replaces the score of `record`, which must hold the searched position, and leaves its move.
-    #[must_use]
-    pub fn apply_score(self, record: Record) -> Record {
-        record.with_score(Some(self.score))
+    pub fn apply_score(self, record: &mut Record) {
+        record.set_score(Some(self.score));
     }
 }
 
@@ -311,7 +310,7 @@ pub fn label(
     check(records, Some(settings.limit))?;
     let stopped = |error, finished| LabelError::Engine { error: Box::new(error), finished, journal: journal.into() };
     let engine = Engine::start(&settings.engine, workers.answer_timeout).map_err(|error| stopped(error, 0))?;
-    let identity = ScorerIdentity::Uci(engine.identity().clone());
+    let identity = ScorerIdentity::Uci(engine.identity());
     let mut run = LabelRun::open(records, settings.limit, identity, journal, fingerprint, progress)?;
     run.report_progress();
     let mut first = Some(engine);

@@ -13,6 +13,7 @@ use shakmaty::{Chess, Move, Position};
 
 use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, InfoLine, info_line, similar_names};
+use super::spec::GAMES_FOLDER;
 use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, UciGame};
 use crate::chess::{fen_of, parse_fen, uci_move};
 use crate::units::{Seed, SortedMap};
@@ -20,6 +21,7 @@ use crate::units::{Seed, SortedMap};
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
     path: PathBuf,
+    /// Without the hashes of files.
     identity: EngineIdentity,
     child: Child,
     stdin: ChildStdin,
@@ -103,9 +105,8 @@ impl Engine {
         };
         let is_name = spec.path.components().count() == 1;
         let mut child = match spawn(&spec.path) {
-            // Debian installs engines here, and the folder is not always in PATH.
             Err(error) if is_name && error.kind() == io::ErrorKind::NotFound => {
-                spawn(&Path::new("/usr/games").join(&spec.path)).map_err(|_| failed(error))?
+                spawn(&Path::new(GAMES_FOLDER).join(&spec.path)).map_err(|_| failed(error))?
             }
             started => started.map_err(failed)?,
         };
@@ -118,9 +119,14 @@ impl Engine {
         let stderr = last_lines.follow(stderr);
         let stdout_lines = last_lines.clone();
         thread::spawn(move || forward_lines(stdout, &sender, &stdout_lines));
-        let name = String::new();
-        let arguments = spec.arguments.clone();
-        let identity = EngineIdentity { name, arguments, options: SortedMap::new(), hash: None };
+        let identity = EngineIdentity {
+            name: String::new(),
+            program: None,
+            arguments: spec.arguments.clone(),
+            files: SortedMap::new(),
+            options: SortedMap::new(),
+            hash: None,
+        };
         let path = spec.path.clone();
         Ok(Engine { path, identity, child, stdin, lines, last_lines, stderr, answer_timeout, chess960: None })
     }
@@ -174,10 +180,10 @@ impl Engine {
         &self.identity.name
     }
 
-    /// The facts that its answers depend on.
+    /// The facts that its answers depend on. Reads the program's file and the files that it is given.
     #[must_use]
-    pub const fn identity(&self) -> &EngineIdentity {
-        &self.identity
+    pub fn identity(&self) -> EngineIdentity {
+        self.identity.clone().with_files(&self.path)
     }
 
     /// Makes the engine forget all earlier searches.

@@ -1,13 +1,17 @@
 //! Which engine to start and how it searches, and the identity recorded of a running engine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
+use crate::data::hash_file;
 use crate::units::SortedMap;
+
+/// Debian installs engines here, and the folder is not always in PATH.
+pub(super) const GAMES_FOLDER: &str = "/usr/games";
 
 /// An engine to start. Engines always run with one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +63,15 @@ impl EngineSpec {
 pub struct EngineIdentity {
     /// The name that the engine gives itself.
     pub name: String,
+    /// BLAKE3 hash of its program's file, in hexadecimal; `None` where the file was not found or not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The arguments of its program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
+    /// BLAKE3 hashes, in hexadecimal, of the files that its arguments and the values of its options name.
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub files: SortedMap<String, String>,
     /// Options by name, in the engine's spelling.
     pub options: SortedMap<String, String>,
     /// MiB; `None` where the engine has no such option.
@@ -80,6 +90,28 @@ impl EngineIdentity {
         });
         limit.reproducible() && !weakened
     }
+
+    /// Adds the hashes of the engine's files. A file that cannot be read is left out, and so is a log, which changes
+    /// while the engine runs.
+    pub(super) fn with_files(mut self, program: &Path) -> EngineIdentity {
+        let hash = |path: &Path| Some(hash_file(path).ok()?.1.to_hex().to_string());
+        self.program = program_file(program).and_then(|path| hash(&path));
+        let is_log = |option: &str| option.to_ascii_lowercase().contains("log");
+        let values = self.options.iter().filter(|(option, _)| !is_log(option)).map(|(_, value)| value);
+        let named = self.arguments.iter().chain(values).filter(|text| Path::new(text).is_file());
+        self.files = named.filter_map(|text| Some((text.clone(), hash(Path::new(text))?))).collect();
+        self
+    }
+}
+
+/// The file of a program: a name without a folder is looked up as [`super::Engine`] does when it starts it.
+fn program_file(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return Some(program.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).chain([GAMES_FOLDER.into()]);
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// When a search ends.
@@ -182,11 +214,47 @@ mod tests {
         check("Hash=2", Err("give the size of the hash table with --hash"));
     }
 
+    fn identity() -> EngineIdentity {
+        EngineIdentity {
+            name: "x".into(),
+            program: None,
+            arguments: Vec::new(),
+            files: SortedMap::new(),
+            options: SortedMap::new(),
+            hash: Some(1),
+        }
+    }
+
+    #[test]
+    fn files_of_an_engine_are_hashed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        for name in ["program", "net", "book", "log"] {
+            std::fs::write(path(name), name).expect("written");
+        }
+        let options = [("Book", "book"), ("Debug Log File", "log"), ("Style", "none")];
+        let identity = EngineIdentity {
+            arguments: vec!["--net".into(), path("net"), path("")],
+            options: options.map(|(name, value)| (name.to_owned(), path(value))).into(),
+            ..identity()
+        };
+        let found = identity.clone().with_files(Path::new(&path("program")));
+        let hash = |content: &str| blake3::hash(content.as_bytes()).to_hex().to_string();
+        assert_eq!(found.program, Some(hash("program")));
+        assert_eq!(found.files, SortedMap::from(["net", "book"].map(|name| (path(name), hash(name)))));
+        // What fsbench recorded earlier, and what cannot be found.
+        let text = serde_json::to_string(&identity).expect("JSON");
+        assert!(!text.contains("program") && !text.contains("files"), "{text}");
+        assert_eq!(serde_json::from_str::<EngineIdentity>(&text).expect("JSON"), identity);
+        assert_eq!(identity.clone().with_files(Path::new("no such program")).program, None);
+        assert_eq!(identity.with_files(Path::new(&path("missing"))).program, None);
+    }
+
     #[test]
     fn reproducibility() {
         let check = |options: &[(&str, &str)], limit, expected| {
             let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let identity = EngineIdentity { name: "x".into(), arguments: Vec::new(), options, hash: Some(1) };
+            let identity = EngineIdentity { options, ..identity() };
             assert_eq!(identity.reproducible(limit), expected, "{identity:?}");
         };
         check(&[], SearchLimit::Depth(9), true);

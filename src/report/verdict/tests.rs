@@ -57,7 +57,12 @@ fn a_match_at_equal_cost_decides() {
     let all = [evidence(&loss, 0.69, elo(-24.0, 15.0)), evidence(&loss, 0.69, elo(-40.0, 15.0))];
     assert!(summary(&all, "piece", "", &none).expect("a choice").contains("choose piece: every other set is weaker"));
     let open = [evidence(&loss, 0.69, elo(-4.0, 15.0))];
-    assert!(open[0].sentence("piece", false).expect("known").ends_with("undecided, 1,200 more games would tell."));
+    assert!(
+        open[0]
+            .sentence("piece", false)
+            .expect("known")
+            .ends_with("undecided; if the difference stays, 1,200 more games would tell.")
+    );
     assert!(summary(&open, "piece", "", &none).expect("open").contains("not distinguished from it: piece-move"));
     let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
     assert!(
@@ -108,14 +113,30 @@ fn where_a_costly_set_pays_is_said() {
         };
         costly.sentence("piece", false).expect("known")
     };
-    let ending = "not worth it; its 46 Elo at equal nodes pay where twice the nodes are worth less than 111 Elo (39 by \
-                  the lower end of its interval).";
+    let ending = "not worth it; by its 46 Elo at equal nodes it pays where twice the nodes are worth less than 111 Elo \
+                  (39 by the lower end of its interval).";
     assert!(of(46.0, 0.75f64.log2()).ends_with(ending), "{}", of(46.0, 0.75f64.log2()));
     for other in [of(26.0, 0.75f64.log2()), of(46.0, 0.1), of(46.0, -0.02)] {
         assert!(other.ends_with("not worth it."), "{other}");
     }
-    let price = |mean, weight| price_of_nodes(Estimate { mean, interval: Some(45.0), count: 33 }, weight);
-    assert!(price(210.0, None).expect("known").contains("twice the nodes are worth 210 ± 45 Elo; where"));
+    // A set that won by cost's weight is told where it would win by the whole cost.
+    let chosen = Evidence {
+        log2_speed: Some(0.75f64.log2()),
+        elo_equal_nodes: elo(46.0, 30.0),
+        cost_weight: Some(0.3),
+        ..evidence(&loss, 0.5, elo(41.0, 27.0))
+    };
+    let limit = "; by its 46 Elo at equal nodes it pays where twice the nodes are worth less than 111 Elo";
+    assert!(chosen.sentence("piece", false).expect("known").contains(&format!("worth it{limit}")));
+    assert!(
+        summary(&[chosen], "piece", "", &none).expect("a choice").contains(&format!("stronger at equal cost{limit}"))
+    );
+    let price = |mean, weight| {
+        let elo = Estimate { mean, interval: Some(45.0), count: 33 };
+        price_of_nodes(DoublingElo { elo, least_share: 0.84 }, weight)
+    };
+    let text = price(210.0, None).expect("known");
+    assert!(text.starts_with("By matches with up to 16% fewer nodes, twice the nodes are worth 210 ± 45 Elo; where"));
     assert!(price(210.0, Some(0.3)).expect("known").ends_with("cost counts as if they were worth 63."));
     assert_eq!(price(40.0, None), None);
 }
@@ -136,6 +157,42 @@ fn what_a_lower_loss_is_worth_is_said() {
     let mixed = of(&[weaker(), evidence(&better, 0.7, elo(20.0, 15.0)), evidence(&better, 0.7, elo(1.0, 15.0))]);
     assert!(mixed.expect("three sets").ends_with("1 of them are stronger, 1 weaker and 1 not distinguished."));
     assert_eq!(of(&[weaker()]), None, "one set has a sentence of its own");
+    let absent = of(&[weaker(), weaker(), evidence(&better, 0.7, None)]).expect("two played");
+    assert!(absent.starts_with("3 sets have a lower loss than piece, and 2 of them played at equal cost: 0 stronger,"));
+    // Time is not why a set is weaker that is as fast, or weaker with as many nodes.
+    let fast = evidence(&better, 1.2, elo(-24.0, 15.0));
+    let weak = Evidence { elo_equal_nodes: elo(-30.0, 9.0), ..weaker() };
+    for other in [fast, weak] {
+        assert!(of(&[weaker(), weaker(), other]).expect("three sets").ends_with("0 not distinguished."));
+    }
+}
+
+/// Without a match at equal cost, one at equal nodes decides where cost can only confirm it.
+#[test]
+fn games_at_equal_nodes_go_before_losses() {
+    let better = difference(-0.4, -0.2);
+    let of = |nodes: f64, speed: f64| {
+        let own = Evidence { elo_equal_nodes: elo(nodes, 15.0), ..evidence(&better, speed, None) };
+        let text = own.sentence("piece", false).expect("known");
+        (text, summary(&[own], "piece", "", &none).expect("a choice"))
+    };
+    assert!(of(-89.0, 0.5).0.ends_with("weaker at equal nodes: not worth it."));
+    assert!(of(-89.0, 1.2).0.ends_with("only a match at equal cost can decide."));
+    assert!(of(89.0, 0.5).0.ends_with("only a match at equal cost can decide."));
+    assert!(of(89.0, 1.2).0.ends_with("stronger at equal nodes: worth it."));
+    assert!(of(4.0, 1.2).0.ends_with("worth it by loss; no match at equal cost was played."));
+    assert!(of(-89.0, 0.5).1.ends_with(", yet it is 89 ± 15 Elo weaker at equal nodes."), "{}", of(-89.0, 0.5).1);
+    let missing = Evidence { loss: None, set: "late", ..evidence(&better, 1.0, None) };
+    let open = evidence(&difference(-0.4, 0.2), 1.0, None);
+    let text = summary(&[open, missing], "piece", "", &none).expect("losses");
+    assert_eq!(text, "No set is shown to have a lower loss than piece; not compared: late.");
+}
+
+/// An interval that excludes 0 does not seem to end there.
+#[test]
+fn bounds_near_zero_have_enough_digits() {
+    let loss = difference(-22.0, -0.02);
+    assert_eq!(loss_words(&loss, "piece"), "11.01% better than piece in loss (−22.00% to −0.02%)");
 }
 
 #[test]
@@ -232,14 +289,21 @@ fn noise_in_the_cost_of_a_match_is_said() {
 fn what_would_tell_is_named() {
     let check = |dominant, more_seeds, more_games, expected: &str| {
         let outlook = Outlook { dominant, more_seeds, more_games };
-        assert_eq!(undecided(outlook, "games"), format!("undecided, {expected} would tell"), "{outlook:?}");
+        assert_eq!(
+            undecided(outlook, "games"),
+            format!("undecided; if the difference stays, {expected} would tell"),
+            "{outlook:?}"
+        );
     };
     let [seeds, games] = [NoiseSource::Seeds, NoiseSource::Games].map(Some);
     check(seeds, Some(3), Some(1_200), "3 more seeds or 1,200 more games");
     check(games, Some(3), Some(1_200), "1,200 more games or 3 more seeds");
     check(games, None, Some(1_200), "1,200 more games");
     check(seeds, Some(1), None, "1 more seed");
-    check(None, None, None, "more seeds");
+    assert_eq!(
+        undecided(Outlook { dominant: None, more_seeds: None, more_games: None }, "games"),
+        "undecided, more seeds would tell"
+    );
     assert_eq!(
         undecided(Outlook { dominant: seeds, more_seeds: None, more_games: None }, "validation games"),
         "undecided, and no practical number of seeds or validation games alone would tell"

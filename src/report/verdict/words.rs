@@ -1,13 +1,13 @@
 //! The phrases of a verdict: a difference in loss, a speed, Elo, and the data of a set's trainings.
 
 use super::EQUAL;
-use crate::record::{RunRecord, SpeedEntry};
+use crate::record::{MatchKind, RunRecord, SpeedEntry};
 use crate::report::comparisons::{Difference, Statement};
 use crate::report::numbers;
 use crate::report::summary::SummaryRow;
 use crate::report::training_data::TrainingData;
 use crate::statistics::{CONFIDENCE, Estimate, NoiseSource, Outlook, student_t_quantile};
-use crate::text::grouped;
+use crate::text::{grouped, listed};
 
 /// Evaluations per second divided by the reference's.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -86,7 +86,14 @@ fn speed_words(speed: f64) -> String {
 
 pub(super) fn loss_words(loss: &Difference, reference: &str) -> String {
     let half = (loss.high - loss.low) / 2.0;
-    let decimals = numbers::decimals(&[Estimate { mean: loss.difference, interval: Some(half), count: loss.seeds }]);
+    let mut decimals =
+        numbers::decimals(&[Estimate { mean: loss.difference, interval: Some(half), count: loss.seeds }]);
+    // An interval that excludes 0 must not seem to end there.
+    let is_zero = |value: f64, decimals: usize| value.abs() < 0.5 * 10f64.powi(-(decimals as i32));
+    let is_shown = loss.statement != Statement::NotDistinguished;
+    while is_shown && decimals < 4 && [loss.low, loss.high].into_iter().any(|bound| is_zero(bound, decimals)) {
+        decimals += 1;
+    }
     let number = |value: f64, signed: bool| numbers::number(value, decimals, signed);
     let bounds = format!("{}% to {}%", number(loss.low, true), number(loss.high, true));
     match loss.statement {
@@ -118,7 +125,8 @@ pub(super) fn elo_words(elo: Estimate, conditions: &str) -> String {
     }
 }
 
-/// `undecided, 3 more seeds or 1,200 more games would tell`: the cheaper first, by the main source of the interval.
+/// `undecided; if the difference stays, 3 more seeds or 1,200 more games would tell`: first what reduces the main source of
+/// the interval.
 pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
     let more = |number: Option<u64>, of: &str| {
         let of = if number? == 1 { of.trim_end_matches('s') } else { of };
@@ -133,7 +141,7 @@ pub(super) fn undecided(outlook: Outlook, games: &str) -> String {
     match (&ways[..], outlook.dominant) {
         ([], None) => "undecided, more seeds would tell".into(),
         ([], Some(_)) => format!("undecided, and no practical number of seeds or {games} alone would tell"),
-        _ => format!("undecided, {} would tell", ways.join(" or ")),
+        _ => format!("undecided; if the difference stays, {} would tell", ways.join(" or ")),
     }
 }
 
@@ -195,16 +203,30 @@ pub(super) fn trainings(rows: &[SummaryRow], data_files: &str) -> Option<String>
         reference.name,
         common.others_of(reference, Some(data))
     );
-    let seeds = rows.iter().map(|row| row.seeds_done).max().unwrap_or_default();
-    text += match seeds {
-        1 => " One seed: nothing is known of the variation between trainings.",
-        _ => "",
+    let trained = rows.iter().map(|row| row.seeds_done);
+    let [fewest, seeds] = [trained.clone().min(), trained.max()].map(Option::unwrap_or_default);
+    text += &match (fewest, seeds) {
+        (_, 1) => " One seed: nothing is known of the variation between trainings.".to_owned(),
+        (1, _) => format!(
+            " Of the {seeds} seeds only one is trained of {}: nothing is known of the variation between its trainings.",
+            listed(&rows.iter().filter(|row| row.seeds_done == 1).map(|row| row.name.as_str()).collect::<Vec<_>>())
+        ),
+        _ => String::new(),
     };
+    let played = rows
+        .iter()
+        .filter_map(|row| row.strength.as_ref())
+        .flat_map(|strength| MatchKind::ALL.into_iter().filter_map(|kind| strength.elo(kind)).map(|elo| elo.count));
+    if seeds > 1 && played.min() == Some(1) {
+        text += &format!(
+            " Of the {seeds} seeds one has played: Elo is that of its networks, and nothing is known of the variation \
+             between trainings."
+        );
+    }
     if seeds == 2 {
         let t = |degrees| numbers::number(student_t_quantile(CONFIDENCE, degrees), 1, false);
         text += &format!(
-            " Two seeds decide nothing by themselves: Student's t has one degree of freedom and is {}, with a third \
-             seed {}.",
+            " Two seeds show only large differences: Student's t with one degree of freedom is {}, with a third seed {}.",
             t(1),
             t(2)
         );

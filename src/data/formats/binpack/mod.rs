@@ -64,11 +64,7 @@ fn adapt(mut record: Record, counter: &mut OmissionCounter) -> Option<Record> {
     if record.ply().0 > MAX_PLY {
         return counter.omit_sample(OmittedSample::Ply);
     }
-    if record.score() == Some(NO_SCORE) {
-        // The format's value for no score.
-        counter.clamp_score();
-        record = record.with_score(Some(NO_SCORE - 1));
-    }
+    record = clamp_no_score(record, counter);
     if record.has_chess960_rights() {
         // As Stockfish's tools do: the format has no rights of Chess960, and thus no castling moves either.
         if record.castles() {
@@ -78,6 +74,15 @@ fn adapt(mut record: Record, counter: &mut OmissionCounter) -> Option<Record> {
         record = record.without_castling();
     }
     Some(record)
+}
+
+/// Clamps the score that means no score in Stockfish's formats, and counts it.
+pub(super) fn clamp_no_score(record: Record, counter: &mut OmissionCounter) -> Record {
+    if record.score() != Some(NO_SCORE) {
+        return record;
+    }
+    counter.clamp_score();
+    record.with_score(Some(NO_SCORE - 1))
 }
 
 impl SampleEncoder for ChunkEncoder {
