@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Debug, Formatter};
 
-use shakmaty::{Chess, Color};
+use shakmaty::Chess;
 
 use super::{EvalScale, Game, Limits, PlayingNetwork, Score, Searcher, search_digest};
 use crate::data::Eval;
@@ -80,9 +80,8 @@ impl NetworkScorer for RecordScorer {
             let mut sources = records.iter().zip(positions.boards());
             evaluator.evaluate(positions.line(), |raw| {
                 // The evaluation needs both kings; whatever else is legal does not concern it.
-                let is_position = sources.next().is_some_and(|(record, board)| {
-                    record.board().is_sound() && Color::ALL.iter().all(|color| board.king_of(*color).is_some())
-                });
+                let is_position =
+                    sources.next().is_some_and(|(record, board)| record.board().is_sound() && board.kings().is_some());
                 let score = || Eval::Score(Centipawn(scheme.centipawns(scheme.score(raw)))).centipawns();
                 scores.push(is_position.then(score));
             });

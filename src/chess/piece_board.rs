@@ -115,6 +115,16 @@ impl PieceBoard {
         if kings.is_power_of_two() { Some(kings.trailing_zeros()) } else { None }
     }
 
+    /// The squares of White's king and of Black's; `None` unless each has one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn kings(&self) -> Option<[u32; 2]> {
+        match (self.king_of(Color::White), self.king_of(Color::Black)) {
+            (Some(white), Some(black)) => Some([white, black]),
+            _ => None,
+        }
+    }
+
     /// Makes a change. A piece that it removes takes whatever stands on its square away, and one that it adds replaces
     /// what stands there, so that bitboards and mailbox always agree.
     #[inline(always)]

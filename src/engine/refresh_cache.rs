@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::aligned::AlignedVec;
 use super::model::Model;
 use super::refresh_rule::PartialRefresh;
-use crate::chess::{ByPerspective, Color, Perspective, PieceBoard};
+use crate::chess::{ByPerspective, Perspective, PieceBoard};
 use crate::cpu::BackEnd;
 use crate::features::{Delta, Encoder, FeatureSet};
 
@@ -87,9 +87,9 @@ impl RefreshCache {
     pub fn find_changes(&mut self, request: &RefreshRequest<'_>, delta: &mut Delta) -> EntryChanges {
         let RefreshRequest { model, board, pov, .. } = *request;
         self.contexts.clear();
-        match Color::ALL.map(|color| board.king_of(color)) {
-            [Some(white), Some(black)] => self.encoder.append_contexts([white, black], pov, &mut self.contexts),
-            _ => self.contexts.push(NO_KINGS),
+        match board.kings() {
+            Some(kings) => self.encoder.append_contexts(kings, pov, &mut self.contexts),
+            None => self.contexts.push(NO_KINGS),
         }
         let known = self.numbers[pov].get(&self.contexts[..]).copied();
         if let Some(number) = known {

@@ -7,10 +7,11 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::chess::{Board, BoardChange, ByPerspective, Color, PackedBoard, Perspective, PieceBoard};
+use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective, PieceBoard};
 
 use super::code::{Executable, Inputs, Obstacle, Outputs, RowList};
 use super::compiled::{PieceList, RowBuffer, VectorEncoder};
+use super::delta::Delta;
 use super::lower;
 use super::row_programs::{ActiveRows, ChangedRows, DeltaState};
 use super::set::Block;
@@ -59,48 +60,6 @@ struct KingMoveRows {
     may_cancel: bool,
 }
 
-/// The change of one perspective's active features between two boards. Indices ascend, unless a method says otherwise.
-///
-/// ```
-/// use fsbench::chess::{BoardChange, Chess, Perspective};
-/// use fsbench::features::{Delta, FeatureSet};
-/// use shakmaty::{Position, uci::UciMove};
-///
-/// let set = FeatureSet::resolve("square(P) for P in pieces")?;
-/// let start = Chess::default();
-/// let mv = "g1f3".parse::<UciMove>().unwrap().to_move(&start).unwrap();
-/// let change = BoardChange::of(mv, start.turn());
-/// let after = change.applied_to(start.board());
-/// let mut delta = Delta::default();
-/// set.encoder().diff(start.board(), &change, &after, Perspective::White, &mut delta);
-/// assert_eq!(delta, Delta { added: vec![21].into(), removed: vec![6].into(), refresh: false });
-/// # Ok::<(), fsbench::features::FeatureError>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delta {
-    /// Active after and not before; under `bag` once per binding added.
-    pub added: RowList,
-    /// Active before and not after.
-    pub removed: RowList,
-    /// Whether some block's context changed.
-    pub refresh: bool,
-}
-
-impl Delta {
-    /// The number of changed rows.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        (self.added.len() + self.removed.len()) as u64
-    }
-
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.added.clear();
-        self.removed.clear();
-        self.refresh = false;
-    }
-}
-
 /// Buffers that [`Encoder::append_batch`] reuses from call to call.
 #[derive(Clone, Debug, Default)]
 pub struct EncodeScratch {
@@ -123,13 +82,8 @@ struct KingMove {
 impl KingMove {
     #[inline(always)]
     fn between(before: &PieceBoard, after: &PieceBoard) -> KingMove {
-        KingMove { before: kings_of(before), after: kings_of(after) }
+        KingMove { before: before.kings(), after: after.kings() }
     }
-}
-
-#[inline(always)]
-fn kings_of(board: &PieceBoard) -> Option<[u32; 2]> {
-    Some([board.king_of(Color::White)?, board.king_of(Color::Black)?])
 }
 
 /// Whether each side has one king, which stands where it stood.

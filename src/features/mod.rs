@@ -11,6 +11,7 @@ mod buckets;
 pub(crate) mod code;
 mod compiled;
 mod definition;
+mod delta;
 mod encoder;
 mod encoder_kind;
 mod error;
@@ -46,7 +47,8 @@ pub use compiled::RowBuffer;
 pub use definition::expression_with_files;
 #[cfg(feature = "report")]
 pub(crate) use definition::{Composition, Summand, WrittenBlock};
-pub use encoder::{Delta, EncodeScratch, Encoder};
+pub use delta::Delta;
+pub use encoder::{EncodeScratch, Encoder};
 pub use encoder_kind::EncoderKind;
 pub use error::{Diagnostic, FeatureError};
 pub use explain::{AxisValue, ExplainedFeature, FeatureText, Place};

@@ -3,7 +3,7 @@
 use crate::chess::{BoardChange, ByPerspective, PieceBoard};
 
 use super::code::{Executable, Inputs, Outputs, RowList};
-use super::encoder::Delta;
+use super::delta::Delta;
 use super::lower;
 use super::set::Block;
 use super::sorted_rows::{cancel_from, dedup_from};

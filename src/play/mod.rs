@@ -6,6 +6,7 @@
 
 mod adjudication;
 mod book;
+mod epd;
 mod equal_cost;
 mod error;
 mod fixtures;

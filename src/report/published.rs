@@ -189,7 +189,7 @@ impl PublishedComparison {
         let others: Vec<String> = self.elo.iter().filter(|elo| !is_within(elo)).filter_map(other).collect();
         let others = if others.is_empty() { String::new() } else { format!("; others: {}", others.join("; ")) };
         (!self.elo.is_empty()).then(|| {
-            format!("Of {} published Elo values, {agreeing} agree within both intervals{others}.", self.elo.len())
+            format!("{agreeing} of {} published Elo values agree within both intervals{others}.", self.elo.len())
         })
     }
 

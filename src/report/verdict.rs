@@ -381,30 +381,30 @@ fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     let better: Vec<&Evidence<'_>> = evidence.iter().filter(is_better).collect();
     let played: Vec<(&Evidence<'_>, Option<bool>)> =
         better.iter().filter_map(|own| Some((*own, sign(own.elo_equal_cost?.estimate)))).collect();
-    let of = |wanted: Option<bool>| played.iter().filter(|(_, sign)| *sign == wanted).count();
+    if played.len() < 2 {
+        return None;
+    }
+    let of = |wanted: Option<bool>| played.iter().filter(|(_, is_stronger)| *is_stronger == wanted).count();
     let [stronger, weaker, open] = [Some(true), Some(false), None].map(of);
-    let is_by_time = |(own, sign): &(&Evidence<'_>, Option<bool>)| {
+    // Time is not why a set is weaker that is as fast, or weaker with as many nodes, too.
+    let is_weaker_by_time = |own: &Evidence<'_>| {
         let is_slower = own.speed.is_some_and(|speed| speed.high < 1.0 - EQUAL);
-        let is_weak = own.elo_equal_nodes.is_some_and(|elo| self::sign(elo.estimate) == Some(false));
-        *sign != Some(false) || is_slower && !is_weak
+        is_slower && own.elo_equal_nodes.is_none_or(|elo| sign(elo.estimate) != Some(false))
     };
-    let lesson = if stronger == 0 && weaker > open && played.iter().all(is_by_time) {
-        ": a lower loss does not pay for a slower evaluation"
-    } else {
-        ""
-    };
-    let who = if played.len() == better.len() {
-        format!("{} sets have a lower loss than {reference}; at equal cost", played.len())
-    } else {
+    let mut weaker_sets = played.iter().filter(|(_, is_stronger)| *is_stronger == Some(false));
+    let is_by_time = stronger == 0 && weaker > open && weaker_sets.all(|(own, _)| is_weaker_by_time(own));
+    let lesson = if is_by_time { ": a lower loss does not pay for a slower evaluation" } else { "" };
+    let have = format!("{} sets have a lower loss than {reference}", better.len());
+    Some(if played.len() == better.len() {
         format!(
-            "{} sets have a lower loss than {reference}, and {} of them played at equal cost:",
-            better.len(),
-            played.len()
+            "{have}; at equal cost {stronger} of them are stronger, {weaker} weaker and {open} not distinguished{lesson}."
         )
-    };
-    (played.len() > 1).then(|| {
-        let of_them = if played.len() == better.len() { " of them are" } else { "" };
-        format!("{who} {stronger}{of_them} stronger, {weaker} weaker and {open} not distinguished{lesson}.")
+    } else {
+        let count = played.len();
+        format!(
+            "{have}, and {count} of them played at equal cost: {stronger} stronger, {weaker} weaker and {open} not \
+             distinguished{lesson}."
+        )
     })
 }
 

@@ -58,7 +58,7 @@ const BATCHES: &str = "Batches";
 #[serde(default)]
 pub struct ReadOptions {
     /// eval: unit of the scores if the data do not record it: cp, or internal:PAWN with an engine's units per pawn
-    /// [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
+    /// [default: internal:208 for a binpack or .plain, else cp]; batches have scores in centipawns
     // A training run records the unit that it assumed. It is absent if the data recorded theirs.
     #[arg(help_heading = DATA, long, value_name = "UNIT")]
     #[serde(skip_serializing_if = "Option::is_none")]

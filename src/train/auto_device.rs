@@ -8,8 +8,8 @@ use crate::text::grouped;
 
 /// Positions × neurons per step from which a GPU is faster: 512 positions at 256 neurons.
 ///
-/// From `results/gpu`, networks of 256 neurons with a hidden layer: a step of an H100 takes 0.3 to 0.4 ms and 0.06 to
-/// 0.07 µs per position; one of the sixteen cores beside it takes 0.7 to 1.0 µs per position (1.44 and 0.96 million
+/// Measured with networks of 256 neurons with a hidden layer: a step of an H100 took 0.3 to 0.4 ms and 0.06 to
+/// 0.07 µs per position; one of the sixteen cores beside it took 0.7 to 1.0 µs per position (1.44 and 0.96 million
 /// positions per second). Both take as long at 0.3 ms / (0.7 µs − 0.07 µs) ≈ 480 and 0.4 ms / (1.0 µs − 0.06 µs) ≈ 430
 /// positions. The time per position is taken as proportional to the neurons.
 const LEAST_GPU_WORK: usize = 512 * 256;

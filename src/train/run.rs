@@ -355,7 +355,7 @@ impl<'a> Session<'a> {
         }
         Err(TrainError::Config(format!(
             "the rules by which training samples are skipped leave none of epoch {} but one in each of its {steps} batches; \
-             take fewer samples out",
+             skip fewer samples",
             self.progress.epochs + 1
         )))
     }

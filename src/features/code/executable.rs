@@ -7,7 +7,7 @@ use super::interpreter::Interpreter;
 use super::machine::MachineCode;
 use super::row_list::RowList;
 use crate::chess::{BoardChange, PieceBoard};
-use crate::features::encoder::Delta;
+use crate::features::delta::Delta;
 
 /// What a program reads and writes besides its lists.
 #[derive(Debug)]
