@@ -110,14 +110,14 @@ impl Dialect for CDialect {
     fn append(&self, list: &str, row: &str, condition: Option<&str>, repeats: bool) -> String {
         let by = condition.unwrap_or("1");
         if repeats {
-            format!("fsb_append_rare({list}, from, {row}, {by});")
+            format!("fsb_append_rare({list}, old_len, {row}, {by});")
         } else {
             format!("fsb_append({list}, {row}, {by});")
         }
     }
 
     fn begin_repeats(&self, list: &str) -> String {
-        format!("const uint32_t from = {list}->len;")
+        format!("const uint32_t old_len = {list}->len;")
     }
 
     fn by_perspective(&self, [white, black]: &[String; 2]) -> String {

@@ -160,7 +160,7 @@ trait Dialect {
     fn otherwise(&self) -> String;
     /// Appends a row to a list; with a condition, which is 1 or 0, only if it is 1.
     fn append(&self, list: &str, row: &str, condition: Option<&str>, repeats: bool) -> String;
-    /// Keeps a list's length as `from`.
+    /// Keeps a list's length as `old_len`.
     fn begin_repeats(&self, list: &str) -> String;
     /// One of two values: White's or Black's.
     fn by_perspective(&self, values: &[String; 2]) -> String;

@@ -108,11 +108,15 @@ impl Dialect for RustDialect {
 
     fn append(&self, list: &str, row: &str, condition: Option<&str>, repeats: bool) -> String {
         let by = condition.unwrap_or("1");
-        if repeats { format!("{list}.append_rare(from, {row}, {by});") } else { format!("{list}.append({row}, {by});") }
+        if repeats {
+            format!("{list}.append_rare(old_len, {row}, {by});")
+        } else {
+            format!("{list}.append({row}, {by});")
+        }
     }
 
     fn begin_repeats(&self, list: &str) -> String {
-        format!("let from = {list}.len;")
+        format!("let old_len = {list}.len;")
     }
 
     fn by_perspective(&self, [white, black]: &[String; 2]) -> String {

@@ -73,7 +73,7 @@ impl<'a> Writer<'a> {
         if self.repeats {
             let text = self.dialect.begin_repeats(Parameter::list(program, Program::ACTIVE).name());
             let read = self.indented(&text);
-            self.lines.push(SourceLine::Conditional { name: "from".to_owned(), read, unread: None });
+            self.lines.push(SourceLine::Conditional { name: "old_len".to_owned(), read, unread: None });
         }
         self.body(&program.body, &Registers::none(program));
         // From the end, since what is read later decides on a line.
