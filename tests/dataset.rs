@@ -143,14 +143,16 @@ fn broken_games_are_skipped_counted_and_named() {
         GAME,
         variant,
         "[A \"\"]\n1. Ke5 *\n\n",
+        "[Result \"1-0\"]\n\n1. e4 e5 0-1\n\n",
         GAME,
     ]);
     let output = build(folder.path(), &["--method", "pqr"]);
-    check(&output, 0, "3 games of games.pgn were skipped");
+    check(&output, 0, "4 games of games.pgn were skipped");
+    check(&output, 0, "result contradicts the Result tag at byte");
     check(&output, 0, &format!("game at byte {}: garbage at byte {}", GAME.len(), GAME.len() + 19));
     let summary = json(&output);
-    assert_eq!((&summary["games"], &summary["skipped_games"]), (&3.into(), &3.into()));
-    let expected = serde_json::json!({ "variant": 1, "garbage": 1, "illegal-move": 1 });
+    assert_eq!((&summary["games"], &summary["skipped_games"]), (&3.into(), &4.into()));
+    let expected = serde_json::json!({ "variant": 1, "garbage": 1, "illegal-move": 1, "contradictory-result": 1 });
     assert_eq!(summary["skipped"][0]["by_reason"], expected);
 }
 
@@ -347,6 +349,18 @@ fn lichess_evals_build_to_the_same_samples_twice() {
     let first = build();
     assert_eq!((&first["games"], &first["skipped_games"]), (&9_899.into(), &0.into()));
     assert_eq!(first["hash"], build()["hash"]);
+}
+
+/// The mean is that of the scores themselves; their distribution is cut at 3,000 centipawns.
+#[test]
+fn the_mean_score_is_not_cut() {
+    let game = "[Event \"a\"]\n\n1. e4 { [%eval 60.0] } e5 { [%eval 0.04] } 2. Nf3 { [%eval #3] } Nc6 1-0\n\n";
+    let folder = folder(&[game]);
+    let stats = json(&fsbench(&["dataset", "stats", "games.pgn", "--format", "json"], folder.path()));
+    assert_eq!(stats["mean_score"], -2998.0);
+    assert_eq!(stats["scores"], serde_json::json!({ "-3000": 1, "0": 1 }));
+    let text = String::from_utf8(fsbench(&["dataset", "stats", "games.pgn"], folder.path()).stdout).unwrap();
+    assert!(text.contains("-2998.00"), "{text}");
 }
 
 /// The statistics of what a training reads are those of the file that a build with the same options makes.

@@ -80,6 +80,12 @@ pub enum DataError {
     )]
     NotGames { path: PathBuf, format: &'static str },
     #[error(
+        "{} is compressed with {compression}, but its name does not say so, and {format} is decompressed by its name \
+         only: rename it to end in {ending}, as games{ending}, or decompress it first",
+        path.display()
+    )]
+    CompressedName { path: PathBuf, format: &'static str, compression: &'static str, ending: String },
+    #[error(
         "cannot write {}: its sample {sample} (from 0) is invalid: {problem}; find it in the source with `fsbench \
          dataset verify`; nothing was left behind",
         path.display()

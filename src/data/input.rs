@@ -81,6 +81,17 @@ impl Compression {
             Compression::Bzip2 => "bzip2",
         }
     }
+
+    /// The ending of its files' names; empty for plain files.
+    #[must_use]
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Compression::None => "",
+            Compression::Zstd => ".zst",
+            Compression::Gzip => ".gz",
+            Compression::Bzip2 => ".bz2",
+        }
+    }
 }
 
 /// The first eight bytes; fewer only if there are no more.

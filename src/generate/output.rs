@@ -169,6 +169,7 @@ fn finish_samples(
             games: u64::from(summary.games + summary.dropped_openings),
             spoiled_games: summary.dropped_games.clone(),
             positions: summary.positions,
+            repeated: 0,
             kept: written.samples,
             dropped: SortedMap::new(),
             dropped_games: Some((GameDropReason::Opening, u64::from(summary.dropped_openings)))

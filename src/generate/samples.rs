@@ -6,8 +6,8 @@ use crate::data::{Eval, PgnWriter, Record, RecordError, Sample, first_ply};
 use crate::play::PlayedGame;
 use crate::units::{Centipawn, Ply};
 
-/// The game as PGN. The comment after a move holds the score of the position after it, White's view. `names` are the
-/// players' names, by number; `None` where one engine plays itself.
+/// The game as PGN. The comment before a move, the first one included, holds the score of the position, White's view.
+/// `names` are the players' names, by number; `None` where one engine plays itself.
 pub fn pgn_of(game: &PlayedGame, names: Option<&[String]>) -> String {
     let mut pgn = PgnWriter::new();
     pgn.tag("Event", "Self-play");
@@ -20,17 +20,15 @@ pub fn pgn_of(game: &PlayedGame, names: Option<&[String]>) -> String {
     pgn.start_tags(&game.start);
     pgn.begin_moves(&game.start);
     let mut mover = game.start.turn();
-    for (ply, played) in game.moves.iter().enumerate() {
-        pgn.play(played.mv);
-        // The next search's score is the opponent's view.
-        let next = game.moves.get(ply + 1).and_then(|next| next.search);
-        if let Some(eval) = next.and_then(|search| search.eval) {
-            match mover.fold_wb(eval.reversed(), eval) {
+    for played in &game.moves {
+        if let Some(eval) = played.search.and_then(|search| search.eval) {
+            match mover.fold_wb(eval, eval.reversed()) {
                 Eval::Score(Centipawn(score)) => pgn.comment(&format!(" [%eval {:.2}] ", f64::from(score) / 100.0)),
                 Eval::Mate(moves) => pgn.comment(&format!(" [%eval #{moves}] ")),
             }
             pgn.repeat_number();
         }
+        pgn.play(played.mv);
         mover = mover.other();
     }
     pgn.finish(game.result)
@@ -83,7 +81,8 @@ mod tests {
         let expected = "[Event \"Self-play\"]\n[Round \"4\"]\n[White \"B\"]\n[Black \"A \\\"x\\\"\"]\n\
             [Result \"1-0\"]\n\
             [SetUp \"1\"]\n[FEN \"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2\"]\n\n\
-            2... Nf6 { [%eval #-3] } 3. Qh5 { [%eval -9.00] } 3... Nxh5 4. Nc3 { [%eval 0.07] } 4... d6 1-0\n\n";
+            { [%eval 0.12] } 2... Nf6 { [%eval #-3] } 3. Qh5 { [%eval -9.00] } 3... Nxh5 4. Nc3 { [%eval 0.07] } \
+            4... d6 1-0\n\n";
         assert_eq!(pgn_of(&game(), Some(&names)), expected);
     }
 

@@ -201,6 +201,7 @@ fn manifest_of(summary: &ConvertSummary, source: SourceFile, command: &[String])
         sources: vec![source],
         games: summary.games,
         positions: summary.read,
+        repeated: 0,
         kept: summary.samples,
         dropped: Default::default(),
         spoiled_games: Default::default(),

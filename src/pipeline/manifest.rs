@@ -116,6 +116,9 @@ pub struct Manifest {
     pub spoiled_games: SortedMap<EngineFault, u32>,
     /// Positions from which a move was played.
     pub positions: u64,
+    /// Samples that come once more because of a weight above 1; those left out later are among `dropped`, too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated: u64,
     /// Samples that were kept.
     pub kept: u64,
     /// Positions that were left out, by reason.
@@ -148,7 +151,7 @@ impl Manifest {
     }
 
     /// The samples kept and, by reason, left out, in words: "348,391 of 424,721 positions of 5,000 games: 76,330 before
-    /// ply 20".
+    /// ply 20". Repeats by weight come after the games: "… of 5,000 games and 424,721 repeats by weight: …".
     #[must_use]
     pub fn summary(&self) -> String {
         let counted = |count: u64| grouped(&count.to_string());
@@ -167,8 +170,11 @@ impl Manifest {
                 left_out.push(format!("{} {what}", counted(count)));
             }
         }
-        let kept =
+        let mut kept =
             format!("{} of {} positions of {} games", counted(self.kept), counted(self.positions), counted(self.games));
+        if self.repeated > 0 {
+            kept += &format!(" and {} repeats by weight", counted(self.repeated));
+        }
         if left_out.is_empty() { kept } else { format!("{kept}: {}", left_out.join(", ")) }
     }
 

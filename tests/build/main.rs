@@ -75,10 +75,10 @@ impl Fixture {
         let positions = manifest.dropped.iter().map(|(why, count)| (name(why), *count));
         let games = manifest.dropped_games.iter().map(|(why, count)| (name(why), *count));
         let dropped: BTreeMap<String, u64> = positions.clone().chain(games).collect();
-        if inputs.iter().all(|input| input.weight <= 1.0) {
-            let dropped: u64 = positions.map(|(_, count)| count).sum();
-            assert_eq!(manifest.positions, manifest.kept + dropped, "every position is kept or dropped for a reason");
-        }
+        let sum: u64 = positions.map(|(_, count)| count).sum();
+        let received = manifest.positions + manifest.repeated;
+        assert_eq!(received, manifest.kept + sum, "every position and repeat is kept or dropped for a reason");
+        assert_eq!(manifest.summary().contains("repeats by weight"), manifest.repeated > 0);
         (records, dropped)
     }
 }
@@ -270,6 +270,8 @@ fn several_inputs_follow_each_other_by_weight() {
     assert_eq!(dropped["early"] + dropped["weight"], 40);
     let (twice, _) = fixture.build_from(&[weighted(2.0)], &everything());
     assert_eq!(twice.len(), 2 * one.len());
+    let (thinned, dropped) = fixture.build_from(&[weighted(2.0)], &BuildOptions { samples: Some(50), ..everything() });
+    assert_eq!((thinned.len(), dropped["thinned"]), (50, twice.len() as u64 - 50));
     let (more, _) = fixture.build_from(&[weighted(1.5)], &everything());
     assert!(one.len() < more.len() && more.len() < twice.len());
 }

@@ -200,6 +200,15 @@ fn a_build_reports_the_games_it_used() {
     let output = fsbench(&[&build[..], &["--force"]].concat(), folder.path());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains(&format!("games      {used} of 20 read")), "{text}");
+    // Repeats are counted, too.
+    let build = ["dataset", "build", "x.pgn@2", "--method", "pqr", "--out", "twice.fsd"];
+    let twice = document(&build, folder.path());
+    let repeated = twice["repeated"].as_u64().unwrap();
+    assert_eq!(2 * repeated, twice["samples"].as_u64().unwrap());
+    let output = fsbench(&[&build[..], &["--force"]].concat(), folder.path());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("repeated   {repeated} samples, by weight")), "{text}");
+    assert_eq!(document(&["dataset", "info", "twice.fsd"], folder.path())["manifest"]["repeated"], repeated);
 }
 
 /// Sends the program a signal as soon as its unfinished file exists; checks the exit status and that no file is left.

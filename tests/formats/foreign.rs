@@ -127,3 +127,32 @@ fn viriformat_is_read_whatever_the_file_is_called() {
     convert("x.fsd", "z.vf");
     assert_eq!(fs::read(folder.path().join("z.vf")).unwrap(), games[..games.len() - 4 - 44].to_vec());
 }
+
+/// Formats without a signature are decompressed by their name alone; for other names the message says so.
+#[test]
+fn compressed_files_are_told_by_their_name() {
+    let folder = TempDir::new().unwrap();
+    let games = viriformat().repeat(40);
+    fs::write(folder.path().join("x.vf"), &games).unwrap();
+    check(&fsbench(&["dataset", "convert", "x.vf", "x.bullet"], folder.path()), 0, "");
+    let entries = fs::read(folder.path().join("x.bullet")).unwrap();
+    let refused = |file: &str, content: &[u8], ending: &str| {
+        fs::write(folder.path().join(file), zstd::encode_all(content, 1).unwrap()).unwrap();
+        for verb in [&["dataset", "info", file][..], &["dataset", "convert", file, "out.fsd"]] {
+            let output = fsbench(verb, folder.path());
+            check(&output, 2, &format!("{file} is compressed with zstd, but its name does not say so"));
+            check(&output, 2, &format!("rename it to end in {ending}"));
+        }
+    };
+    for file in ["g", "g.vf"] {
+        refused(file, &games, ".vf.zst");
+    }
+    for file in ["b", "b.bin", "c.bullet"] {
+        refused(file, &entries, ".bullet.zst");
+    }
+    for (file, renamed) in [("g", "g.vf.zst"), ("b", "b.bullet.zst"), ("c.bullet", "c.zst")] {
+        fs::rename(folder.path().join(file), folder.path().join(renamed)).unwrap();
+        let info = crate::fixture::json(&["dataset", "info", renamed], folder.path());
+        assert_eq!((&info["samples"], &info["compression"]), (&120.into(), &"zstd".into()), "{renamed}");
+    }
+}

@@ -28,8 +28,13 @@ fn games_begin_with_the_openings_of_a_book() {
     assert_eq!(starts("--book b.epd --book-order sequential"), [1, 39, 60, 1, 39, 60]);
     let text = fs::read_to_string(path.join("g.pgn")).unwrap();
     let expected = "[Round \"3\"]\n[Result \"1/2-1/2\"]\n[SetUp \"1\"]\n\
-        [FEN \"7k/8/8/8/8/8/2P5/1R2K3 b - - 6 30\"]\n\n30... Kg8 { [%eval 1.01] } 31. Ra1 { [%eval -1.02] }";
+        [FEN \"7k/8/8/8/8/8/2P5/1R2K3 b - - 6 30\"]\n\n{ [%eval -1.00] } 30... Kg8 { [%eval 1.01] } 31. Ra1";
     assert!(text.contains(expected), "{text}");
+    // Read back, every position has its score, the first ones too.
+    let info = ["dataset", "info", "g.pgn", "--format", "json"];
+    let info = Command::new(env!("CARGO_BIN_EXE_fsbench")).args(info).current_dir(path).output().unwrap();
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!((&info["samples"], &info["with_score"]), (&48.into(), &48.into()));
     let shuffled = starts("--book b.epd --seed 3");
     assert_eq!(shuffled, starts("--book b.epd.zst --seed 3 --concurrency 2"));
     for pass in shuffled.chunks(3) {

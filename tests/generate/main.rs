@@ -79,8 +79,8 @@ fn games_have_evals_and_do_not_depend_on_concurrency() {
     };
     let text = bytes("1");
     assert_eq!(text, bytes("3"));
-    let expected = "[Event \"Self-play\"]\n[Round \"1\"]\n[Result \"1/2-1/2\"]\n\n1. Nf3 { [%eval -0.21] } \
-        1... Nf6 { [%eval 0.22] } 2. Ng1 { [%eval -0.23] } 2... Ng8 { [%eval 0.24] } 3. Nf3 ";
+    let expected = "[Event \"Self-play\"]\n[Round \"1\"]\n[Result \"1/2-1/2\"]\n\n{ [%eval 0.20] } \
+        1. Nf3 { [%eval -0.21] } 1... Nf6 { [%eval 0.22] } 2. Ng1 { [%eval -0.23] } 2... Ng8 { [%eval 0.24] } 3. Nf3 ";
     assert!(text.starts_with(expected), "{text}");
     let games = read(folder.path(), "g.pgn");
     assert_eq!(games.len(), 6);

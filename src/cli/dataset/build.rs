@@ -243,7 +243,9 @@ pub struct BuildDocument<'a> {
     positions: u64,
     /// Positions of these games.
     positions_read: u64,
-    /// Positions that gave no sample, by reason.
+    /// Samples that come once more because of a weight above 1.
+    repeated: u64,
+    /// Positions, and repeats of samples, that gave no sample, by reason.
     dropped: &'a SortedMap<DropReason, u64>,
     /// Valid games that gave no samples, by reason.
     dropped_games: &'a SortedMap<GameDropReason, u64>,
@@ -277,6 +279,7 @@ impl BuildDocument<'_> {
             games_read: manifest.games,
             positions: manifest.positions_used(),
             positions_read: manifest.positions,
+            repeated: manifest.repeated,
             dropped: &manifest.dropped,
             dropped_games: &manifest.dropped_games,
             skipped_games: sources.iter().map(|source| source.skipped.total()).sum(),
@@ -316,6 +319,9 @@ fn text(manifest: &Manifest, out: &Path) -> String {
     ];
     let dropped = manifest.dropped.iter().filter(|(why, _)| **why != DropReason::GameLeftOut);
     lines.extend(dropped.map(|(why, count)| format!("dropped    {count} {}", why.name())));
+    if manifest.repeated > 0 {
+        lines.push(format!("repeated   {} samples, by weight", manifest.repeated));
+    }
     if let Some(labels) = &manifest.labelling {
         let engine = labels.engine.describe();
         let positions = labels.positions;

@@ -23,7 +23,7 @@ use crate::play::{PlayError, Player, PlayerKind};
 /// Have a network or UCI engines play games
 ///
 /// A network plays both sides by fsbench's own search in this process, one thread a game. PGN output has `[%eval]`
-/// comments: White's view, in pawns, of the position after the move. In .fsd and .binpack output each searched
+/// comments: White's view, in pawns, of the position at which each stands. In .fsd and .binpack output each searched
 /// position is a sample: the engine's best move, its score and the game's result. The same players, settings and seed
 /// give the same file with any --concurrency. An interrupted run resumes when the command is given again. A game is
 /// dropped and counted where the first search after its opening scores it beyond --opening-bound. A game in which an

@@ -171,12 +171,18 @@ const QUANTILES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
 fn distributions(stats: &DatasetStats) -> String {
     let header = ["", "mean", "1%", "5%", "25%", "50%", "75%", "95%", "99%"];
-    let row = |name: &str, values: &Histogram| {
+    let row = |name: &str, mean: f64, values: &Histogram| {
         let quantiles = QUANTILES.map(|q| values.quantile(q).map(|value| value.to_string()).unwrap_or_default());
-        [name.to_owned(), format!("{:.2}", values.mean())].into_iter().chain(quantiles).collect::<Vec<_>>()
+        [name.to_owned(), format!("{mean:.2}")].into_iter().chain(quantiles).collect::<Vec<_>>()
     };
-    let named = [("ply", &stats.plies), ("pieces", &stats.pieces), ("score (cp)", &stats.scores)];
-    table(&header, named.into_iter().filter(|(_, values)| values.count() > 0).map(|(name, values)| row(name, values)))
+    let rows = [
+        ("ply", stats.plies.mean(), &stats.plies),
+        ("pieces", stats.pieces.mean(), &stats.pieces),
+        // Their distribution is clamped, so its mean is not theirs.
+        ("score (cp)", stats.mean_score.unwrap_or_default(), &stats.scores),
+    ];
+    let rows = rows.into_iter().filter(|(_, _, values)| values.count() > 0);
+    table(&header, rows.map(|(name, mean, values)| row(name, mean, values)))
 }
 
 fn mobility(stats: &DatasetStats) -> String {

@@ -10,9 +10,10 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::detect::has_compressed_name;
+use super::format_table::FormatTable;
 use super::game_numbers::GameNumbers;
 use super::skipped::{SkippedSample, SkippedSamples};
-use crate::data::input::{self, Unpacked};
+use crate::data::input::{self, Compression, Unpacked};
 use crate::data::{DataError, PgnNotes, Record};
 
 /// Samples per block.
@@ -146,6 +147,23 @@ pub fn unpacked_by_name(
     state: &ReaderState,
 ) -> io::Result<Box<dyn Read + Send>> {
     if has_compressed_name(path) { Ok(Box::new(unpacked(reader, state)?.reader)) } else { Ok(reader) }
+}
+
+/// Refuses a stream that [`unpacked_by_name`] left compressed; its `beginning` holds no sample of `format`.
+///
+/// # Errors
+/// When it begins as a compressed stream and its name does not say so.
+pub fn check_not_compressed(beginning: &[u8], path: &Path, format: &FormatTable) -> Result<(), DataError> {
+    let compression = Compression::of(beginning);
+    if compression == Compression::None || has_compressed_name(path) {
+        return Ok(());
+    }
+    Err(DataError::CompressedName {
+        path: path.into(),
+        format: format.name,
+        compression: compression.name(),
+        ending: format!(".{}{}", format.endings[0], compression.ending()),
+    })
 }
 
 /// Tasks that wait for a block must not run on this pool: the block might be decoded by the waiting thread itself,

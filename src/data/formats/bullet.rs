@@ -44,7 +44,7 @@ pub const FORMAT: FormatTable = FormatTable {
 
 /// Sends the positions of a file; illegal ones are skipped and counted.
 fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
-    entries::read(reader, path, sender, FORMAT.name, decode)
+    entries::read(reader, path, sender, &FORMAT, decode)
 }
 
 /// Whether some entry is a position.

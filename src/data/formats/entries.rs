@@ -6,6 +6,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
+use super::format_table::FormatTable;
 use super::skipped::SkippedSample;
 use crate::data::{DataError, Record};
 
@@ -24,12 +25,13 @@ pub struct EntryError {
 /// Sends the positions of a file of `format`; those that cannot be decoded are skipped and counted.
 ///
 /// # Errors
-/// When the file cannot be read to its end, is no multiple of 32 bytes long, or begins without any position.
+/// When the file cannot be read to its end, is no multiple of 32 bytes long, begins without any position, or is
+/// compressed and its name does not say so.
 pub fn read(
     reader: Box<dyn Read + Send>,
     path: &Path,
     sender: &mut BlockSender,
-    format: &'static str,
+    format: &FormatTable,
     decode: fn(&Entry) -> Result<Record, EntryError>,
 ) -> Result<(), DataError> {
     let mut reader = block_queue::unpacked_by_name(reader, path, &sender.state).map_err(DataError::read(path))?;
@@ -41,6 +43,9 @@ pub fn read(
         let (entries, rest) = bytes.as_chunks::<BYTES>();
         let decoded: Vec<Result<Record, EntryError>> =
             sender.decoders.install(|| entries.par_iter().map(decode).collect());
+        if first == 0 && decoded.iter().all(Result::is_err) {
+            block_queue::check_not_compressed(&bytes, path, format)?;
+        }
         let mut records = Vec::with_capacity(entries.len());
         for (entry, index) in decoded.into_iter().zip(first..) {
             match entry {
@@ -52,7 +57,7 @@ pub fn read(
             }
         }
         if first == 0 && entries.len() >= PROBED_ENTRIES && records.is_empty() {
-            return Err(DataError::NoEntries { path: path.into(), format, entries: entries.len() });
+            return Err(DataError::NoEntries { path: path.into(), format: format.name, entries: entries.len() });
         }
         first += entries.len() as u64;
         if !sender.send(records)? {
@@ -60,6 +65,7 @@ pub fn read(
         }
         if !rest.is_empty() {
             let bytes = first * BYTES as u64 + rest.len() as u64;
+            let format = format.name;
             return Err(DataError::PartialEntry { path: path.into(), format, bytes, each: BYTES as u64 });
         }
         if entries.len() < BLOCK_SAMPLES {

@@ -32,7 +32,7 @@ fn are_positions(beginning: &[u8]) -> bool {
 
 /// Sends the positions of a file; illegal ones are skipped and counted.
 fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
-    entries::read(reader, path, sender, FORMAT.name, decode)
+    entries::read(reader, path, sender, &FORMAT, decode)
 }
 
 fn decode(entry: &Entry) -> Result<Record, EntryError> {

@@ -179,7 +179,8 @@ impl<V: GameVisitor> Visitor for FastReader<'_, V> {
 
     fn end_game(&mut self, movetext: Self::Movetext) -> Self::Output {
         let result = result_of(movetext.outcome?.as_str().as_bytes());
-        Some(movetext.game.end(self.visitor, result))
+        let is_clear = !movetext.game.contradicts(result);
+        is_clear.then(|| movetext.game.end(self.visitor, result))
     }
 }
 

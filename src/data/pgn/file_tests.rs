@@ -109,6 +109,19 @@ fn scores_of_every_dialect_reach_their_position() {
     check("1. e4 {[%eval 0.3]} e5 {[%eval 0.2]} 2. Nf3", MOVER, "- -30 -20");
 }
 
+/// Before the first move `[%eval …]` is the start position's score; other comments there introduce the game.
+#[test]
+fn scores_before_the_first_move() {
+    assert!(check("{[%eval 0.2]} 1. e4 {[%eval 0.3]} e5", AUTO, "20 -30").is_empty());
+    check("{[%eval #5]} 1. e4 e5", AUTO, "31990 -");
+    let black =
+        "[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 20\"]\n\n{ [%eval 1.50] } 20... Kd8 { [%eval 1.60] } 21. e4 1-0\n";
+    assert_eq!(read(black, AUTO).scores, "-150 160");
+    for comment in ["+0.31/14 0.25s", "0.00/0 0s", "[%eval ?]", "0.31", "d=30, wv=0.30", "a good game"] {
+        assert!(check(&format!("{{{comment}}} 1. e4 e5"), AUTO, "- -").is_empty(), "{comment}");
+    }
+}
+
 #[test]
 fn a_comment_never_costs_a_game() {
     for comment in ["[%eval M5]", "[%eval ?]", "[%eval 0.35 18]", "[%eval]", "[%eval", "d=22, sd=30", "+0.3", "[", "%"]

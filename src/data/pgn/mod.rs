@@ -1,6 +1,7 @@
 //! PGN games. [`games`](games()) reads whole games from a file; a [`GameVisitor`] is called while games are read and
 //! keeps only the parts that it needs. A token that is neither a move, a number, a comment nor a result makes a game
-//! malformed, because the moves after it cannot be trusted; a comment never does.
+//! malformed, because the moves after it cannot be trusted; a comment never does. A game whose `Result` tag
+//! contradicts its end is skipped, too.
 //!
 //! `splitter` cuts a file into texts of single games. `fast_reader` reads the usual ones through pgn-reader;
 //! `token_reader` reads all others, which pgn-reader refuses or reads only in part, and locates errors. Both hand the
@@ -57,7 +58,8 @@ pub trait GameVisitor: Sync {
     fn begin_game(&self, header: &GameHeader, length: usize) -> ControlFlow<Self::Output, Self::State>;
     /// Called with each legal move and the position before it.
     fn visit_move(&self, state: &mut Self::State, before: &Chess, mv: Move);
-    /// Called with the evaluation of the position after the last move, from White's point of view.
+    /// Called with the evaluation of the position after the last move, or of the start position before the first move,
+    /// from White's point of view.
     fn visit_eval(&self, state: &mut Self::State, eval: Eval);
     /// Called with the evaluation of the position before the last move, by the engine that played it and from its point
     /// of view.
@@ -81,6 +83,8 @@ pub enum SkipReason {
     IllegalMove,
     /// The text ends before the game's result.
     Unfinished,
+    /// The `Result` tag and the end of the moves give different results.
+    ContradictoryResult,
 }
 
 /// A game that was skipped.
@@ -104,6 +108,7 @@ impl fmt::Display for SkipReason {
             SkipReason::Garbage => "garbage",
             SkipReason::IllegalMove => "illegal move",
             SkipReason::Unfinished => "text ends before the result",
+            SkipReason::ContradictoryResult => "result contradicts the Result tag",
         })
     }
 }
@@ -178,6 +183,8 @@ impl PgnParser {
             let game = token_reader::read(visitor, self.rules, &mut tokenizer, offset);
             next = match &game {
                 Ok(_) if !tokenizer.failed() => tokenizer.after_game(),
+                // The game was read to its end.
+                Err(error) if error.reason == SkipReason::ContradictoryResult => tokenizer.after_game(),
                 // All text after a game's tags belongs to that game.
                 _ if text[start] == b'[' => None,
                 _ => tokenizer.next_game(),

@@ -21,7 +21,7 @@ pub struct OpenGame<S> {
     header: GameHeader,
     state: S,
     pub position: Chess,
-    /// Whether a move was played that an evaluation can belong to.
+    /// Whether a move was played.
     moved: bool,
     notes: PgnNotes,
 }
@@ -57,14 +57,16 @@ impl<S> OpenGame<S> {
         self.moved = true;
     }
 
-    /// Reads the score in a comment, if there is one.
+    /// Reads the score in a comment, if there is one. Before the first move only `[%eval …]` is one: the start
+    /// position's.
     #[inline]
     pub fn comment<V: GameVisitor<State = S>>(&mut self, visitor: &V, rules: EvalRules, comment: &[u8]) {
-        if !self.moved {
+        let found = comment_score(comment);
+        if !self.moved && !matches!(found, CommentScore::Eval(_)) {
             return;
         }
         // White's view of the position after the move, or else the mover's view of the position before it.
-        let (score, view) = match comment_score(comment) {
+        let (score, view) = match found {
             CommentScore::None => return,
             CommentScore::Eval(score) => (score, Some(rules.view.unwrap_or(EvalView::White))),
             CommentScore::AfterByMover(score) => {
@@ -116,6 +118,11 @@ impl<S> OpenGame<S> {
     /// Notes that an illegal move ended the game.
     pub fn note_illegal_end(&mut self) {
         self.notes.ended_by_illegal_move += 1;
+    }
+
+    /// Whether the tags give another result than the one after the moves.
+    pub fn contradicts(&self, result: Option<GameResult>) -> bool {
+        self.header.result.zip(result).is_some_and(|(by_tag, by_moves)| by_tag != by_moves)
     }
 
     /// Ends the game. `result` is the result after the moves; it replaces a missing or unknown result of the tags.

@@ -88,6 +88,7 @@ fn the_fast_reader_reads_usual_games() {
     check("1. e4 e5 2. Ke3 1-0", false);
     check("1. e4 { [%eval x] } e5 {+0.31/14 0.25s} 1-0", true);
     check("1. e4 e5 1-0 {Black resigns}", true);
+    check("1. e4 e5 0-1", false);
 }
 
 #[test]
@@ -167,11 +168,13 @@ fn malformed_games_have_a_reason_and_an_offset() {
     check("1. e4 e5", SkipReason::Unfinished, 8, "");
     check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
     check("1. e4 e5e.p.\n\n1. e4", SkipReason::Unfinished, 12, "");
+    check("[Result \"1-0\"]\n\n1. e4 0-1 {x}", SkipReason::ContradictoryResult, 22, "0-1");
     check("[FEN x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[FEN");
     check("[Event \"x\"\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
     check("[1]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[1]");
     assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
     assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
+    assert_eq!(parsed("[Result \"1-0\"]\n\n1. e4 0-1 {x}\n\n1. d4 *").iter().flatten().count(), 1);
     check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
     // Chess960 needs a start position.
     check("[Variant \"Chess960\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");

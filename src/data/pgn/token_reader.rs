@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::GameVisitor;
 use super::eval_options::EvalRules;
 use super::notation::{is_judgement, read_move};
 use super::open_game::{OpenGame, ReadGame};
 use super::tags::{Tags, says_illegal};
 use super::tokenizer::{MalformedGame, MovetextToken, TagLine, Tokenizer};
+use super::{GameVisitor, SkipReason};
 use crate::data::GameResult;
 
 /// Reads the game at which `tokenizer` stands; the text begins at byte `offset` of its file. Afterwards the tokenizer
@@ -39,43 +39,46 @@ pub fn read<V: GameVisitor>(
             return Ok(game);
         }
     };
-    let result = loop {
+    let (at, result) = loop {
         match tokenizer.next()? {
             MovetextToken::Comment(comment) => game.comment(visitor, rules, comment),
-            MovetextToken::Result(result) => break result,
+            MovetextToken::Result { at, result } => break (at, result),
             MovetextToken::Word { text, .. } if is_judgement(text) => {}
             MovetextToken::Word { at, text } => match read_move(text, &game.position) {
                 Ok(mv) => game.play(visitor, mv),
                 Err(reason) => {
-                    let Some(result) = illegal_end(tokenizer, tags_say_illegal) else {
+                    let Some(end) = illegal_end(tokenizer, tags_say_illegal) else {
                         return Err(MalformedGame { reason, offset: at });
                     };
                     game.note_illegal_end();
-                    break result;
+                    break end;
                 }
             },
         }
     };
+    if game.contradicts(result) {
+        return Err(MalformedGame { reason: SkipReason::ContradictoryResult, offset: at });
+    }
     Ok(game.end(visitor, result))
 }
 
-/// Goes on to the result after a move that is not legal. Returns the result if that move was the last one and lost the
-/// game, as a comment or the tags say: then the moves before it are a whole game.
-fn illegal_end(tokenizer: &mut Tokenizer<'_>, tags_say_illegal: bool) -> Option<Option<GameResult>> {
+/// Goes on to the result after a move that is not legal. Returns the result and its place if that move was the last one
+/// and lost the game, as a comment or the tags say: then the moves before it are a whole game.
+fn illegal_end(tokenizer: &mut Tokenizer<'_>, tags_say_illegal: bool) -> Option<(usize, Option<GameResult>)> {
     let mut is_last = true;
     let mut is_illegal = tags_say_illegal;
     loop {
         match tokenizer.next().ok()? {
             MovetextToken::Comment(comment) => is_illegal |= says_illegal(comment),
             MovetextToken::Word { text, .. } => is_last &= is_judgement(text),
-            MovetextToken::Result(result) => return (is_last && is_illegal).then_some(result),
+            MovetextToken::Result { at, result } => return (is_last && is_illegal).then_some((at, result)),
         }
     }
 }
 
 fn skip_to_result(tokenizer: &mut Tokenizer<'_>) {
     while let Ok(token) = tokenizer.next() {
-        if matches!(token, MovetextToken::Result(_)) {
+        if matches!(token, MovetextToken::Result { .. }) {
             return;
         }
     }

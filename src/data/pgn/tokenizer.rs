@@ -13,7 +13,7 @@ pub enum MovetextToken<'a> {
     /// The text between the braces.
     Comment(&'a [u8]),
     /// White's result, which ends the game; `None` for `*`.
-    Result(Option<GameResult>),
+    Result { at: usize, result: Option<GameResult> },
 }
 
 /// A line of the tag section.
@@ -238,12 +238,12 @@ impl<'a> Tokenizer<'a> {
                     length => self.at += 1 + length,
                 },
                 rest => {
+                    let at = self.at;
                     if let Some((length, result)) = result_at(rest) {
                         self.at += length;
-                        return Ok(MovetextToken::Result(result));
+                        return Ok(MovetextToken::Result { at, result });
                     }
                     if !rest[0].is_ascii_digit() || rest.starts_with(b"0-0") {
-                        let at = self.at;
                         if let Some(text) = self.word() {
                             return Ok(MovetextToken::Word { at, text });
                         }

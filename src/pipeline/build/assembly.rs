@@ -117,6 +117,7 @@ impl Assembly<'_> {
             sources,
             games: counts.games,
             positions: counts.positions,
+            repeated: counts.repeated,
             kept: writer.samples(),
             dropped: counts.dropped(),
             spoiled_games: Default::default(),

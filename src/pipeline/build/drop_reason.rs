@@ -143,12 +143,14 @@ impl GameDropReason {
     }
 }
 
-/// Counts of games and positions read, and of those dropped.
+/// Counts of games and positions read, of those dropped, and of samples repeated.
 #[derive(Clone, Debug, Default)]
 pub struct BuildCounts {
     pub games: u64,
     /// Positions a move was played from.
     pub positions: u64,
+    /// Samples written once more because of a weight above 1. A shard has none: weights count when shards are merged.
+    pub repeated: u64,
     dropped: [u64; DropReason::ALL.len()],
     dropped_games: [u64; GameDropReason::ALL.len()],
 }
@@ -177,6 +179,7 @@ impl BuildCounts {
     pub fn add(&mut self, other: &BuildCounts) {
         self.games += other.games;
         self.positions += other.positions;
+        self.repeated += other.repeated;
         self.dropped.iter_mut().zip(other.dropped).for_each(|(sum, count)| *sum += count);
         self.dropped_games.iter_mut().zip(other.dropped_games).for_each(|(sum, count)| *sum += count);
     }

@@ -2,7 +2,8 @@
 //! recorded.
 //!
 //! A sample is a position, the move played in it, and the position's score: the evaluation written after the previous
-//! move. The first position of a game therefore never has a score.
+//! move. The first position of a game has a score only where one is written before the first move, as in games that
+//! fsbench generates.
 //!
 //! All cores read and filter positions (`source`, `filter`); a `Sampler` then draws from them in order. Decisions
 //! that need all samples (`quantile`, `dedup`, `balance`, `shuffle`) are made in further passes over a temporary

@@ -224,8 +224,9 @@ pub struct BuildOptions {
         help = "Thin the samples until all plies, or numbers of pieces, are equally frequent, or have the frequencies \
                 in FILE, whose lines are `VALUE WEIGHT`")]
     pub balance: Option<Balance>,
-    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples.
-    /// An engine scores only those drawn, unless --max-score or --skip-unlikely needs the scores of all
+    /// At most N samples, drawn from all; where samples are balanced, values too rare for their frequency keep all of
+    /// theirs. An engine scores only those drawn, unless a largest score or the skipping of unlikely results needs the
+    /// scores of all
     #[arg(long, value_name = "N")]
     pub samples: Option<u64>,
     #[command(flatten)]

@@ -126,6 +126,7 @@ impl Sampler {
         for record in &mut records {
             *record = record.with_game(number);
         }
+        self.counts.repeated += (copies - 1) * records.len() as u64;
         for _ in 0..copies {
             self.samples += records.len() as u64;
             self.sink.push(&records)?;

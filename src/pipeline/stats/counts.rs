@@ -49,6 +49,8 @@ pub struct SampleCounts {
     pieces: [u64; 33],
     kings: [u64; 64],
     mates: [u64; 2],
+    /// Sum of the scores in whole centipawns, without mates.
+    score_sum: i64,
     mobility: [[u64; MOBILITY_BOUND]; 6],
     facts: Vec<SampleFacts>,
     histograms: Histograms,
@@ -82,6 +84,7 @@ impl Default for SampleCounts {
             pieces: [0; 33],
             kings: [0; 64],
             mates: [0; 2],
+            score_sum: 0,
             mobility: [[0; MOBILITY_BOUND]; 6],
             facts: Vec::new(),
             histograms: Histograms::default(),
@@ -107,7 +110,10 @@ impl SampleCounts {
         match record.score() {
             Some(stored) if i32::from(stored) > Eval::LARGEST => self.mates[0] += 1,
             Some(stored) if i32::from(stored) < -Eval::LARGEST => self.mates[1] += 1,
-            Some(stored) => score = clamped_centipawns(stored, unit),
+            Some(stored) => {
+                score = clamped_centipawns(stored, unit);
+                self.score_sum += unit.in_centipawns(stored).round() as i64;
+            }
             None => {}
         }
         self.facts.push(SampleFacts {
@@ -134,6 +140,7 @@ impl SampleCounts {
         add(&mut self.pieces, &other.pieces);
         add(&mut self.kings, &other.kings);
         add(&mut self.mates, &other.mates);
+        self.score_sum += other.score_sum;
         add(self.mobility.as_flattened_mut(), other.mobility.as_flattened());
         other.facts.iter().for_each(|facts| self.histograms.add(facts));
     }
@@ -152,6 +159,7 @@ impl SampleCounts {
             let moves = histogram(&counts);
             RoleMobility { role: role_name(role), pieces: moves.count(), mean: moves.mean(), moves }
         });
+        let scored = histograms.scores.count();
         DatasetStats {
             path: reader.path().display().to_string(),
             format: reader.format(),
@@ -169,6 +177,7 @@ impl SampleCounts {
             results: histograms.results,
             plies: histograms.plies,
             pieces: histogram(&self.pieces),
+            mean_score: (scored > 0).then(|| self.score_sum as f64 / scored as f64),
             scores: histograms.scores,
             mates: self.mates,
             king_squares: self.kings.to_vec(),

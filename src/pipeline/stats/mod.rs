@@ -62,6 +62,8 @@ pub struct DatasetStats {
     pub plies: Histogram,
     /// Pieces on the board, kings included.
     pub pieces: Histogram,
+    /// Mean score, side to move's view, not clamped, without mate scores; null without scores.
+    pub mean_score: Option<f64>,
     /// Scores, side to move's view, clamped to ±3000 and rounded to tens, without mate scores.
     pub scores: Histogram,
     /// Samples with a mate score: the side to move mates, and is mated.

@@ -28,7 +28,7 @@ const _: () = assert!(WINDOW_BYTES > 2 * MAX_GAME_BYTES);
 /// Sends the samples of a file. Broken games are skipped and counted.
 ///
 /// # Errors
-/// When the file cannot be read, or holds no game at all.
+/// When the file cannot be read, holds no game at all, or is compressed and its name does not say so.
 pub fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     let mut reader = block_queue::unpacked_by_name(reader, path, &sender.state).map_err(DataError::read(path))?;
     let mut bytes = Vec::new();
@@ -37,6 +37,7 @@ pub fn read(reader: Box<dyn Read + Send>, path: &Path, sender: &mut BlockSender)
         return Ok(());
     }
     let Some(order) = nibble_order(&bytes) else {
+        block_queue::check_not_compressed(&bytes, path, &super::FORMAT)?;
         return Err(DataError::NotGames { path: path.into(), format: super::FORMAT.name });
     };
     let mut games = GameBlocks { order, offset: 0, games: 0, searching: false, block: Vec::new() };
