@@ -38,7 +38,7 @@ pub struct ListedStep {
 
 impl Runner<'_> {
     /// The steps in the order in which `fsbench run` does them. Those at equal speed are listed once the widths are
-    /// found.
+    /// found. Other processes may work meanwhile.
     ///
     /// # Errors
     /// When the experiment is wrong or its data cannot be built.
@@ -47,7 +47,7 @@ impl Runner<'_> {
         executor: &mut dyn Executor,
         options: &RunnerOptions,
     ) -> Result<Vec<ListedStep>, ExperimentError> {
-        let options = RunnerOptions { share: Share::Free, ..options.clone() };
+        let options = RunnerOptions { share: Share::Nothing, ..options.clone() };
         let mut listed: Vec<ListedStep> = Vec::new();
         Runner::passes(experiment, &mut |experiment, purpose| {
             let (mut runner, _lock) = Runner::prepared(experiment, purpose, &mut *executor, &options)?;

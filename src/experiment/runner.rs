@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::ExperimentError;
 use super::earlier::{Earlier, absolute};
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData};
+use super::learning_loop::keep_further_record;
 use super::lock;
 use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
@@ -20,10 +21,7 @@ use super::store::{ResultKey, ResultStore, StoredResult};
 use crate::features::EncoderKind;
 use crate::output::file_lock::FileLock;
 use crate::pipeline::{BuildError, WeightedInput};
-use crate::record::{
-    Environment, LEARNING_LOOP, LoopRecord, Machine, Results, RunKey, StageSeconds, Timestamp, machine,
-    read_checked_json, read_json,
-};
+use crate::record::{Environment, Machine, Results, RunKey, StageSeconds, Timestamp, machine, read_checked_json};
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::SortedMap;
@@ -247,13 +245,13 @@ impl<'a> Runner<'a> {
         Ok(complete.then(|| runner.pass_results()))
     }
 
-    /// The plan, the data, and the lock of the work folder.
+    /// The plan, the data, and the lock of the work folder, unless the process does nothing there.
     pub(super) fn prepared(
         experiment: &'a Experiment,
         purpose: PassPurpose,
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
-    ) -> Result<(Runner<'a>, FileLock), ExperimentError> {
+    ) -> Result<(Runner<'a>, Option<FileLock>), ExperimentError> {
         let mut plan = Plan::new(experiment, executor)?;
         if let Some(only) = &options.only {
             plan.require_set(only)?;
@@ -265,15 +263,13 @@ impl<'a> Runner<'a> {
             plan.divide_matches(measure, setup.count);
         }
         let lock = match options.share {
-            Share::All => lock::folder_alone(&options.work),
-            Share::Free | Share::Unclaimed | Share::One(_) => lock::folder_shared(&options.work),
-        }?;
+            Share::All => Some(lock::folder_alone(&options.work)?),
+            Share::Free | Share::Unclaimed | Share::One(_) => Some(lock::folder_shared(&options.work)?),
+            Share::Nothing => None,
+        };
         let mut results = empty_results(experiment, &plan);
         if let Some(now) = results.learning_loop.as_mut().filter(|_| !options.fresh) {
-            // A loop that goes on looks at its finished steps first: until it is as far as its record, that stays.
-            let kept = read_json::<LoopRecord>(&options.out.join(LEARNING_LOOP)).ok();
-            let is_further = |kept: &LoopRecord| kept.settings == now.settings && kept.steps() > now.steps();
-            *now = kept.filter(is_further).unwrap_or_else(|| now.clone());
+            keep_further_record(now, &options.out);
         }
         let store = ResultStore::new(&options.work.join("finished"));
         let data = Vec::new();

@@ -41,6 +41,8 @@ pub enum Share {
     Unclaimed,
     /// The one of this key (see [`Runner::list_steps`]); for [`Runner::run_step`].
     One(String),
+    /// None: it looks at what is done, also while another process is alone in the work folder.
+    Nothing,
 }
 
 /// Whether a run was already finished when the experiment was started.

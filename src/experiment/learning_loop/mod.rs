@@ -8,5 +8,5 @@ mod estimate;
 mod table;
 
 pub use estimate::LoopEstimate;
-pub(super) use table::check_loop;
 pub use table::{LearningLoop, LoopTerms};
+pub(super) use table::{check_loop, keep_further_record};

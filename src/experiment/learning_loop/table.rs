@@ -287,6 +287,17 @@ impl LearningLoop {
     }
 }
 
+/// Takes the folder's record in the place of a loop's own that is not as far: a loop that goes on looks at its finished
+/// steps first, and until then that record stays.
+pub(in crate::experiment) fn keep_further_record(own: &mut LoopRecord, folder: &Path) {
+    if let Ok(kept) = read_json::<LoopRecord>(&folder.join(LEARNING_LOOP))
+        && kept.settings == own.settings
+        && kept.steps() > own.steps()
+    {
+        *own = kept;
+    }
+}
+
 /// Removes the iterations of the loop that another one replaces: its journals belong to no games of the new one.
 fn remove_iterations(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {

@@ -183,4 +183,7 @@ fn a_run_and_a_worker_exclude_each_other() {
     drop(worker);
     let _run = lock::folder_alone(&work).expect("free");
     assert!(busy(Share::All) && busy(Share::Free));
+    // Steps can be looked at all the same.
+    let steps = folder.list(TEXT);
+    assert!(!steps.is_empty() && steps.iter().all(|step| step.done));
 }
