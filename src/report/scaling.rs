@@ -122,9 +122,31 @@ impl ScalingSummary {
         })
     }
 
-    /// What the curves say, in sentences.
+    /// What the curves say, in sentences: which sets pass the first one, which will pass the best one of today, and what
+    /// ten times the data would bring.
     pub(super) fn sentences(&self, method: Method) -> Vec<String> {
-        let mut sentences: Vec<String> = self.crossings.iter().map(|one| one.sentence(self.samples, method)).collect();
+        let mut sentences = Vec::new();
+        if let Some(doubt) = self.doubt() {
+            let has = amount(self.samples as f64);
+            let unit = unit(method);
+            sentences.push(format!("{doubt}: what follows about more than {has} {unit} is a guess."));
+        }
+        let mut passed: Vec<(&str, Vec<&SetCrossing>)> = Vec::new();
+        for crossing in self.crossings.iter().filter(|crossing| self.concerns_choice(crossing)) {
+            match passed.iter_mut().find(|(against, _)| *against == crossing.against) {
+                Some((_, by)) => by.push(crossing),
+                None => passed.push((&crossing.against, vec![crossing])),
+            }
+        }
+        for (against, by) in &mut passed {
+            sort_by(by, &|a, b| a.samples.value.total_cmp(&b.samples.value));
+            sentences.push(self.passed_sentence(against, by, method));
+        }
+        let shown: usize = passed.iter().map(|(_, by)| by.len()).sum();
+        if shown < self.crossings.len() {
+            let others = self.crossings.len() - shown;
+            sentences.push(format!("Crossings of other pairs: {others}, in the table of more data."));
+        }
         if self.sets.len() > 1 {
             let decimals = self.decimals();
             let expected = |set: &SetScaling| format!("{} {}", set.set, between(set.tenfold, decimals));
@@ -147,6 +169,37 @@ impl ScalingSummary {
         sentences
     }
 
+    /// Whether a crossing is with the first set, or will be with the set of the lowest loss today.
+    fn concerns_choice(&self, crossing: &SetCrossing) -> bool {
+        let first = self.sets.first().map(|set| &set.set);
+        let lowest = self.sets.iter().filter_map(|set| Some((&set.set, set.found.last()?.loss.mean)));
+        let lowest = lowest.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(set, _)| set);
+        let is_to_come = crossing.samples.value > self.samples as f64;
+        [&crossing.set, &crossing.against].into_iter().any(|set| Some(set) == first)
+            || (is_to_come && Some(&crossing.against) == lowest)
+    }
+
+    /// "a is passed in loss by b at 21 M positions (14 M to 40 M), c at 30 M (20 M to 60 M); you have 6.7 M."
+    fn passed_sentence(&self, against: &str, by: &[&SetCrossing], method: Method) -> String {
+        let mut listed = Vec::new();
+        for (number, crossing) in by.iter().enumerate() {
+            let unit = if number == 0 { format!(" {}", unit(method)) } else { String::new() };
+            listed.push(format!(
+                "{} at {}{unit} ({})",
+                crossing.set,
+                amount(crossing.samples.value),
+                crossing.bounds()
+            ));
+        }
+        format!("{against} is passed in loss by {}; you have {}.", listed.join(", "), amount(self.samples as f64))
+    }
+
+    /// What the check against the largest share says where it fails for more than a quarter of the sets.
+    fn doubt(&self) -> Option<String> {
+        let [held, sets] = self.predicted.filter(|[held, sets]| 4 * held < 3 * sets)?;
+        Some(format!("Curves of the smaller shares foretell {held} of {sets} losses with all data"))
+    }
+
     /// How the curves are made, and what they are worth here.
     pub(super) fn note(&self) -> String {
         let as_many = match self.by {
@@ -155,14 +208,10 @@ impl ScalingSummary {
         };
         let check = match self.predicted {
             None => "There are too few shares to check the curves against the largest.".to_owned(),
-            Some([held, sets]) => {
-                let doubt =
-                    if 4 * held < 3 * sets { ": they do not follow this law, and say little of more data" } else { "" };
-                format!(
-                    "Fitted without the largest share, the curves hold {held} of {sets} sets' losses there in their \
-                     95% intervals{doubt}."
-                )
-            }
+            Some([held, sets]) => format!(
+                "Fitted without the largest share, the curves hold {held} of {sets} sets' losses there in their 95% \
+                 intervals."
+            ),
         };
         format!(
             "More data: every set learned from nested shares of the training games with {as_many}; L(n) = E + A n^(−α) \
@@ -185,18 +234,6 @@ impl ScalingSummary {
 }
 
 impl SetCrossing {
-    /// "b passes a at 21 M positions (14 M to 40 M); you have 6.7 M."
-    fn sentence(&self, samples: u64, method: Method) -> String {
-        let SetCrossing { set, against, .. } = self;
-        let unit = unit(method);
-        format!(
-            "{set} passes {against} at {} {unit} ({}); you have {}.",
-            amount(self.samples.value),
-            self.bounds(),
-            amount(samples as f64)
-        )
-    }
-
     /// `14 M to 40 M`
     pub(super) fn bounds(&self) -> String {
         let high =

@@ -62,7 +62,8 @@ fn curves_cross_where_they_do() {
     assert!((low..=high).contains(&truth), "{low} {high} {truth}");
     let sentences = scaling.sentences(Method::Eval);
     assert!(
-        sentences[0].starts_with("compact passes piece at 23") && sentences[0].ends_with("; you have 400,000."),
+        sentences[0].starts_with("piece is passed in loss by compact at 23")
+            && sentences[0].ends_with("; you have 400,000."),
         "{}",
         sentences[0]
     );
@@ -80,6 +81,42 @@ fn curves_cross_where_they_do() {
     crate::report::table_document::check_meanings(&frames);
     let heights = [frames.scaling, frames.crossings].map(|frame| frame.map(|frame| frame.height()));
     assert_eq!(heights, [Some(2), Some(1)]);
+}
+
+#[test]
+fn sentences_are_about_the_choice() {
+    let summary = Summary::of(&results());
+    let mut scaling = summary.methods[0].scaling.clone().expect("curves");
+    let [piece, compact] = &scaling.sets[..] else { panic!("two sets") };
+    let set = |name: &str, like: &SetScaling| SetScaling { set: name.into(), ..like.clone() };
+    scaling.sets = vec![piece.clone(), compact.clone(), set("c", piece), set("d", piece)];
+    let crossing = |set: &str, against: &str, value: f64| SetCrossing {
+        set: set.into(),
+        against: against.into(),
+        samples: Interval { value, low: value / 2.0, high: value * 2.0 },
+        is_open: false,
+    };
+    // Compact is the best with the 400,000 positions at hand.
+    scaling.crossings = vec![
+        crossing("c", "piece", 200_000.0),
+        crossing("compact", "piece", 100_000.0),
+        crossing("c", "compact", 300_000.0),
+        crossing("d", "compact", 800_000.0),
+        crossing("d", "c", 900_000.0),
+    ];
+    scaling.predicted = Some([2, 4]);
+    let sentences = scaling.sentences(Method::Eval);
+    assert_eq!(
+        sentences[..4],
+        [
+            "Curves of the smaller shares foretell 2 of 4 losses with all data: what follows about more than 400,000 \
+             positions is a guess.",
+            "piece is passed in loss by compact at 100,000 positions (50,000 to 200,000), c at 200,000 (100,000 to \
+             400,000); you have 400,000.",
+            "compact is passed in loss by d at 800,000 positions (400,000 to 1.6 M); you have 400,000.",
+            "Crossings of other pairs: 2, in the table of more data.",
+        ]
+    );
 }
 
 #[test]
