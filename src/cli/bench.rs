@@ -53,6 +53,7 @@ pub struct BenchDocument {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let PlayingNetwork { set, model } = arguments.net.load_for_engine()?;
+    TranspositionTable::check_memory(arguments.hash as usize).map_err(Failure::request)?;
     let back_ends = if arguments.all_back_ends { BackEnd::available() } else { vec![BackEnd::best()] };
     let mut documents = Vec::new();
     for back_end in back_ends {

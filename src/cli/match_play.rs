@@ -15,7 +15,7 @@ use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text};
 use super::sprt::SprtArguments;
 use super::{Failure, ResultFormat, interrupt, match_shard, progress_bar};
-use crate::alpha_beta::{TranspositionTable, search_digest};
+use crate::alpha_beta::search_digest;
 use crate::pipeline::generation::BookSource;
 use crate::pipeline::sample_openings;
 use crate::pipeline::uci::EngineSpec;
@@ -254,7 +254,6 @@ fn measured_cost(players: [CostPlayer<'_>; 2], nodes: u64, hash: u32, folder: &P
     if path.exists() {
         return read_checked_json(&path).map_err(Failure::work);
     }
-    TranspositionTable::check_memory(hash as usize).map_err(Failure::request)?;
     interrupt::on_exit_say(|| {
         "interrupted while measuring the cost of a node: give the command again to begin the match".into()
     });

@@ -7,7 +7,7 @@ use shakmaty::Position;
 
 use super::PlayError;
 use super::player::{NetworkPlayer, Player};
-use crate::alpha_beta::{BENCH_FENS, Game, Limits, Searcher};
+use crate::alpha_beta::{BENCH_FENS, Game, Limits, Searcher, TranspositionTable};
 use crate::chess::{BoardChange, parse_fen};
 use crate::engine::{BackEnd, EngineError, Evaluator, Model, PlayedPosition, Strategy};
 use crate::features::FeatureSet;
@@ -41,7 +41,8 @@ pub struct CostPlayer<'a> {
 /// of all rounds, and returns whether to go on.
 ///
 /// # Errors
-/// When a network was not made for its feature set, or `progress` stops the measurement.
+/// When a network was not made for its feature set, there is no memory for the hash tables, or `progress` stops the
+/// measurement.
 pub fn equal_cost(
     players: [CostPlayer<'_>; 2],
     nodes: u64,
@@ -92,7 +93,9 @@ pub fn equal_cost(
 }
 
 fn searcher(CostPlayer { player, network, .. }: CostPlayer<'_>, hash: u32) -> Result<Searcher<'_>, PlayError> {
-    let searcher = Searcher::new(&network.set, &network.model, BackEnd::best(), hash as usize);
+    let megabytes = hash as usize;
+    TranspositionTable::check_memory(megabytes).map_err(|error| PlayError::player(player, &error))?;
+    let searcher = Searcher::new(&network.set, &network.model, BackEnd::best(), megabytes);
     searcher.map_err(|error| PlayError::player(player, &error))
 }
 
