@@ -7,8 +7,9 @@ use super::{Failure, run};
 /// The file is an experiment with a table [loop] and one row. In each iteration the last accepted network plays games
 /// against itself, a new one learns from those of the last iterations, and replaces it if it wins the gate, a
 /// sequential test at equal nodes. The first games are played by the row's `start`, or by a network of material values,
-/// which fsbench writes itself. In the end the last network plays the first one. All that a loop makes is in its results
-/// folder; the same command goes on with an interrupted loop, and with one that is given more iterations or hours.
+/// which fsbench writes itself. In the end the last accepted network plays the first accepted one. All that a loop
+/// makes is in its results folder; the same command goes on with an interrupted loop, and with one that is given more
+/// iterations or hours.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLE, mut_args = run::hidden_from_loop)]
 #[group(skip)]

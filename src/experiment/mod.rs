@@ -18,6 +18,7 @@ mod local_executor;
 mod local_generation;
 mod local_match;
 mod lock;
+mod machine_checks;
 mod match_settings;
 mod network_links;
 mod own_figures;

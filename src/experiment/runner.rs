@@ -13,6 +13,7 @@ use super::earlier::{Earlier, absolute};
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData};
 use super::learning_loop::keep_further_record;
 use super::lock;
+use super::machine_checks::check_machine;
 use super::plan::{Plan, study};
 use super::runner_options::{ExperimentMonitor, FinishedWhen, PassPurpose, RunnerOptions, Share, Stage};
 use super::spec::Experiment;
@@ -25,21 +26,6 @@ use crate::record::{Environment, Machine, Results, RunKey, StageSeconds, Timesta
 use crate::train::TrainOutcome;
 use crate::train::run_dir::OUTCOME;
 use crate::units::SortedMap;
-
-/// Refuses an experiment with a row that cannot be trained here.
-fn check_trainers(
-    experiment: &Experiment,
-    executor: &dyn Executor,
-    options: &RunnerOptions,
-) -> Result<(), ExperimentError> {
-    for row in &experiment.rows {
-        let is_requested = options.only.as_ref().is_none_or(|only| row.is_called(only));
-        if let (true, Err(source)) = (is_requested, executor.check_trainer(&row.settings)) {
-            return Err(ExperimentError::NoTrainer { row: row.label.clone(), source });
-        }
-    }
-    Ok(())
-}
 
 /// Does an experiment's steps. Returns their results, or `None` if some remain to be done by other processes.
 pub(super) type PlanPass<'p> = dyn FnMut(&Experiment, PassPurpose) -> Result<Option<PassResults>, ExperimentError> + 'p;
@@ -174,7 +160,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Option<Results>, ExperimentError> {
         // A process that does one step need not be able to do the others.
         if !matches!(options.share, Share::One(_)) {
-            check_trainers(experiment, executor, options)?;
+            check_machine(experiment, executor, options)?;
         }
         if let Some(search) = &experiment.search {
             let openings = experiment.openings_path()?;

@@ -15,8 +15,8 @@ pub struct LoopRecord {
     /// Hash of the settings that the networks depend on: a folder holds one loop.
     pub settings: String,
     pub iterations: Vec<LoopIteration>,
-    /// The last accepted network against the first one, by games of their own; `None` before the end, and with fewer
-    /// than two accepted networks.
+    /// The last accepted network against the first accepted one, by games of their own; `None` before the end, and with
+    /// fewer than two accepted networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LoopMatch>,
     /// Time of all steps so far.

@@ -34,8 +34,9 @@ pub(super) fn sentences(record: &LoopRecord) -> Vec<String> {
         ));
     }
     sentences.push(
-        "Chained Elo is the sum over the gates since the first accepted network, or the start before there is one. A gate stops when it \
-         has decided, which exaggerates its Elo; the last match is the better measure of the whole."
+        "Chained Elo is the sum over the gates since the first accepted network, or the start before there is one. A \
+         gate stops when it has decided, which exaggerates its Elo; the last match is the better measure of the whole \
+         chain."
             .into(),
     );
     sentences
@@ -166,7 +167,9 @@ pub(super) fn figures(record: &LoopRecord) -> Vec<Figure> {
         }
         series.retain(|one| !one.points.is_empty());
         series.insert(0, of("chain", SeriesStyle::Line, &is_accepted));
-        figures.push(figure("elo", "Elo by iteration", "Elo against the first accepted network", series));
+        let is_any_accepted = record.iterations.iter().any(LoopIteration::is_accepted);
+        let origin = if is_any_accepted { "the first accepted network" } else { "the start" };
+        figures.push(figure("elo", "Elo by iteration", &format!("Elo against {origin}"), series));
     }
     let points = |value: &dyn Fn(&LoopIteration) -> Option<f64>| -> Vec<(f64, Estimate)> {
         let exact = |mean: f64| Estimate { mean, interval: None, count: 1 };
@@ -319,5 +322,16 @@ mod tests {
             figure.svg().expect("drawn");
             assert!(figure.is_of_loop());
         }
+    }
+
+    #[test]
+    fn the_axis_names_the_network_of_elo_0() {
+        let axis = |record: &LoopRecord| match &figures(record)[0].chart {
+            Chart::Series { y_axis, .. } => y_axis.clone(),
+            _ => String::new(),
+        };
+        assert_eq!(axis(&record()), "Elo against the first accepted network");
+        let iterations = vec![iteration(1, 0, -20.0, GateVerdict::Rejected)];
+        assert_eq!(axis(&LoopRecord { iterations, ..record() }), "Elo against the start");
     }
 }

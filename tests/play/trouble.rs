@@ -101,7 +101,30 @@ fn games_with_another_overhead_are_not_mixed() {
     assert_eq!(json(folder.path(), &with("--nodes 20", 11))["resumed"], 2);
 }
 
-/// A table that the system has no memory for ends neither a match nor the UCI engine without a word.
+/// A match for large hash tables between two sets that are trained before.
+#[cfg(target_os = "linux")]
+const LARGE: &str = r#"
+name = "large"
+data = "games.pgn"
+seeds = [1]
+[train]
+l1 = 8
+hidden = [4]
+batch_size = 16
+epochs = 1
+learning_rate = 0.01
+decay = 0.5
+validation = 0.2
+[[runs]]
+method = "pqr"
+sets = ["piece", "compact"]
+[match]
+nodes = 20
+pairs = 1
+hash = 65536
+"#;
+
+/// A table that the system has no memory for ends no command without a word.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hash_table_beyond_the_memory_is_refused() {
@@ -125,6 +148,14 @@ fn a_hash_table_beyond_the_memory_is_refused() {
     assert!(code == Some(2) && error.contains(told), "{code:?} {error}");
     let (code, _, error) = run(&format!("{generate} 65537"));
     assert!(code == Some(2) && error.contains("1..=65536"), "{code:?} {error}");
+    let (code, _, error) = run("bench --net a.safetensors --depth 1 --hash 65536");
+    assert!(code == Some(2) && error.contains(told), "{code:?} {error}");
+    // An experiment ends before its trainings.
+    fs::write(folder.path().join("games.pgn"), "1. e4 e5 2. Nf3 Nc6 1-0\n").unwrap();
+    fs::write(folder.path().join("large.toml"), LARGE).unwrap();
+    let (code, _, error) = run("run large.toml");
+    assert!(code == Some(2) && error.contains(&format!("large.toml:19:8: {told}")), "{code:?} {error}");
+    assert!(!error.contains("training"), "{error}");
     // The engine keeps the table that it has.
     let (code, out, _) = run("uci --net a.safetensors 'setoption name Hash value 65536' 'go depth 2'");
     assert!(out.contains(&format!("info string error: {told}\n")), "{out}");

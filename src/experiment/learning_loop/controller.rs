@@ -197,7 +197,7 @@ impl LoopController<'_, '_> {
         Ok(accepted.then(|| trained.clone()))
     }
 
-    /// The last network against the first one, whatever the games before.
+    /// The last accepted network against the first accepted one, whatever the games before.
     fn last_match(&mut self, last: &LoopNetwork, first: &LoopNetwork) -> Result<LoopMatch, Halt> {
         let folder = PathBuf::from(format!("iteration-{:03}-against-{:03}", last.number, first.number));
         let (record, seconds) = self.play(last, first, None, folder)?;
