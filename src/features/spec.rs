@@ -144,4 +144,11 @@ impl BlockSpec {
         buckets.dedup();
         buckets
     }
+
+    /// Whether the block or its factor reads this bucket table.
+    pub fn reads_table(&self, table: &Bucket) -> bool {
+        let mut buckets = self.buckets();
+        self.factor.iter().for_each(|factor| factor.product.buckets(&mut buckets));
+        buckets.contains(&table)
+    }
 }

@@ -72,6 +72,29 @@ fn blocks_that_block_keys_do_not_affect_are_named() {
     assert_eq!(warnings[..1], set.remarks()[..]);
 }
 
+/// A table may be for output buckets alone, or a mistake.
+#[test]
+fn bucket_tables_that_no_block_reads_are_named() {
+    let table = [0; 64];
+    let remarks = |keys: &str| {
+        let text = format!("{keys}\n[buckets]\nhome = {table:?}\nzones = {table:?}\n");
+        let set = file(&text).unwrap();
+        let names = ["home", "zones"].into_iter();
+        let named = names.filter(|name| set.remarks().iter().any(|remark| remark.contains(&format!("`{name}`"))));
+        named.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(remarks("features = \"file(P) for P in pieces\""), "home, zones");
+    assert_eq!(remarks("features = \"bucket(K, zones) * file(P) for P in pieces\""), "home");
+    let counted = "count(3 for Q in pieces if bucket(Q, zones) == 0)";
+    assert_eq!(remarks(&format!("features = \"file(P) * {counted} for P in pieces if bucket(P, home) == 0\"")), "");
+    let factor = "factor = \"bucket(P, home)\"";
+    assert_eq!(remarks(&format!("features = \"square(P) for P in pieces\"\n{factor}")), "zones");
+    // The tables of a set that the file names are another's.
+    assert_eq!(remarks("features = \"chess768-buckets + bucket(K, home)\""), "zones");
+    let unread = file(&format!("features = \"file(P) for P in pieces\"\nbuckets.home = {table:?}\n")).unwrap();
+    assert_eq!(unread.remarks(), ["mine: no block reads the bucket table `home`; only a network's bucket rule may"]);
+}
+
 /// No key of a shipped set is without effect, and the definitions that checkpoints store resolve with any keys.
 #[test]
 fn shipped_sets_and_stored_definitions_have_no_remarks() {

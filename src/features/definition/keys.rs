@@ -1,5 +1,7 @@
 //! The keys of a definition file, where they stand, and the blocks to which they apply.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -10,7 +12,7 @@ use crate::features::buckets::BucketTable;
 use crate::features::error::{ExpressionText, FeatureError, SourceText};
 use crate::features::library::Siblings;
 use crate::features::selection::Selection;
-use crate::features::spec::Multiplicity;
+use crate::features::spec::{Bucket, Multiplicity};
 use crate::features::syntax::{self, BlockExpr, Span};
 use crate::json::{ReadError, from_value};
 use crate::settings::Document;
@@ -102,6 +104,17 @@ pub(super) fn check_block_keys(
         named.join(", "),
     ));
     Ok(())
+}
+
+/// Adds a remark on each bucket table that no block reads.
+pub(super) fn remark_unread_tables(tables: &SortedMap<String, Arc<Bucket>>, loaded: &mut Loaded) {
+    for (name, table) in tables {
+        if !loaded.blocks.iter().any(|block| block.reads_table(table)) {
+            let set = &loaded.name;
+            let remark = format!("{set}: no block reads the bucket table `{name}`; only a network's bucket rule may");
+            loaded.remarks.push(remark);
+        }
+    }
 }
 
 fn listed(names: &[&str]) -> String {

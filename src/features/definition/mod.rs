@@ -24,7 +24,9 @@ use super::syntax::{self, AxisKind, BlockExpr, Span, SyntaxError};
 #[cfg(feature = "report")]
 pub use composition::{Composition, Summand, WrittenBlock};
 use factors::{FactorKey, FactorText, factors_of_blocks, read_factors};
-use keys::{DefinitionKeys, block_keys, check_block_keys, leading_comment, locate, read_selection};
+use keys::{
+    DefinitionKeys, block_keys, check_block_keys, leading_comment, locate, read_selection, remark_unread_tables,
+};
 
 /// Deepest nesting of named definitions.
 const MAX_NESTING: usize = 32;
@@ -101,7 +103,7 @@ pub struct Definition {
     pub size: u32,
     /// Its TOML, including the definitions it names.
     pub text: String,
-    /// Warnings about keys that affect fewer blocks than they seem to.
+    /// Warnings about keys that have less effect than they seem to.
     pub remarks: Vec<String>,
     /// The comment at the top of the file, joined to one line.
     pub comment: Option<String>,
@@ -328,6 +330,7 @@ impl Loader {
         loaded.comment = leading_comment(&source.text);
         if author == Author::Person && keys.definitions.is_empty() {
             check_block_keys(source, &block_keys(&document), &mut loaded)?;
+            remark_unread_tables(&buckets, &mut loaded);
         }
         if let Some(selection) = selection {
             loaded.size = selection.apply(&mut loaded.blocks, u64::from(loaded.size))?;
