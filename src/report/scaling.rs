@@ -125,12 +125,7 @@ impl ScalingSummary {
     /// What the curves say, in sentences: which sets pass the first one, which will pass the best one of today, and what
     /// ten times the data would bring.
     pub(super) fn sentences(&self, method: Method) -> Vec<String> {
-        let mut sentences = Vec::new();
-        if let Some(doubt) = self.doubt() {
-            let has = amount(self.samples as f64);
-            let unit = unit(method);
-            sentences.push(format!("{doubt}: what follows about more than {has} {unit} is a guess."));
-        }
+        let mut sentences: Vec<String> = self.doubt(method).into_iter().collect();
         let mut passed: Vec<(&str, Vec<&SetCrossing>)> = Vec::new();
         for crossing in self.crossings.iter().filter(|crossing| self.concerns_choice(crossing)) {
             match passed.iter_mut().find(|(against, _)| *against == crossing.against) {
@@ -195,9 +190,14 @@ impl ScalingSummary {
     }
 
     /// What the check against the largest share says where it fails for more than a quarter of the sets.
-    fn doubt(&self) -> Option<String> {
+    fn doubt(&self, method: Method) -> Option<String> {
         let [held, sets] = self.predicted.filter(|[held, sets]| 4 * held < 3 * sets)?;
-        Some(format!("Curves of the smaller shares foretell {held} of {sets} losses with all data"))
+        let has = amount(self.samples as f64);
+        let unit = unit(method);
+        Some(format!(
+            "Curves of the smaller shares foretell {held} of {sets} losses with all data: what follows about more than \
+             {has} {unit} is a guess."
+        ))
     }
 
     /// How the curves are made, and what they are worth here.
