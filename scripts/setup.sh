@@ -53,7 +53,10 @@ fetch_libtorch() { # TARGET_FOLDER
   free=$(df -Pk "$cache" | awk 'NR == 2 {print $4}')
   [ "$free" -gt 4000000 ] || fail "$cache has $((free / 1024)) MB free; unpacking libtorch takes 4,000 MB." "Free some space, or set FSBENCH_CACHE to another folder."
   partial=$(mktemp -d "$cache/libtorch-partial.XXXXXX")
-  trap 'rm -rf "$partial"' EXIT
+  # Meanwhile cargo compiles what takes long and needs no libtorch. If that fails, so does the build that follows.
+  (cd "$root" && exec cargo build --release -p polars-io -p cranelift-jit) &
+  local compiling=$!
+  trap 'kill "$compiling" 2>/dev/null || true; rm -rf "$partial"' EXIT
   local packages=("torch==$TORCH_VERSION")
   # On Linux x86-64 the libraries link two small CUDA libraries even without a GPU.
   if [ "$(uname -sm)" = "Linux x86_64" ]; then
@@ -71,6 +74,7 @@ fetch_libtorch() { # TARGET_FOLDER
   rm -rf "$target"
   mv "$partial" "$target"
   trap - EXIT
+  wait "$compiling" || true
 }
 
 write_cargo_config() { # CONTENTS
