@@ -143,16 +143,7 @@ impl ScalingSummary {
             sentences.push(format!("Crossings of other pairs: {others}, in the table of more data."));
         }
         if self.sets.len() > 1 {
-            let decimals = self.decimals();
-            let expected = |set: &SetScaling| format!("{} {}", set.set, between(set.tenfold, decimals));
-            let mut sets: Vec<&SetScaling> = self.sets.iter().collect();
-            sort_by(&mut sets, &|a, b| a.tenfold.value.total_cmp(&b.tenfold.value));
-            let order: Vec<String> = sets.iter().take(3).map(|set| expected(set)).collect();
-            let data = format!("With ten times the data, {} {}", amount(10.0 * self.samples as f64), unit(method));
-            sentences.push(match &self.lowest {
-                Some(set) => format!("{data}, {set} has the lowest loss: {}.", order.join(", ")),
-                None => format!("{data}, it is open which set has the lowest loss: {}.", order.join(", ")),
-            });
+            sentences.push(self.tenfold_sentence(method));
         }
         if self.crossings.is_empty() && self.sets.len() > 1 {
             sentences.push(format!(
@@ -162,6 +153,21 @@ impl ScalingSummary {
             ));
         }
         sentences
+    }
+
+    /// Which set has the lowest loss with ten times the data, and the losses of the best three.
+    fn tenfold_sentence(&self, method: Method) -> String {
+        let decimals = self.decimals();
+        let expected = |set: &SetScaling| format!("{} {}", set.set, between(set.tenfold, decimals));
+        let mut sets: Vec<&SetScaling> = self.sets.iter().collect();
+        sort_by(&mut sets, &|a, b| a.tenfold.value.total_cmp(&b.tenfold.value));
+        let order: Vec<String> = sets.iter().take(3).map(|set| expected(set)).collect();
+        let order = order.join(", ");
+        let data = format!("With ten times the data, {} {}", amount(10.0 * self.samples as f64), unit(method));
+        match &self.lowest {
+            Some(set) => format!("{data}, {set} has the lowest loss: {order}."),
+            None => format!("{data}, it is open which set has the lowest loss: {order}."),
+        }
     }
 
     /// Whether a crossing is with the first set, or will be with the set of the lowest loss today.
