@@ -20,7 +20,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 use shakmaty::Position;
 
-/// Number of generated definitions.
+/// Number of generated definitions; see [`generator::wanted`].
 const DEFINITIONS: u64 = 400;
 /// Positions over all definitions.
 const POSITIONS: u64 = 100_000;
@@ -235,7 +235,8 @@ fn random_play(name: &str, number: u64, positions: u64, mut visit: impl FnMut(&C
 
 /// The number of positions for each definition: the more expensive, the fewer.
 fn shares() -> Vec<(Generated, u64)> {
-    let all: Vec<Generated> = (0..DEFINITIONS).map(|number| generated("definition", number, Limits::FULL)).collect();
+    let all: Vec<Generated> =
+        generator::wanted(0..DEFINITIONS).map(|number| generated("definition", number, Limits::FULL)).collect();
     let weight = |generated: &Generated| 1.0 / (100 + generated.cost()) as f64;
     let total: f64 = all.iter().map(weight).sum();
     let share = |generated: &Generated| 12 + (POSITIONS as f64 * weight(generated) / total) as u64;

@@ -1,7 +1,5 @@
 //! Definitions of the property tests' generator, which uses the complete language, and selections of them.
 
-use std::ops::Range;
-
 use fsbench::export::{Export, Language};
 use fsbench::features::FeatureSet;
 use fsbench::units::Seed;
@@ -12,16 +10,10 @@ use super::compiled::{Program, Step, c_program, check, expected, rust_programs};
 use super::generator::{self, Limits};
 use super::{has_all, positions};
 
-/// Definitions by the generator; `FSBENCH_DEFINITIONS` may ask for others, say `64..20000`.
-const DEFINITIONS: Range<u64> = 0..64;
+/// Number of generated definitions; see [`generator::wanted`].
+const DEFINITIONS: u64 = 64;
 /// Definitions that are compiled as one Rust program.
 const CHUNK: usize = 64;
-
-fn wanted() -> Range<u64> {
-    let Ok(text) = std::env::var("FSBENCH_DEFINITIONS") else { return DEFINITIONS };
-    let range = text.split_once("..").and_then(|(first, end)| Some(first.parse().ok()?..end.parse().ok()?));
-    range.expect("FSBENCH_DEFINITIONS is a range, such as 64..20000")
-}
 
 /// A generated definition; every third as a selection of some of its features in random order.
 fn generated_set(number: u64) -> FeatureSet {
@@ -86,7 +78,7 @@ fn generated_definitions_agree_with_the_encoder() {
         return;
     }
     sources_agree_with_the_encoder(&sets_without_some_squares(), &positions::random("generated", 0, 150));
-    let numbers: Vec<u64> = wanted().collect();
+    let numbers: Vec<u64> = generator::wanted(0..DEFINITIONS).collect();
     let mut compared = 0;
     for (at, chunk) in numbers.chunks(CHUNK).enumerate() {
         let sets: Vec<FeatureSet> =

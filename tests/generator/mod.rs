@@ -1,6 +1,7 @@
 //! Random definitions over the complete grammar: valid by construction, and small enough for the reference encoder.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use rand::{Rng, RngExt};
 
@@ -19,6 +20,13 @@ pub struct Limits {
 
 impl Limits {
     pub const FULL: Limits = Limits { blocks: 3, binders: 3, counts: true, king_sources: true };
+}
+
+/// The numbers of the definitions to test: `usual`, unless `FSBENCH_DEFINITIONS` asks for others, say `400..20000`.
+pub fn wanted(usual: Range<u64>) -> Range<u64> {
+    let Ok(text) = std::env::var("FSBENCH_DEFINITIONS") else { return usual };
+    let range = text.split_once("..").and_then(|(first, end)| Some(first.parse().ok()?..end.parse().ok()?));
+    range.expect("FSBENCH_DEFINITIONS is a range, such as 400..20000")
 }
 
 /// A definition, split so that tests can exchange its features.
