@@ -73,8 +73,8 @@ fetch_libtorch() { # TARGET_FOLDER
   chmod 755 "$partial"
   rm -rf "$target"
   mv "$partial" "$target"
-  trap - EXIT
   wait "$compiling" || true
+  trap - EXIT
 }
 
 write_cargo_config() { # CONTENTS
