@@ -127,6 +127,16 @@ impl Pass<'_, '_> {
 
     fn delta(&mut self, builder: &mut Builder) {
         let geometry = LineGeometry::of(builder, self.lines, self.turn);
+        if self.blocks.iter().all(|block| block.reads_lines_only(self.lines)) {
+            let stays = stays_on_line(builder, &geometry);
+            let moves = builder.xor(stays, 1);
+            return builder.if_(moves, |builder| self.find_changes(builder, &geometry));
+        }
+        self.find_changes(builder, &geometry);
+    }
+
+    /// Emits the pairs that touch a changed square.
+    fn find_changes(&mut self, builder: &mut Builder, geometry: &LineGeometry) {
         let zero = builder.constant(0);
         let highest = builder.constant(1 << 63);
         let changed = builder.constant(0);
@@ -169,7 +179,53 @@ impl Pass<'_, '_> {
     }
 }
 
+/// Whether the change is one piece's move along a line over empty squares: the line's pieces keep their order.
+fn stays_on_line(builder: &mut Builder, geometry: &LineGeometry) -> Register {
+    let [from, captured, to, second] = [0, 1, 2, 3].map(|number: u64| builder.load(Memory::Change, number));
+    let turned = builder.xor(from, to);
+    let is_same_piece = builder.binary(Binary::Less, turned, 64);
+    let others = builder.and(captured, second);
+    let is_alone = builder.equal(others, u64::from(BoardChange::NO_PIECE));
+    let [from, to] = [from, to].map(|state| {
+        let square = builder.and(state, 63);
+        let index = geometry.index(builder, square);
+        (square, builder.load(geometry.above, index), builder.load(geometry.below, index))
+    });
+    let ways = [(from.1, to), (to.1, from)].map(|(above, (square, _, below))| {
+        let reaches = builder.shift_right(above, square);
+        (builder.and(above, below), builder.and(reaches, 1))
+    });
+    let between = builder.or(ways[0].0, ways[1].0);
+    let occupied = builder.occupied(BoardTime::Before);
+    let between = builder.and(between, occupied);
+    let is_free = builder.equal(between, 0);
+    let is_on_line = builder.or(ways[0].1, ways[1].1);
+    let of_piece = builder.and(is_same_piece, is_alone);
+    let on_line = builder.and(is_on_line, is_free);
+    builder.and(of_piece, on_line)
+}
+
 impl<'a, 'b> NextBlock<'a, 'b> {
+    /// Whether pieces of one code have one entry on all squares of a line.
+    fn reads_lines_only(&self, lines: Lines) -> bool {
+        let turns: Vec<usize> =
+            [0, 1].into_iter().flat_map(|pov| self.context.turns(pov, VariableKind::Piece)).collect();
+        let on_line = |table: &[u32]| {
+            let is_alike = |state: usize, turn: usize| {
+                lines.directions().into_iter().all(|direction| {
+                    (0..64).all(|square| {
+                        lines::above(direction, state & 63) >> square & 1 == 0
+                            || table[state ^ turn] == table[(state & !63 | square) ^ turn]
+                    })
+                })
+            };
+            turns.iter().all(|turn| (0..1024).all(|state| is_alike(state, *turn)))
+        };
+        let terms = self.context.block.terms();
+        self.conditions.is_empty()
+            && terms.iter().all(|term| self.neighbours.slots.iter().all(|slot| on_line(&term.tables[*slot])))
+    }
+
     fn of(
         builder: &mut Builder,
         context: &'b Context<'a>,
