@@ -12,7 +12,7 @@ pub struct CountGroup {
     pub code: usize,
     pub squares: u64,
     pub reached: Vec<CountedReach>,
-    /// The first element of the state: of sliders the union of what they attack, then each number.
+    /// The first element of the state, which has each number.
     pub state: u32,
 }
 
@@ -20,77 +20,32 @@ pub struct CountGroup {
 pub type Numbers = [Register; 2];
 
 impl CountGroup {
-    fn is_slider(&self) -> bool {
-        [2, 3, 4].contains(&(self.code & 7))
-    }
-
     /// How many elements of the state it has.
     pub fn elements(&self) -> u32 {
-        match self.code & 7 {
-            1 => self.reached.len() as u32,
-            2..=4 => 1 + self.reached.len() as u32,
-            // The few pawns and kings are counted on both boards.
-            _ => 0,
-        }
+        self.reached.len() as u32
     }
 
-    fn element(&self, number: usize) -> u64 {
-        u64::from(self.state) + u64::from(self.is_slider()) + number as u64
-    }
-
-    pub fn store(&self, builder: &mut Builder, numbers: &[Register], union: Register) {
-        if self.is_slider() {
-            builder.store(Memory::StateAfter, u64::from(self.state), union);
-        }
-        for (at, number) in numbers.iter().enumerate() {
-            builder.store(Memory::StateAfter, self.element(at), *number);
-        }
-    }
-
-    /// The numbers before and after.
+    /// The numbers before, which the state of the board before has, and after.
     pub fn numbers(&self, builder: &mut Builder, scene: &Scene) -> Vec<Numbers> {
-        let numbers: Vec<Numbers> = self.reached.iter().map(|_| [0; 2].map(|zero| builder.constant(zero))).collect();
-        let of = |time: usize| numbers.iter().map(|numbers| numbers[time]).collect::<Vec<Register>>();
+        let before = (0..self.elements()).map(|at| builder.load(Memory::StateBefore, u64::from(self.state + at)));
+        let before: Vec<Register> = before.collect();
+        let after = self.count(builder, 1, scene.occupied[1]);
+        before.into_iter().zip(after).map(|(before, after)| [before, after]).collect()
+    }
+
+    /// Counts what is reached on a board, and keeps the numbers in the state of the board after.
+    pub fn count(&self, builder: &mut Builder, time: usize, occupied: Register) -> Vec<Register> {
+        let numbers: Vec<Register> = self.reached.iter().map(|_| builder.constant(0)).collect();
         builder.scope(|builder| {
-            let union = builder.constant(0);
-            if self.elements() == 0 {
-                for time in 0..2 {
-                    self.count(builder, time, scene.occupied[time], &of(time), union);
-                }
-                return;
+            self.add_reached(builder, time, occupied, &numbers);
+            for (at, number) in (self.state..).zip(&numbers) {
+                builder.store(Memory::StateAfter, u64::from(at), *number);
             }
-            for (at, number) in of(0).into_iter().enumerate() {
-                let known = builder.load(Memory::StateBefore, self.element(at));
-                builder.set(number, known);
-            }
-            if !self.is_slider() {
-                self.count(builder, 1, scene.occupied[1], &of(1), union);
-                return self.store(builder, &of(1), union);
-            }
-            let known = builder.load(Memory::StateBefore, u64::from(self.state));
-            builder.set(union, known);
-            for number in &numbers {
-                builder.set(number[1], number[0]);
-            }
-            let near = pieces_on(builder, 0, self.code, self.squares);
-            let after = pieces_on(builder, 1, self.code, self.squares);
-            let near = builder.or(near, after);
-            let near = builder.or(near, known);
-            let near = builder.and(near, scene.changed);
-            builder.if_(near, |builder| {
-                builder.set(union, 0);
-                for number in &numbers {
-                    builder.set(number[1], 0);
-                }
-                self.count(builder, 1, scene.occupied[1], &of(1), union);
-            });
-            self.store(builder, &of(1), union);
         });
         numbers
     }
 
-    /// Adds what is reached on a board to numbers that are zero, and what sliders attack to a union.
-    pub fn count(&self, builder: &mut Builder, time: usize, occupied: Register, numbers: &[Register], union: Register) {
+    fn add_reached(&self, builder: &mut Builder, time: usize, occupied: Register, numbers: &[Register]) {
         let pieces = pieces_on(builder, time, self.code, self.squares);
         if self.code & 7 == 0 {
             for (reached, number) in self.reached.iter().zip(numbers) {
@@ -115,9 +70,6 @@ impl CountGroup {
                     builder.load(table, square)
                 }
             };
-            if self.is_slider() {
-                builder.change(union, Binary::Or, attacked);
-            }
             for (ends, number) in ends.iter().zip(numbers) {
                 let counted = ends.map_or(attacked, |ends| builder.and(attacked, ends));
                 let more = builder.count_ones(counted);

@@ -1,7 +1,7 @@
 //! Deltas of blocks without variables whose product has counts: the numbers before and after.
 //!
-//! Counted are pieces, or squares and pieces that pieces reach. The numbers of what knights and sliders reach are kept
-//! with the board; those of sliders change only where a changed square is among the pieces or among what they attack.
+//! Counted are pieces, or squares and pieces that pieces reach. The numbers of what is reached are kept with the board. All
+//! are counted anew on the board after: to look which of them may change takes as long.
 
 use crate::features::code::{Binary, BoardTime, Builder, Register};
 use crate::features::lower::conditions::Conditions;
@@ -86,12 +86,9 @@ impl<'a> CountDeltas<'a> {
     /// Computes the state of the board before.
     pub fn start(&self, builder: &mut Builder) {
         let occupied = builder.occupied(BoardTime::Before);
-        for group in self.groups.iter().filter(|group| group.elements() > 0) {
+        for group in &self.groups {
             builder.scope(|builder| {
-                let union = builder.constant(0);
-                let numbers: Vec<Register> = group.reached.iter().map(|_| builder.constant(0)).collect();
-                group.count(builder, 0, occupied, &numbers, union);
-                group.store(builder, &numbers, union);
+                group.count(builder, 0, occupied);
             });
         }
     }
