@@ -15,10 +15,11 @@
 mod hand;
 
 use std::hint::black_box;
+use std::mem::swap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, PieceBoard};
+use fsbench::chess::{BoardChange, ByPerspective, PackedBoard, PieceBoard};
 use fsbench::data::games;
 use fsbench::features::{Delta, DeltaState, FeatureSet, RowList};
 use hand::{Changes, HandEncoder, Lists, Played, Visitor};
@@ -28,7 +29,6 @@ const POSITIONS: usize = 20_000;
 
 /// A game: the boards of its positions, and the moves between them.
 struct Line {
-    boards: Vec<Board>,
     packed: Vec<PackedBoard>,
     piece_boards: Vec<PieceBoard>,
     changes: Vec<BoardChange>,
@@ -52,7 +52,7 @@ fn lines(positions: usize) -> Vec<Line> {
         missing -= changes.len();
         let packed = boards.iter().map(|board| PackedBoard::pack(board).unwrap()).collect();
         let piece_boards = boards.iter().map(PieceBoard::of).collect();
-        lines.push(Line { boards, packed, piece_boards, changes });
+        lines.push(Line { packed, piece_boards, changes });
         if missing == 0 {
             break;
         }
@@ -66,12 +66,12 @@ fn touch<T>(boards: &[T], first_byte: impl Fn(&T) -> u64) {
 }
 
 #[inline(always)]
-fn follow<E: HandEncoder>(encoder: &E, line: &Line, states: &mut [E::State], changes: &mut Changes) {
-    for (ply, change) in line.changes.iter().enumerate() {
-        let played = Played { before: &line.piece_boards[ply], change, after: &line.piece_boards[ply + 1] };
-        let (old, new) = states.split_at_mut(ply + 1);
-        encoder.delta(played, &old[ply], &mut new[0], changes);
+fn follow<E: HandEncoder>(encoder: &E, line: &Line, states: [&mut E::State; 2], changes: &mut Changes) {
+    let [mut old, mut new] = states;
+    for ([before, after], change) in line.piece_boards.array_windows().zip(&line.changes) {
+        encoder.delta(Played { before, change, after }, old, new, changes);
         black_box(&*changes);
+        swap(&mut old, &mut new);
     }
 }
 
@@ -97,7 +97,7 @@ mod with_instructions {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn follow<E: HandEncoder>(encoder: &E, line: &Line, states: &mut [E::State], changes: &mut Changes) {
+    pub fn follow<E: HandEncoder>(encoder: &E, line: &Line, states: [&mut E::State; 2], changes: &mut Changes) {
         super::follow(encoder, line, states, changes);
     }
 
@@ -108,7 +108,7 @@ mod with_instructions {
 }
 
 #[allow(unsafe_code, reason = "calls what is compiled for instructions that not every CPU has")]
-fn follow_by_hand<E: HandEncoder>(encoder: &E, line: &Line, states: &mut [E::State], changes: &mut Changes) {
+fn follow_by_hand<E: HandEncoder>(encoder: &E, line: &Line, states: [&mut E::State; 2], changes: &mut Changes) {
     #[cfg(target_arch = "x86_64")]
     if with_instructions::are_there() {
         // SAFETY: the CPU has them.
@@ -176,25 +176,24 @@ impl Bench {
     }
 
     fn deltas<E: HandEncoder>(&self, encoder: &E, set: &FeatureSet) -> Times {
-        let longest = self.lines.iter().map(|line| line.boards.len()).max().unwrap_or_default();
-        let mut states = vec![E::State::default(); longest];
+        let mut second = E::State::default();
         let mut changes = Changes::new();
-        let mut kept = vec![DeltaState::default(); longest];
+        let [mut kept, mut next] = <[DeltaState; 2]>::default();
         let mut deltas = ByPerspective::<Delta>::default();
         let mut times = Times::new(&self.lines);
         for _ in 0..self.rounds {
             for (line, times) in self.lines.iter().zip(&mut times.0) {
-                states[0] = encoder.state(&line.piece_boards[0]);
+                let mut first = encoder.state(&line.piece_boards[0]);
                 touch(&line.piece_boards, |board| board.occupied() ^ board.by_code()[4] ^ board.by_code()[12]);
-                times[0].push(timed(|| follow_by_hand(encoder, line, &mut states, &mut changes)));
+                times[0].push(timed(|| follow_by_hand(encoder, line, [&mut first, &mut second], &mut changes)));
                 touch(&line.piece_boards, |board| board.occupied() ^ board.by_code()[4] ^ board.by_code()[12]);
                 times[1].push(timed(|| {
-                    kept[..line.boards.len()].iter_mut().for_each(DeltaState::clear);
-                    for (ply, change) in line.changes.iter().enumerate() {
-                        let boards = [&line.piece_boards[ply], &line.piece_boards[ply + 1]];
-                        let (old, new) = kept.split_at_mut(ply + 1);
-                        set.encoder().diff_both(boards, change, [&mut old[ply], &mut new[0]], &mut deltas);
+                    let (mut old, mut new) = (&mut kept, &mut next);
+                    old.clear();
+                    for ([before, after], change) in line.piece_boards.array_windows().zip(&line.changes) {
+                        set.encoder().diff_both([before, after], change, [&mut *old, &mut *new], &mut deltas);
                         black_box(&deltas);
+                        swap(&mut old, &mut new);
                     }
                 }));
             }
