@@ -3,7 +3,7 @@
 //! [`Encoder`] is the one surface; what it runs is written by [`super::lower`]. Every method agrees with
 //! [`FeatureSet::reference`](super::FeatureSet::reference) (`tests/features.rs`, `tests/generated.rs`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -13,9 +13,9 @@ use super::code::{Executable, Inputs, Obstacle, Outputs, RowList};
 use super::compiled::{PieceList, RowBuffer, VectorEncoder};
 use super::delta::Delta;
 use super::lower;
+use super::row_counts::cancel_from;
 use super::row_programs::{ActiveRows, ChangedRows, DeltaState};
 use super::set::Block;
-use super::sorted_rows::cancel;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
 ///
@@ -38,8 +38,6 @@ pub struct Encoder {
     /// Those of `own` that are piece tables and not renumbered, and the others.
     piece_tables: Vec<usize>,
     others: Vec<usize>,
-    /// Those of `own` that have several contexts.
-    dependent: OnceLock<Vec<usize>>,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     vectors: Option<VectorEncoder>,
     active: OnceLock<ActiveRows>,
@@ -69,7 +67,7 @@ pub struct EncodeScratch {
 
 thread_local! {
     static OTHER_ROWS: Cell<RowList> = Cell::default();
-    static OTHER_CHANGES: Cell<ByPerspective<Delta>> = Cell::default();
+    static OTHER_CHANGES: RefCell<[Delta; 2]> = RefCell::default();
 }
 
 /// The squares of White's king and of Black's before and after a move; `None` where a side has not exactly one.
@@ -79,6 +77,15 @@ struct KingMove {
     after: Option<[u32; 2]>,
 }
 
+/// A king's move, as a perspective sees it.
+#[derive(Copy, Clone)]
+struct MovedKing<'a> {
+    before: &'a PieceBoard,
+    after: &'a PieceBoard,
+    kings: KingMove,
+    pov: Perspective,
+}
+
 impl KingMove {
     #[inline(always)]
     fn between(before: &PieceBoard, after: &PieceBoard) -> KingMove {
@@ -86,22 +93,34 @@ impl KingMove {
     }
 }
 
+/// Whether each side has one king.
+#[inline(always)]
+fn has_kings(board: &PieceBoard) -> bool {
+    let by_code = board.by_code();
+    by_code[5].is_power_of_two() & by_code[13].is_power_of_two()
+}
+
 /// Whether each side has one king, which stands where it stood.
 #[inline(always)]
 fn kings_stay(before: &PieceBoard, after: &PieceBoard) -> bool {
     let old = before.by_code();
     let new = after.by_code();
-    let has_both = old[5].is_power_of_two() & old[13].is_power_of_two();
-    has_both & ((old[5] ^ new[5]) | (old[13] ^ new[13]) == 0)
+    has_kings(before) & ((old[5] ^ new[5]) | (old[13] ^ new[13]) == 0)
+}
+
+/// White's and Black's, from the own and the other perspective's.
+#[inline(always)]
+fn in_order<T>(pov: Perspective, own: T, other: T) -> [T; 2] {
+    match pov {
+        Perspective::White => [own, other],
+        Perspective::Black => [other, own],
+    }
 }
 
 /// The squares of the own king and of the other one, from White's and Black's.
 #[inline(always)]
 fn seen_by([white, black]: [u32; 2], pov: Perspective) -> [u32; 2] {
-    match pov {
-        Perspective::White => [white, black],
-        Perspective::Black => [black, white],
-    }
+    in_order(pov, white, black)
 }
 
 impl Encoder {
@@ -121,7 +140,6 @@ impl Encoder {
                 .filter(|_| all(&|block| is_piece_table(block) && block.compiled.has_sum_tables())),
             blocks,
             own,
-            dependent: OnceLock::new(),
             active: OnceLock::new(),
             others_active: OnceLock::new(),
             changed: OnceLock::new(),
@@ -146,11 +164,6 @@ impl Encoder {
 
     fn own_blocks(&self) -> impl Iterator<Item = &Block> {
         self.own.iter().map(|block| &self.blocks[*block])
-    }
-
-    fn dependent(&self) -> &[usize] {
-        let is_dependent = |block: &usize| !self.blocks[*block].compiled.contexts().is_constant();
-        self.dependent.get_or_init(|| self.own.iter().copied().filter(is_dependent).collect())
     }
 
     fn active(&self) -> &ActiveRows {
@@ -198,11 +211,7 @@ impl Encoder {
         let mut other = OTHER_ROWS.take();
         other.clear();
         out.clear();
-        let lists = match pov {
-            Perspective::White => [&mut *out, &mut other],
-            Perspective::Black => [&mut other, &mut *out],
-        };
-        self.active().append(board, lists);
+        self.active().append(board, in_order(pov, &mut *out, &mut other));
         OTHER_ROWS.set(other);
     }
 
@@ -273,20 +282,29 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        !kings_stay(before, after) && self.changed_blocks(KingMove::between(before, after), pov).next().is_some()
+        !kings_stay(before, after) && self.changed_contexts(KingMove::between(before, after), pov) > 0
     }
 
-    /// The blocks whose contexts a king's move changes.
-    fn changed_blocks(&self, kings: KingMove, pov: Perspective) -> impl Iterator<Item = usize> {
-        let among = match (kings.before, kings.after) {
-            (Some(_), Some(_)) => self.dependent(),
-            (None, None) => &[],
-            _ => &self.own,
-        };
-        among.iter().copied().filter(move |block| {
-            let context = |kings| self.blocks[*block].compiled.context(seen_by(kings, pov), pov);
-            kings.before.map(context) != kings.after.map(context)
-        })
+    /// Whether a king's move changes a block's context.
+    #[inline(always)]
+    fn changes_context(&self, block: usize, kings: KingMove, pov: Perspective) -> bool {
+        let compiled = &self.blocks[block].compiled;
+        match (kings.before, kings.after) {
+            (Some(before), Some(after)) => {
+                compiled.context(seen_by(before, pov), pov) != compiled.context(seen_by(after, pov), pov)
+            }
+            (before, after) => before.is_some() != after.is_some(),
+        }
+    }
+
+    /// Of how many blocks a king's move changes the contexts.
+    #[inline(always)]
+    fn changed_contexts(&self, kings: KingMove, pov: Perspective) -> usize {
+        let mut changes = 0;
+        for block in &self.own {
+            changes += usize::from(self.changes_context(*block, kings, pov));
+        }
+        changes
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
@@ -335,74 +353,77 @@ impl Encoder {
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
-        if kings_stay(before, after) {
-            self.changed().find(before, change, after, states, out);
+        let changed = self.changed();
+        let keeps_contexts = match changed.has_constant_contexts() {
+            true => has_kings(before) & has_kings(after),
+            false => kings_stay(before, after),
+        };
+        if keeps_contexts {
+            changed.find(before, change, after, states, [&mut out.white, &mut out.black]);
         } else {
-            self.follow_king([before, after], change, states, is_exact, out);
+            self.follow_king(before, after, change, states, is_exact, out);
         }
     }
 
+    /// [`Encoder::follow`] where a king moves.
     #[inline(never)]
     fn follow_king(
         &self,
-        [before, after]: [&PieceBoard; 2],
+        before: &PieceBoard,
+        after: &PieceBoard,
         change: &BoardChange,
         states: [&mut DeltaState; 2],
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
         let kings = KingMove::between(before, after);
-        match (kings.before, kings.after) {
-            (Some(_), Some(_)) if self.dependent().is_empty() => {
-                return self.changed().find(before, change, after, states, out);
-            }
-            (None, None) => return Perspective::ALL.into_iter().for_each(|pov| out[pov].clear()),
-            _ => {}
+        if kings.before.is_none() && kings.after.is_none() {
+            out.white.clear();
+            return out.black.clear();
         }
-        let changes = Perspective::ALL.map(|pov| self.changed_blocks(kings, pov).count());
+        let white = self.changed_contexts(kings, Perspective::White);
+        let black = self.changed_contexts(kings, Perspective::Black);
         // What is found for the blocks whose contexts change does not count.
-        if changes.iter().any(|changes| *changes == 0 || *changes < self.own.len()) {
-            self.changed().find(before, change, after, states, out);
+        if white.min(black) < self.own.len() {
+            self.changed().find(before, change, after, states, [&mut out.white, &mut out.black]);
         }
-        if changes == [0; 2] {
-            return;
-        }
-        let mut taken = OTHER_CHANGES.take();
-        let ByPerspective { white: spare, black: other } = &mut taken;
-        for (pov, changes) in Perspective::ALL.into_iter().zip(changes) {
-            let delta = &mut out[pov];
-            if changes == 0 {
-                continue;
+        for (pov, changes) in [(Perspective::White, white), (Perspective::Black, black)] {
+            if changes > 0 {
+                let moved = MovedKing { before, after, kings, pov };
+                self.follow_changed_contexts(moved, is_exact, changes, &mut out[pov]);
             }
-            if changes == self.own.len() {
-                if is_exact {
-                    self.diff_all([before, after], kings, pov, [delta, other]);
-                } else {
-                    delta.clear();
-                }
-            } else {
-                let changed: Vec<usize> = self.changed_blocks(kings, pov).collect();
-                let stays = |row: &u32| !changed.iter().any(|block| self.blocks[*block].contains(*row));
-                self.part(&changed).diff_all([before, after], kings, pov, [spare, other]);
+        }
+    }
+
+    /// The change of a perspective of which a king's move changes the contexts of so many blocks. `delta`: as if they had
+    /// not changed.
+    #[inline(always)]
+    fn follow_changed_contexts(&self, moved: MovedKing<'_>, is_exact: bool, changes: usize, delta: &mut Delta) {
+        delta.refresh = true;
+        if changes < self.own.len() {
+            let changed: Vec<usize> =
+                self.own.iter().copied().filter(|block| self.changes_context(*block, moved.kings, moved.pov)).collect();
+            let stays = |row: &u32| !changed.iter().any(|block| self.blocks[*block].contains(*row));
+            let part = self.part(&changed);
+            OTHER_CHANGES.with_borrow_mut(|[spare, other]| {
+                part.diff_all(moved, spare, other);
                 for (rows, others) in [(&mut delta.removed, &spare.removed), (&mut delta.added, &spare.added)] {
                     let mut rows = rows.vec();
                     rows.retain(stays);
                     rows.extend_from_slice(others);
                 }
-            }
-            delta.refresh = true;
+            });
+        } else if is_exact {
+            OTHER_CHANGES.with_borrow_mut(|[other, _]| self.diff_all(moved, delta, other));
+        } else {
+            delta.added.clear();
+            delta.removed.clear();
         }
-        OTHER_CHANGES.set(taken);
     }
 
     /// Replaces `out` by the change of one perspective whose contexts all differ. `other`: a list for the other perspective.
-    fn diff_all(
-        &self,
-        [before, after]: [&PieceBoard; 2],
-        kings: KingMove,
-        pov: Perspective,
-        [out, other]: [&mut Delta; 2],
-    ) {
+    #[inline(always)]
+    fn diff_all(&self, MovedKing { before, after, kings, pov }: MovedKing<'_>, out: &mut Delta, other: &mut Delta) {
         let program = match (kings.before, kings.after) {
             (Some(_), Some(_)) => self.king_moves()[pov as usize].as_ref(),
             _ => None,
@@ -411,11 +432,7 @@ impl Encoder {
             Some(KingMoveRows { program, may_cancel }) => {
                 let inputs =
                     Inputs { before, after, change: &BoardChange::EMPTY, state_before: &[], state_after: &mut [] };
-                let deltas = match pov {
-                    Perspective::White => [&mut *out, other],
-                    Perspective::Black => [other, &mut *out],
-                };
-                program.run(inputs, Outputs::Changed(deltas));
+                program.run(inputs, Outputs::Changed(in_order(pov, &mut *out, other)));
                 *may_cancel
             }
             None => {
@@ -425,7 +442,7 @@ impl Encoder {
             }
         };
         if may_cancel {
-            cancel(&mut out.removed.vec(), &mut out.added.vec());
+            cancel_from(&mut out.removed, &mut out.added, [0, 0]);
         }
     }
 
@@ -447,12 +464,11 @@ impl Encoder {
             self.encode_board(before, pov, &mut out.removed);
             return self.encode_board(after, pov, &mut out.added);
         }
-        let mut both = OTHER_CHANGES.take();
-        std::mem::swap(&mut both[pov], out);
         let [mut old, mut new] = <[DeltaState; 2]>::default();
-        self.differing().find(before, &BoardChange::EMPTY, after, [&mut old, &mut new], &mut both);
-        std::mem::swap(&mut both[pov], out);
-        OTHER_CHANGES.set(both);
+        OTHER_CHANGES.with_borrow_mut(|[other, _]| {
+            let both = in_order(pov, out, other);
+            self.differing().find(before, &BoardChange::EMPTY, after, [&mut old, &mut new], both);
+        });
     }
 
     /// Why some of a move's changes are found by the interpreter instead of machine code; `None` if none is.

@@ -1,68 +1,88 @@
-//! Lists of rows as sorted multisets.
+//! Lists of rows as multisets: a counter for every row says how often it stands in a list.
 
-use std::cmp::Ordering;
+use std::cell::RefCell;
 
-/// Sorts the rows of both lists behind the lengths `from` and drops those that stand in both, occurrence by occurrence.
-pub fn cancel_from(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
-    left[from[0]..].sort_unstable();
-    right[from[1]..].sort_unstable();
-    let [mut l, mut r] = from;
-    let [mut kept_l, mut kept_r] = from;
-    while l < left.len() && r < right.len() {
-        match left[l].cmp(&right[r]) {
-            Ordering::Equal => {
-                l += 1;
-                r += 1;
-            }
-            Ordering::Less => {
-                left[kept_l] = left[l];
-                l += 1;
-                kept_l += 1;
-            }
-            Ordering::Greater => {
-                right[kept_r] = right[r];
-                r += 1;
-                kept_r += 1;
-            }
-        }
-    }
-    left.drain(kept_l..l);
-    right.drain(kept_r..r);
+use super::code::RowList;
+
+thread_local! {
+    static COUNTS: RefCell<RowCounts> = const { RefCell::new(RowCounts(Vec::new())) };
 }
 
-/// Rows of a list up to which [`cancel`] does not sort.
-const MOST_UNSORTED: usize = 64;
+/// By row; all 0 between calls.
+struct RowCounts(Vec<u32>);
 
-/// Drops what stands in both lists, occurrence by occurrence, in any order: short lists are not sorted.
-pub fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>) {
-    if left.len() > MOST_UNSORTED {
-        return cancel_from(left, right, [0, 0]);
-    }
-    // A bit for each of `left`, which few others share.
-    let mut seen = [0u64; 32];
-    let place = |row: u32| (row.wrapping_mul(0x9e37_79b1) >> 21) as usize;
-    for row in &*left {
-        seen[place(*row) >> 6] |= 1 << (place(*row) & 63);
-    }
-    for at in (0..right.len()).rev() {
-        let row = right[at];
-        if seen[place(row) >> 6] >> (place(row) & 63) & 1 == 1
-            && let Some(other) = left.iter().position(|left| *left == row)
-        {
-            left.swap_remove(other);
-            right.swap_remove(at);
+impl RowCounts {
+    #[inline(always)]
+    fn of(&mut self, row: u32) -> &mut u32 {
+        let at = row as usize;
+        if at >= self.0.len() {
+            self.grow(at);
         }
+        &mut self.0[at]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, at: usize) {
+        self.0.resize((at + 1).next_power_of_two(), 0);
     }
 }
 
-/// Drops repeats from the sorted rows `rows[start..]`.
-pub fn dedup_from(rows: &mut Vec<u32>, start: usize) {
-    let mut end = start;
-    for at in start..rows.len() {
-        if at == start || rows[at] != rows[end - 1] {
-            rows[end] = rows[at];
-            end += 1;
+/// Drops those rows of both lists behind the lengths `from` that stand in both, occurrence by occurrence. The others keep
+/// their order.
+#[inline]
+pub fn cancel_from(left: &mut RowList, right: &mut RowList, from: [usize; 2]) {
+    if left.len() > from[0] && right.len() > from[1] {
+        cancel(&mut left.vec(), &mut right.vec(), from);
+    }
+}
+
+fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
+    COUNTS.with_borrow_mut(|counts| {
+        for row in &left[from[0]..] {
+            *counts.of(*row) += 1;
         }
+        keep_from(right, from[1], |row| {
+            let count = counts.of(row);
+            let is_alone = *count == 0;
+            *count -= u32::from(!is_alone);
+            is_alone
+        });
+        // What is still counted has no equal.
+        keep_from(left, from[0], |row| {
+            let count = counts.of(row);
+            let is_alone = *count != 0;
+            *count -= u32::from(is_alone);
+            is_alone
+        });
+    });
+}
+
+/// Drops repeats from the rows behind the length `from`. The first of equal ones stays.
+#[inline]
+pub fn dedup_from(rows: &mut RowList, from: usize) {
+    if rows.len() > from + 1 {
+        dedup(&mut rows.vec(), from);
+    }
+}
+
+fn dedup(rows: &mut Vec<u32>, from: usize) {
+    COUNTS.with_borrow_mut(|counts| {
+        keep_from(rows, from, |row| std::mem::replace(counts.of(row), 1) == 0);
+        for row in &rows[from..] {
+            *counts.of(*row) = 0;
+        }
+    });
+}
+
+/// Keeps those rows behind the length `from` for which the condition holds.
+#[inline(always)]
+fn keep_from(rows: &mut Vec<u32>, from: usize, mut keeps: impl FnMut(u32) -> bool) {
+    let mut end = from;
+    for at in from..rows.len() {
+        let row = rows[at];
+        rows[end] = row;
+        end += usize::from(keeps(row));
     }
     rows.truncate(end);
 }
@@ -73,25 +93,24 @@ mod tests {
 
     #[test]
     fn equal_rows_cancel() {
-        let check = |mut left: Vec<u32>, mut right: Vec<u32>, from: [usize; 2], expected: [&[u32]; 2]| {
-            let [mut own_left, mut own_right] = [left[from[0]..].to_vec(), right[from[1]..].to_vec()];
+        let check = |left: Vec<u32>, right: Vec<u32>, from: [usize; 2], expected: [&[u32]; 2]| {
+            let [mut left, mut right] = [left, right].map(RowList::from);
             cancel_from(&mut left, &mut right, from);
             assert_eq!([&left[..], &right[..]], expected);
-            cancel(&mut own_left, &mut own_right);
-            own_left.sort_unstable();
-            own_right.sort_unstable();
-            assert_eq!([own_left, own_right], [&left[from[0]..], &right[from[1]..]]);
         };
-        check(vec![], vec![3, 1], [0, 0], [&[], &[1, 3]]);
+        check(vec![], vec![3, 1], [0, 0], [&[], &[3, 1]]);
         check(vec![4, 2, 2, 9], vec![2, 4, 5], [0, 0], [&[2, 9], &[5]]);
         check(vec![7, 4, 2], vec![7, 2], [1, 1], [&[7, 4], &[7]]);
-        check(vec![1, 2], vec![1, 2], [0, 0], [&[], &[]]);
+        check(vec![1, 2], vec![2, 1], [0, 0], [&[], &[]]);
+        check(vec![3], vec![3, 3, 1_000_000], [0, 0], [&[], &[3, 1_000_000]]);
     }
 
     #[test]
     fn repeats_are_dropped() {
-        let mut rows = vec![5, 5, 1, 1, 2, 2, 2, 9];
-        dedup_from(&mut rows, 2);
-        assert_eq!(rows, [5, 5, 1, 2, 9]);
+        for _ in 0..2 {
+            let mut rows = RowList::from(vec![5, 5, 1, 2, 1, 9, 2, 2, 5]);
+            dedup_from(&mut rows, 2);
+            assert_eq!(rows, [5, 5, 1, 2, 9, 5]);
+        }
     }
 }

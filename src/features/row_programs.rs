@@ -1,12 +1,12 @@
 //! What an encoder runs: the programs of its blocks, made ready once.
 
-use crate::chess::{BoardChange, ByPerspective, PieceBoard};
+use crate::chess::{BoardChange, PieceBoard};
 
 use super::code::{Executable, Inputs, Outputs, RowList};
 use super::delta::Delta;
 use super::lower;
+use super::row_counts::{cancel_from, dedup_from};
 use super::set::Block;
-use super::sorted_rows::{cancel_from, dedup_from};
 
 /// Finds the active rows of a board.
 #[derive(Debug)]
@@ -33,6 +33,19 @@ impl DeltaState {
 /// Finds the rows that differ between two boards.
 #[derive(Debug)]
 pub struct ChangedRows {
+    rows: Changed,
+    has_constant_contexts: bool,
+}
+
+#[derive(Debug)]
+enum Changed {
+    /// A program without state lists exactly what differs.
+    Derived(Executable),
+    Composed(Composed),
+}
+
+#[derive(Debug)]
+struct Composed {
     /// `None` where no block has a derived change.
     derived: Option<Executable>,
     /// Finds the state of a board, where `derived` has one.
@@ -41,8 +54,6 @@ pub struct ChangedRows {
     may_cancel: bool,
     /// The blocks without a derived change: both boards are encoded and compared.
     compared: Option<ActiveRows>,
-    /// Whether `derived` is all there is.
-    is_derived: bool,
 }
 
 impl ActiveRows {
@@ -63,8 +74,7 @@ impl ActiveRows {
             program.run(Inputs::of(board), Outputs::Active([&mut *white, &mut *black]));
             if *repeats {
                 for (rows, from) in [&mut *white, &mut *black].into_iter().zip(from) {
-                    rows[from..].sort_unstable();
-                    dedup_from(&mut rows.vec(), from);
+                    dedup_from(rows, from);
                 }
             }
         }
@@ -77,18 +87,34 @@ impl ChangedRows {
     pub fn of(blocks: &[&Block], lowered: fn(&[&Block]) -> lower::DeltaProgram) -> ChangedRows {
         let lower::DeltaProgram { program, start, compared, may_cancel } = lowered(blocks);
         let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
-        ChangedRows {
-            is_derived: start.is_none() && compared.is_empty() && !may_cancel,
-            derived: (!program.body.is_empty()).then(|| Executable::compile(program)),
-            start: start.map(Executable::compile),
-            may_cancel,
-            compared: (!compared.is_empty()).then(|| ActiveRows::of(&compared)),
-        }
+        let is_exact = start.is_none() && compared.is_empty() && !may_cancel;
+        let derived = (!program.body.is_empty()).then(|| Executable::compile(program));
+        let rows = match derived {
+            Some(derived) if is_exact => Changed::Derived(derived),
+            derived => Changed::Composed(Composed {
+                derived,
+                start: start.map(Executable::compile),
+                may_cancel,
+                compared: (!compared.is_empty()).then(|| ActiveRows::of(&compared)),
+            }),
+        };
+        let has_constant_contexts = blocks.iter().all(|block| block.compiled.contexts().is_constant());
+        ChangedRows { rows, has_constant_contexts }
+    }
+
+    /// Whether no king's move changes a block's context.
+    #[inline(always)]
+    pub const fn has_constant_contexts(&self) -> bool {
+        self.has_constant_contexts
     }
 
     /// What runs it: the derived change, then the encoders of the compared blocks.
     pub fn programs(&self) -> impl Iterator<Item = &Executable> {
-        self.derived.iter().chain(self.compared.iter().flat_map(ActiveRows::programs))
+        let (derived, compared) = match &self.rows {
+            Changed::Derived(derived) => (Some(derived), None),
+            Changed::Composed(composed) => (composed.derived.as_ref(), composed.compared.as_ref()),
+        };
+        derived.into_iter().chain(compared.into_iter().flat_map(ActiveRows::programs))
     }
 
     /// Replaces the changes of both perspectives.
@@ -99,27 +125,28 @@ impl ChangedRows {
         change: &BoardChange,
         after: &PieceBoard,
         states: [&mut DeltaState; 2],
-        out: &mut ByPerspective<Delta>,
+        [white, black]: [&mut Delta; 2],
     ) {
-        match &self.derived {
-            Some(derived) if self.is_derived => {
-                let ByPerspective { white, black } = out;
+        match &self.rows {
+            Changed::Derived(derived) => {
                 white.refresh = false;
                 black.refresh = false;
                 let inputs = Inputs { before, after, change, state_before: &[], state_after: &mut [] };
                 derived.run(inputs, Outputs::Changed([white, black]));
             }
-            _ => self.find_all(before, change, after, states, out),
+            Changed::Composed(composed) => composed.find(before, change, after, states, [white, black]),
         }
     }
+}
 
-    fn find_all(
+impl Composed {
+    fn find(
         &self,
         before: &PieceBoard,
         change: &BoardChange,
         after: &PieceBoard,
         [state_before, state_after]: [&mut DeltaState; 2],
-        ByPerspective { white, black }: &mut ByPerspective<Delta>,
+        [white, black]: [&mut Delta; 2],
     ) {
         white.clear();
         black.clear();
@@ -134,7 +161,7 @@ impl ChangedRows {
         }
         if self.may_cancel {
             for delta in [&mut *white, &mut *black] {
-                cancel_from(&mut delta.removed.vec(), &mut delta.added.vec(), [0, 0]);
+                cancel_from(&mut delta.removed, &mut delta.added, [0, 0]);
             }
         }
         if let Some(compared) = &self.compared {
@@ -142,7 +169,7 @@ impl ChangedRows {
             compared.append(before, [&mut white.removed, &mut black.removed]);
             compared.append(after, [&mut white.added, &mut black.added]);
             for (delta, from) in [white, black].into_iter().zip(from) {
-                cancel_from(&mut delta.removed.vec(), &mut delta.added.vec(), from);
+                cancel_from(&mut delta.removed, &mut delta.added, from);
             }
         }
     }

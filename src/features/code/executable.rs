@@ -1,6 +1,6 @@
 //! Programs ready to run, whatever runs them.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use super::form::Program;
 use super::interpreter::Interpreter;
@@ -86,8 +86,8 @@ struct ThreadMemory {
 }
 
 thread_local! {
-    static MEMORY: Cell<ThreadMemory> =
-        const { Cell::new(ThreadMemory { scratch: Vec::new(), registers: Vec::new() }) };
+    static MEMORY: RefCell<ThreadMemory> =
+        const { RefCell::new(ThreadMemory { scratch: Vec::new(), registers: Vec::new() }) };
 }
 
 impl Executable {
@@ -122,27 +122,27 @@ impl Executable {
     /// If there are more or fewer kinds of lists than the program's, or less state.
     #[inline(always)]
     pub fn run(&self, inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
-        let Executable { program, machine_code } = self;
-        assert!(outputs.kinds() == program.lists, "lists of another program");
         // What is given away is given by value, so that neither inputs nor outputs have to lie in memory before.
-        match machine_code {
-            Ok(code) if program.scratch | program.state == 0 => {
+        match &self.machine_code {
+            Ok(code) if code.is_bare_with(outputs.kinds()) => {
                 if !code.run_bare(&inputs, &mut outputs) {
                     self.interpret(inputs, outputs);
                 }
             }
-            Ok(code) => self.run_with_memory(code, inputs, outputs),
-            Err(_) => self.interpret(inputs, outputs),
+            _ => self.run_with_memory(inputs, outputs),
         }
     }
 
-    /// Runs machine code of a program with scratch or state.
-    fn run_with_memory(&self, code: &MachineCode, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+    /// Runs any program.
+    fn run_with_memory(&self, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+        assert!(outputs.kinds() == self.program.lists, "lists of another program");
         let state = self.program.state as usize;
         assert!(inputs.state_before.len() >= state && inputs.state_after.len() >= state, "state of another program");
-        let mut memory = MEMORY.take();
-        let ran = code.run(&mut inputs, memory.scratch(self.program.scratch as usize), &mut outputs);
-        MEMORY.set(memory);
+        let Ok(code) = &self.machine_code else { return self.interpret(inputs, outputs) };
+        let ran = match self.program.scratch as usize {
+            0 => code.run(&mut inputs, &mut [], &mut outputs),
+            bytes => MEMORY.with_borrow_mut(|memory| code.run(&mut inputs, memory.scratch(bytes), &mut outputs)),
+        };
         if !ran {
             self.interpret(inputs, outputs);
         }

@@ -11,6 +11,10 @@ impl MachineCode {
         Err(Obstacle::Build)
     }
 
+    pub(super) fn is_bare_with(&self, _: u8) -> bool {
+        match *self {}
+    }
+
     pub(super) fn run_bare(&self, _: &Inputs<'_>, _: &mut Outputs<'_>) -> bool {
         match *self {}
     }

@@ -53,7 +53,7 @@ pub struct DeltaProgram {
 pub struct EncoderProgram {
     /// Emits nothing for a board on which a side has no king or several.
     pub program: Program,
-    /// Whether rows that count once may be listed several times, so that they must be sorted and repeats dropped.
+    /// Whether rows that count once may be listed several times, so that repeats must be dropped.
     pub repeats: bool,
 }
 

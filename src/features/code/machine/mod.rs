@@ -50,6 +50,8 @@ pub(super) struct MachineCode {
     /// Rows for which each list has room when the function is called. One that is not emitted after all may be written
     /// behind a full list.
     room: usize,
+    /// The kinds of lists of a program without state and scratch memory.
+    bare_kinds: Option<u8>,
     bytes: usize,
     /// Owns the memory that `function` points into; taken when it is freed.
     module: Mutex<Option<JITModule>>,
@@ -76,7 +78,8 @@ impl MachineCode {
         let made = define(&mut module, program);
         // Made before an error is given on, so that the memory is freed in any case.
         let room = rows as usize + 1;
-        let mut code = MachineCode { function: unmade, room, bytes: 0, module: Mutex::new(Some(module)) };
+        let bare_kinds = (program.scratch == 0 && program.state == 0).then_some(program.lists);
+        let mut code = MachineCode { function: unmade, room, bare_kinds, bytes: 0, module: Mutex::new(Some(module)) };
         let (id, bytes) = made?;
         if let Some(module) = code.module.get_mut().ok().and_then(Option::as_mut) {
             module.finalize_definitions().map_err(|error| Obstacle::Memory(format!("{error:?}")))?;
@@ -99,6 +102,12 @@ impl MachineCode {
             scratch: scratch.as_mut_ptr(),
         };
         self.call(inputs, &memory, outputs)
+    }
+
+    /// Whether the program has these kinds of lists, no state and no scratch memory.
+    #[inline(always)]
+    pub(super) fn is_bare_with(&self, kinds: u8) -> bool {
+        self.bare_kinds == Some(kinds)
     }
 
     /// [`MachineCode::run`] of a program without state and scratch memory.
