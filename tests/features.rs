@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use common::castlings::every_castling;
 use common::{start_of_each_kind, without};
 use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective, PieceBoard};
-use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
+use fsbench::features::{Delta, DeltaState, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
 
 /// Definitions for the parts of the language that shipped sets do not use.
-const DEFINITIONS: [&str; 35] = [
+const DEFINITIONS: [&str; 36] = [
     "square(K) * role(P) * color(P) * square(P) for P in pieces",
     "square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces",
     "square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces",
@@ -29,6 +29,7 @@ const DEFINITIONS: [&str; 35] = [
     "square(A) * color(P) for P in pieces, A in attacks(P) if role(P) == pawn or role(P) == knight",
     "role(P) * color(P) * role(Q) * color(Q) * square(Q) for P in pieces, Q in targets(P)",
     "count(8 for P in pieces, M in moves(P) if role(P) == pawn and color(P) == own)",
+    "square(K) * square(E) * count(8 for P in pieces, A in attacks(P) if role(P) == pawn)",
     "square(P) * count(3 for A in attacks(P) if rank(A) > rank(P)) for P in pieces if role(P) != pawn",
     "square(P) * square(Q) for P in pieces, Q in pieces if square(P) < square(Q) and color(P) == color(Q)",
     "rank(P, 2..7) * file(P, h, a..c) * color(P, their) for P in pieces if role(P) == pawn",
@@ -215,6 +216,36 @@ fn differences_between_boards_of_one_context() {
         }
     });
     assert!(compared.iter().all(|count| *count > 50), "{compared:?}");
+}
+
+/// What an encoder keeps of a board goes from move to move, also past moves whose change is not looked for.
+#[test]
+fn states_go_from_move_to_move() {
+    for set in all_sets() {
+        let [mut old, mut new] = <[DeltaState; 2]>::default();
+        let mut deltas = ByPerspective::<Delta>::default();
+        let mut expected = Delta::default();
+        let mut last = None;
+        random_games("states", 2, |game, before, mv, after| {
+            if last.replace(game) != Some(game) {
+                old.clear();
+            }
+            let change = &BoardChange::of(mv, before.turn());
+            let boards = [before.board(), after.board()].map(PieceBoard::of);
+            set.encoder().diff_or_refresh([&boards[0], &boards[1]], change, [&mut old, &mut new], &mut deltas);
+            for pov in Perspective::ALL {
+                set.encoder().diff(before.board(), change, after.board(), pov, &mut expected);
+                let found = &mut deltas[pov];
+                assert_eq!(found.refresh, expected.refresh);
+                if !found.refresh {
+                    found.added.sort_unstable();
+                    found.removed.sort_unstable();
+                    assert_eq!(*found, expected, "{} {pov:?} {change:?}", set.definition());
+                }
+            }
+            std::mem::swap(&mut old, &mut new);
+        });
+    }
 }
 
 /// White sees a position as Black sees it with colours exchanged and the board turned.

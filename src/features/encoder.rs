@@ -77,7 +77,7 @@ struct KingMove {
     after: Option<[u32; 2]>,
 }
 
-/// A king's move, as a perspective sees it.
+/// Both boards of a change that moves, brings or takes a king, and who looks at them.
 #[derive(Copy, Clone)]
 struct MovedKing<'a> {
     before: &'a PieceBoard,
@@ -197,8 +197,8 @@ impl Encoder {
         programs.map(|program| program.program().table_bytes()).sum()
     }
 
-    /// Clears `out` and writes the active features of a board to it as `pov` sees them. A board without both kings has
-    /// no active features.
+    /// Clears `out` and writes the active features of a board to it as `pov` sees them, in no order. A board without both
+    /// kings has no active features.
     pub fn encode(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         let mut rows = RowList::from(std::mem::take(out));
         self.encode_board(&PieceBoard::of(board), pov, &mut rows);
@@ -282,7 +282,11 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        !kings_stay(before, after) && self.changed_contexts(KingMove::between(before, after), pov) > 0
+        if kings_stay(before, after) {
+            return false;
+        }
+        let kings = KingMove::between(before, after);
+        self.own.iter().any(|block| self.changes_context(*block, kings, pov))
     }
 
     /// Whether a king's move changes a block's context.
@@ -354,9 +358,10 @@ impl Encoder {
         out: &mut ByPerspective<Delta>,
     ) {
         let changed = self.changed();
-        let keeps_contexts = match changed.has_constant_contexts() {
-            true => has_kings(before) & has_kings(after),
-            false => kings_stay(before, after),
+        let keeps_contexts = if changed.has_constant_contexts() {
+            has_kings(before) & has_kings(after)
+        } else {
+            kings_stay(before, after)
         };
         if keeps_contexts {
             changed.find(before, change, after, states, [&mut out.white, &mut out.black]);
@@ -365,17 +370,19 @@ impl Encoder {
         }
     }
 
-    /// [`Encoder::follow`] where a king moves.
+    /// [`Encoder::follow`] where a king moves or is missing.
     #[inline(never)]
     fn follow_king(
         &self,
         before: &PieceBoard,
         after: &PieceBoard,
         change: &BoardChange,
-        states: [&mut DeltaState; 2],
+        [state_before, state_after]: [&mut DeltaState; 2],
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
+        // Until it is found, it is unknown.
+        state_after.clear();
         let kings = KingMove::between(before, after);
         if kings.before.is_none() && kings.after.is_none() {
             out.white.clear();
@@ -384,7 +391,9 @@ impl Encoder {
         let white = self.changed_contexts(kings, Perspective::White);
         let black = self.changed_contexts(kings, Perspective::Black);
         // What is found for the blocks whose contexts change does not count.
-        if white.min(black) < self.own.len() {
+        let fewest = white.min(black);
+        if fewest == 0 || fewest < self.own.len() {
+            let states = [state_before, state_after];
             self.changed().find(before, change, after, states, [&mut out.white, &mut out.black]);
         }
         for (pov, changes) in [(Perspective::White, white), (Perspective::Black, black)] {
@@ -395,8 +404,8 @@ impl Encoder {
         }
     }
 
-    /// The change of a perspective of which a king's move changes the contexts of so many blocks. `delta`: as if they had
-    /// not changed.
+    /// The change of a perspective for which a king's move changes the contexts of some blocks, `changes` of them. Where
+    /// other blocks keep theirs, `delta` has what differs in these.
     #[inline(always)]
     fn follow_changed_contexts(&self, moved: MovedKing<'_>, is_exact: bool, changes: usize, delta: &mut Delta) {
         delta.refresh = true;

@@ -1,30 +1,58 @@
-//! Lists of rows as multisets: a counter for every row says how often it stands in a list.
+//! Lists of rows as multisets: a hash table counts how often each row stands in a list.
 
 use std::cell::RefCell;
 
 use super::code::RowList;
 
 thread_local! {
-    static COUNTS: RefCell<RowCounts> = const { RefCell::new(RowCounts(Vec::new())) };
+    static COUNTS: RefCell<RowCounts> = const { RefCell::new(RowCounts { slots: Vec::new(), epoch: 0 }) };
 }
 
-/// By row; all 0 between calls.
-struct RowCounts(Vec<u32>);
+/// A hash table with open addressing. It is used again from list to list: what an earlier epoch left counts as empty.
+struct RowCounts {
+    /// Twice as many as rows or more, a power of two.
+    slots: Vec<Slot>,
+    epoch: u32,
+}
+
+#[derive(Copy, Clone, Default)]
+struct Slot {
+    row: u32,
+    count: u32,
+    epoch: u32,
+}
 
 impl RowCounts {
-    #[inline(always)]
-    fn of(&mut self, row: u32) -> &mut u32 {
-        let at = row as usize;
-        if at >= self.0.len() {
-            self.grow(at);
+    /// Forgets all counts and makes room for those of so many rows.
+    fn begin(&mut self, rows: usize) {
+        let slots = (2 * rows).next_power_of_two();
+        self.epoch = self.epoch.wrapping_add(1);
+        if self.slots.len() < slots || self.epoch == 0 {
+            let slots = slots.max(self.slots.len());
+            self.slots.clear();
+            self.slots.resize(slots, Slot::default());
+            self.epoch = 1;
         }
-        &mut self.0[at]
     }
 
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, at: usize) {
-        self.0.resize((at + 1).next_power_of_two(), 0);
+    /// The count of a row; 0 at first.
+    #[inline(always)]
+    fn of(&mut self, row: u32) -> &mut u32 {
+        let last = self.slots.len() - 1;
+        // The upper bits of a product with the golden ratio spread neighbouring rows.
+        let mut at = (u64::from(row.wrapping_mul(0x9e37_79b1)) * self.slots.len() as u64 >> 32) as usize;
+        loop {
+            let slot = self.slots[at & last];
+            if slot.epoch != self.epoch {
+                self.slots[at & last] = Slot { row, count: 0, epoch: self.epoch };
+                break;
+            }
+            if slot.row == row {
+                break;
+            }
+            at += 1;
+        }
+        &mut self.slots[at & last].count
     }
 }
 
@@ -39,6 +67,7 @@ pub fn cancel_from(left: &mut RowList, right: &mut RowList, from: [usize; 2]) {
 
 fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
     COUNTS.with_borrow_mut(|counts| {
+        counts.begin(left.len() + right.len() - from[0] - from[1]);
         for row in &left[from[0]..] {
             *counts.of(*row) += 1;
         }
@@ -68,10 +97,8 @@ pub fn dedup_from(rows: &mut RowList, from: usize) {
 
 fn dedup(rows: &mut Vec<u32>, from: usize) {
     COUNTS.with_borrow_mut(|counts| {
+        counts.begin(rows.len() - from);
         keep_from(rows, from, |row| std::mem::replace(counts.of(row), 1) == 0);
-        for row in &rows[from..] {
-            *counts.of(*row) = 0;
-        }
     });
 }
 
@@ -111,6 +138,20 @@ mod tests {
             let mut rows = RowList::from(vec![5, 5, 1, 2, 1, 9, 2, 2, 5]);
             dedup_from(&mut rows, 2);
             assert_eq!(rows, [5, 5, 1, 2, 9, 5]);
+        }
+        // Whatever their hashes.
+        let once: Vec<u32> = (0..5_000).map(|number: u32| number.wrapping_mul(2_654_435_769)).collect();
+        let mut rows = RowList::from([&once[..], &once[..1_000]].concat());
+        dedup_from(&mut rows, 0);
+        assert_eq!(rows, once);
+    }
+
+    #[test]
+    fn counts_are_forgotten() {
+        let mut counts = RowCounts { slots: Vec::new(), epoch: u32::MAX - 1 };
+        for _ in 0..4 {
+            counts.begin(3);
+            assert_eq!([7, u32::MAX, 7].map(|row| std::mem::replace(counts.of(row), 2)), [0, 0, 2]);
         }
     }
 }

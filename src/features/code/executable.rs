@@ -129,12 +129,12 @@ impl Executable {
                     self.interpret(inputs, outputs);
                 }
             }
-            _ => self.run_with_memory(inputs, outputs),
+            _ => self.run_any(inputs, outputs),
         }
     }
 
-    /// Runs any program.
-    fn run_with_memory(&self, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+    /// Runs any program, also one with scratch memory or state.
+    fn run_any(&self, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
         assert!(outputs.kinds() == self.program.lists, "lists of another program");
         let state = self.program.state as usize;
         assert!(inputs.state_before.len() >= state && inputs.state_after.len() >= state, "state of another program");

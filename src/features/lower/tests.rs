@@ -5,7 +5,7 @@ use shakmaty::Position;
 use super::*;
 use crate::chess::castlings::every_castling;
 use crate::chess::{Board, BoardChange, Perspective, PieceBoard, random_game, random_game_from, start_of_each_kind};
-use crate::features::code::{Executable, Inputs, Outputs, RowList};
+use crate::features::code::{Executable, Inputs, Instruction, Outputs, RowList};
 use crate::features::compiled::generator::{self, Limits};
 use crate::features::library;
 use crate::features::reference;
@@ -194,6 +194,19 @@ fn deltas_of_shipped_sets() {
         let set = FeatureSet::resolve(shipped).expect("shipped");
         check_delta(&set, 2);
     }
+}
+
+/// A piece that moves along a line of which its pairs are: nothing is looked for.
+#[test]
+fn pairs_of_lines_ask_first_whether_a_piece_stays_on_one() {
+    for shipped in ["pairs-h", "pairs-v", "pairs-d1", "pairs-d2"] {
+        let set = FeatureSet::resolve(shipped).expect("shipped");
+        let program = delta(&set.blocks().iter().collect::<Vec<&Block>>()).program;
+        assert!(matches!(program.body.last(), Some(Instruction::If { .. })), "{shipped}");
+    }
+    let set = set_of("file(P) * role(Q) for P in pieces, Q in next(P, northeast)", "");
+    let program = delta(&set.blocks().iter().collect::<Vec<&Block>>()).program;
+    assert!(!matches!(program.body.last(), Some(Instruction::If { .. })));
 }
 
 #[test]

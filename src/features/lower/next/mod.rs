@@ -127,7 +127,7 @@ impl Pass<'_, '_> {
 
     fn delta(&mut self, builder: &mut Builder) {
         let geometry = LineGeometry::of(builder, self.lines, self.turn);
-        if self.blocks.iter().all(|block| block.reads_lines_only(self.lines)) {
+        if self.blocks.iter().all(|block| block.reads_lines_only(self.povs)) {
             let stays = stays_on_line(builder, &geometry);
             let moves = builder.xor(stays, 1);
             return builder.if_(moves, |builder| self.find_changes(builder, &geometry));
@@ -206,21 +206,16 @@ fn stays_on_line(builder: &mut Builder, geometry: &LineGeometry) -> Register {
 }
 
 impl<'a, 'b> NextBlock<'a, 'b> {
-    /// Whether pieces of one code have one entry on all squares of a line.
-    fn reads_lines_only(&self, lines: Lines) -> bool {
-        let turns: Vec<usize> =
-            [0, 1].into_iter().flat_map(|pov| self.context.turns(pov, VariableKind::Piece)).collect();
-        let on_line = |table: &[u32]| {
-            let is_alike = |state: usize, turn: usize| {
-                lines.directions().into_iter().all(|direction| {
-                    (0..64).all(|square| {
-                        lines::above(direction, state & 63) >> square & 1 == 0
-                            || table[state ^ turn] == table[(state & !63 | square) ^ turn]
-                    })
-                })
-            };
-            turns.iter().all(|turn| (0..1024).all(|state| is_alike(state, *turn)))
+    /// Whether pieces of one code have one entry on all squares of a line, for all perspectives that are looked at.
+    fn reads_lines_only(&self, povs: [bool; 2]) -> bool {
+        let is_alike = |table: &[u32], turn: usize, state: usize| {
+            let above = lines::above(self.neighbours.seen(turn).0, state & 63);
+            (0..64)
+                .all(|square| above >> square & 1 == 0 || table[state ^ turn] == table[(state & !63 | square) ^ turn])
         };
+        let turns: Vec<usize> =
+            (0..2).filter(|pov| povs[*pov]).flat_map(|pov| self.context.turns(pov, VariableKind::Piece)).collect();
+        let on_line = |table: &[u32]| turns.iter().all(|turn| (0..1024).all(|state| is_alike(table, *turn, state)));
         let terms = self.context.block.terms();
         self.conditions.is_empty()
             && terms.iter().all(|term| self.neighbours.slots.iter().all(|slot| on_line(&term.tables[*slot])))

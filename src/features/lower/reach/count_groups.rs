@@ -12,7 +12,7 @@ pub struct CountGroup {
     pub code: usize,
     pub squares: u64,
     pub reached: Vec<CountedReach>,
-    /// The first element of the state, which has each number.
+    /// The element of the state that has the first number; the others follow.
     pub state: u32,
 }
 
@@ -33,7 +33,7 @@ impl CountGroup {
         before.into_iter().zip(after).map(|(before, after)| [before, after]).collect()
     }
 
-    /// Counts what is reached on a board, and keeps the numbers in the state of the board after.
+    /// Counts what is reached on a board, and writes the numbers into the state that is being made.
     pub fn count(&self, builder: &mut Builder, time: usize, occupied: Register) -> Vec<Register> {
         let numbers: Vec<Register> = self.reached.iter().map(|_| builder.constant(0)).collect();
         builder.scope(|builder| {

@@ -1,7 +1,7 @@
 //! Deltas of blocks without variables whose product has counts: the numbers before and after.
 //!
 //! Counted are pieces, or squares and pieces that pieces reach. The numbers of what is reached are kept with the board. All
-//! are counted anew on the board after: to look which of them may change takes as long.
+//! are counted anew on the board after: finding out which of them may change costs as much.
 
 use crate::features::code::{Binary, BoardTime, Builder, Register};
 use crate::features::lower::conditions::Conditions;
