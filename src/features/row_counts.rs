@@ -5,54 +5,72 @@ use std::cell::RefCell;
 use super::code::RowList;
 
 thread_local! {
-    static COUNTS: RefCell<RowCounts> = const { RefCell::new(RowCounts { slots: Vec::new(), epoch: 0 }) };
+    static COUNTS: RefCell<Memory> = const { RefCell::new(Memory { keys: Vec::new(), counts: Vec::new(), epoch: 0 }) };
 }
 
-/// A hash table with open addressing. It is used again from list to list: what an earlier epoch left counts as empty.
-struct RowCounts {
-    /// Twice as many as rows or more, a power of two.
-    slots: Vec<Slot>,
+/// The memory of a hash table with open addressing, which is used again from list to list.
+struct Memory {
+    /// Epoch and row, 32 bits each. What an earlier epoch left is empty.
+    keys: Vec<u64>,
+    counts: Vec<u32>,
     epoch: u32,
 }
 
-#[derive(Copy, Clone, Default)]
-struct Slot {
-    row: u32,
-    count: u32,
-    epoch: u32,
-}
-
-impl RowCounts {
-    /// Forgets all counts and makes room for those of so many rows.
-    fn begin(&mut self, rows: usize) {
-        let slots = (2 * rows).next_power_of_two();
+impl Memory {
+    /// A table without rows, for so many.
+    fn begin(&mut self, rows: usize) -> RowCounts<'_> {
+        let places = (2 * rows).next_power_of_two().max(2);
         self.epoch = self.epoch.wrapping_add(1);
-        if self.slots.len() < slots || self.epoch == 0 {
-            let slots = slots.max(self.slots.len());
-            self.slots.clear();
-            self.slots.resize(slots, Slot::default());
+        if self.keys.len() < places || self.epoch == 0 {
+            let places = places.max(self.keys.len());
+            self.keys.clear();
+            self.keys.resize(places, 0);
+            self.counts.resize(places, 0);
             self.epoch = 1;
+        }
+        let epoch = u64::from(self.epoch);
+        RowCounts { keys: &mut self.keys[..places], counts: &mut self.counts[..places], epoch }
+    }
+}
+
+/// How often rows stand in a list.
+struct RowCounts<'a> {
+    keys: &'a mut [u64],
+    counts: &'a mut [u32],
+    epoch: u64,
+}
+
+impl RowCounts<'_> {
+    /// A row's place, and whether it had none before.
+    #[inline(always)]
+    fn place(&mut self, row: u32) -> (usize, bool) {
+        let key = self.epoch << 32 | u64::from(row);
+        let last = self.keys.len() - 1;
+        // The upper bits of a product with the golden ratio spread neighbouring rows.
+        let mut at = (u64::from(row.wrapping_mul(0x9e37_79b1)) * self.keys.len() as u64) >> 32;
+        loop {
+            let place = at as usize & last;
+            let found = self.keys[place];
+            if found == key {
+                return (place, false);
+            }
+            if found >> 32 != self.epoch {
+                self.keys[place] = key;
+                return (place, true);
+            }
+            at += 1;
         }
     }
 
     /// The count of a row; 0 at first.
     #[inline(always)]
     fn of(&mut self, row: u32) -> &mut u32 {
-        let last = self.slots.len() - 1;
-        // The upper bits of a product with the golden ratio spread neighbouring rows.
-        let mut at = (u64::from(row.wrapping_mul(0x9e37_79b1)) * self.slots.len() as u64 >> 32) as usize;
-        loop {
-            let slot = self.slots[at & last];
-            if slot.epoch != self.epoch {
-                self.slots[at & last] = Slot { row, count: 0, epoch: self.epoch };
-                break;
-            }
-            if slot.row == row {
-                break;
-            }
-            at += 1;
+        let (place, is_new) = self.place(row);
+        let count = &mut self.counts[place];
+        if is_new {
+            *count = 0;
         }
-        &mut self.slots[at & last].count
+        count
     }
 }
 
@@ -66,8 +84,8 @@ pub fn cancel_from(left: &mut RowList, right: &mut RowList, from: [usize; 2]) {
 }
 
 fn cancel(left: &mut Vec<u32>, right: &mut Vec<u32>, from: [usize; 2]) {
-    COUNTS.with_borrow_mut(|counts| {
-        counts.begin(left.len() + right.len() - from[0] - from[1]);
+    COUNTS.with_borrow_mut(|memory| {
+        let mut counts = memory.begin(left.len() + right.len() - from[0] - from[1]);
         for row in &left[from[0]..] {
             *counts.of(*row) += 1;
         }
@@ -96,9 +114,9 @@ pub fn dedup_from(rows: &mut RowList, from: usize) {
 }
 
 fn dedup(rows: &mut Vec<u32>, from: usize) {
-    COUNTS.with_borrow_mut(|counts| {
-        counts.begin(rows.len() - from);
-        keep_from(rows, from, |row| std::mem::replace(counts.of(row), 1) == 0);
+    COUNTS.with_borrow_mut(|memory| {
+        let mut counts = memory.begin(rows.len() - from);
+        keep_from(rows, from, |row| counts.place(row).1);
     });
 }
 
@@ -148,9 +166,9 @@ mod tests {
 
     #[test]
     fn counts_are_forgotten() {
-        let mut counts = RowCounts { slots: Vec::new(), epoch: u32::MAX - 1 };
+        let mut memory = Memory { keys: Vec::new(), counts: Vec::new(), epoch: u32::MAX - 1 };
         for _ in 0..4 {
-            counts.begin(3);
+            let mut counts = memory.begin(3);
             assert_eq!([7, u32::MAX, 7].map(|row| std::mem::replace(counts.of(row), 2)), [0, 0, 2]);
         }
     }

@@ -38,6 +38,7 @@ pub struct ChangedRows {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "an encoder has one, and looks it up for every move")]
 enum Changed {
     /// A program without state lists exactly what differs.
     Derived(Executable),
