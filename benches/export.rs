@@ -143,7 +143,7 @@ fn compare_generated(moves: &[PlayedMove], input: &[u8]) {
         println!("{number:<20} {} {}", column(0), column(1));
     }
     println!(
-        "{compared} definitions, {left_out} more with too large tables: {} of boards and {} of moves take more than 1.5 \
+        "{compared} definitions, {left_out} more without code below 1 MB: {} of boards and {} of moves take more than 1.5 \
          times as long as exported Rust",
         slower[0], slower[1]
     );

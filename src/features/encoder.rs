@@ -381,7 +381,7 @@ impl Encoder {
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
-        // Until it is found, it is unknown.
+        // Where the change is not looked for, the state of the board after stays unknown.
         state_after.clear();
         let kings = KingMove::between(before, after);
         if kings.before.is_none() && kings.after.is_none() {
