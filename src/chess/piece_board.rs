@@ -28,9 +28,15 @@ pub struct PieceBoard {
     /// White's pieces and Black's.
     by_color: [u64; 2],
     occupied: u64,
+    /// As [`PieceBoard::king_squares`] gives them.
+    kings: u32,
 }
 
 impl PieceBoard {
+    /// Stands for the kings' squares of a board on which not each side has one king. No other board has this bit, so that
+    /// it alone tells whether there are kings.
+    pub(crate) const NO_KINGS: u32 = 1 << 30;
+
     /// The code in the mailbox where no piece stands. It belongs to no piece.
     pub const EMPTY_SQUARE: u8 = 7;
 
@@ -46,7 +52,13 @@ impl PieceBoard {
 
     #[must_use]
     pub const fn empty() -> PieceBoard {
-        PieceBoard { squares: [PieceBoard::EMPTY_SQUARE; 64], by_code: [0; 16], by_color: [0; 2], occupied: 0 }
+        PieceBoard {
+            squares: [PieceBoard::EMPTY_SQUARE; 64],
+            by_code: [0; 16],
+            by_color: [0; 2],
+            occupied: 0,
+            kings: PieceBoard::NO_KINGS,
+        }
     }
 
     #[must_use]
@@ -55,6 +67,7 @@ impl PieceBoard {
         for (square, piece) in board {
             out.put((PieceCode::of(piece).index() << 6) as u16 | square as u16);
         }
+        out.find_kings();
         out
     }
 
@@ -80,6 +93,7 @@ impl PieceBoard {
             by_code.iter().for_each(|squares| *of_color |= squares);
         }
         out.occupied = out.by_color[0] | out.by_color[1];
+        out.find_kings();
         out
     }
 
@@ -119,10 +133,21 @@ impl PieceBoard {
     #[inline(always)]
     #[must_use]
     pub const fn kings(&self) -> Option<[u32; 2]> {
-        match (self.king_of(Color::White), self.king_of(Color::Black)) {
-            (Some(white), Some(black)) => Some([white, black]),
-            _ => None,
-        }
+        if self.has_kings() { Some([self.kings & 63, self.kings >> 8]) } else { None }
+    }
+
+    /// Whether each side has one king.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has_kings(&self) -> bool {
+        self.kings != PieceBoard::NO_KINGS
+    }
+
+    /// The square of White's king in the lowest byte, that of Black's in the next one; [`PieceBoard::NO_KINGS`] unless
+    /// each side has one.
+    #[inline(always)]
+    pub(crate) const fn king_squares(&self) -> u32 {
+        self.kings
     }
 
     /// Makes a change. A piece that it removes takes whatever stands on its square away, and one that it adds replaces
@@ -141,6 +166,16 @@ impl PieceBoard {
                 self.put(state);
             }
         }
+        self.find_kings();
+    }
+
+    /// To be called when pieces were put or cleared.
+    #[inline(always)]
+    fn find_kings(&mut self) {
+        self.kings = match (self.king_of(Color::White), self.king_of(Color::Black)) {
+            (Some(white), Some(black)) => white | black << 8,
+            _ => PieceBoard::NO_KINGS,
+        };
     }
 
     /// Empties a square.
@@ -196,7 +231,9 @@ mod tests {
                     assert_eq!(now.squares()[usize::from(square)], code);
                 }
                 assert_eq!(now.by_color()[0], board.white().0);
-                assert_eq!(now.king_of(Color::Black), board.king_of(Color::Black).map(u32::from));
+                let [white, black] = [Color::White, Color::Black].map(|color| board.king_of(color).map(u32::from));
+                assert_eq!(now.king_of(Color::Black), black);
+                assert_eq!(now.kings(), white.zip(black).map(<[u32; 2]>::from));
                 assert_eq!(PieceBoard::unpacked(&PackedBoard::of(board)), now);
                 let mut after = now;
                 after.apply(&BoardChange::of(mv, position.turn()));
@@ -226,6 +263,7 @@ mod tests {
         );
         board.apply(&change.expect("two pieces of either"));
         assert_eq!((board.squares()[e2], board.squares()[11], board.squares()[13]), (PieceBoard::EMPTY_SQUARE, 5, 5));
+        assert_eq!(board.kings(), None);
         let mut occupied = 0;
         for (square, code) in board.squares().iter().enumerate() {
             for of in 0..16 {

@@ -36,6 +36,14 @@ impl Delta {
         (self.added.len() + self.removed.len()) as u64
     }
 
+    /// Writes only what is to be changed: where little is done besides, stores are what takes time.
+    #[inline(always)]
+    pub(super) fn forget_refresh(&mut self) {
+        if self.refresh {
+            self.refresh = false;
+        }
+    }
+
     #[inline]
     pub(super) fn clear(&mut self) {
         self.added.clear();

@@ -93,21 +93,6 @@ impl KingMove {
     }
 }
 
-/// Whether each side has one king.
-#[inline(always)]
-fn has_kings(board: &PieceBoard) -> bool {
-    let by_code = board.by_code();
-    by_code[5].is_power_of_two() & by_code[13].is_power_of_two()
-}
-
-/// Whether each side has one king, which stands where it stood.
-#[inline(always)]
-fn kings_stay(before: &PieceBoard, after: &PieceBoard) -> bool {
-    let old = before.by_code();
-    let new = after.by_code();
-    has_kings(before) & ((old[5] ^ new[5]) | (old[13] ^ new[13]) == 0)
-}
-
 /// White's and Black's, from the own and the other perspective's.
 #[inline(always)]
 fn in_order<T>(pov: Perspective, own: T, other: T) -> [T; 2] {
@@ -179,8 +164,14 @@ impl Encoder {
     fn changed(&self) -> &ChangedRows {
         match self.changed.get() {
             Some(changed) => changed,
-            None => self.changed.get_or_init(|| self.compile(lower::delta)),
+            None => self.compile_changed(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn compile_changed(&self) -> &ChangedRows {
+        self.changed.get_or_init(|| self.compile(lower::delta))
     }
 
     fn differing(&self) -> &ChangedRows {
@@ -193,8 +184,7 @@ impl Encoder {
 
     /// Bytes of the tables with which boards are encoded and moves followed.
     pub fn table_bytes(&self) -> usize {
-        let programs = self.active().programs().chain(self.changed().programs());
-        programs.map(|program| program.program().table_bytes()).sum()
+        self.active().table_bytes() + self.changed().table_bytes()
     }
 
     /// Clears `out` and writes the active features of a board to it as `pov` sees them, in no order. A board without both
@@ -282,7 +272,7 @@ impl Encoder {
     /// Whether some block's context differs between two boards.
     #[inline]
     pub fn refreshes(&self, before: &PieceBoard, after: &PieceBoard, pov: Perspective) -> bool {
-        if kings_stay(before, after) {
+        if before.has_kings() && before.king_squares() == after.king_squares() {
             return false;
         }
         let kings = KingMove::between(before, after);
@@ -353,20 +343,18 @@ impl Encoder {
         &self,
         [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
-        states: [&mut DeltaState; 2],
+        [state_before, state_after]: [&mut DeltaState; 2],
         is_exact: bool,
         out: &mut ByPerspective<Delta>,
     ) {
         let changed = self.changed();
-        let keeps_contexts = if changed.has_constant_contexts() {
-            has_kings(before) & has_kings(after)
-        } else {
-            kings_stay(before, after)
-        };
-        if keeps_contexts {
+        // Arrays are made where they are given on, so that they do not have to lie in memory before.
+        if changed.keeps_contexts(before, after) {
+            let states = [state_before, state_after];
             changed.find(before, change, after, states, [&mut out.white, &mut out.black]);
         } else {
-            self.follow_king(before, after, change, states, is_exact, out);
+            let states = [state_before, state_after];
+            self.follow_king([before, after], change, states, is_exact, out);
         }
     }
 
@@ -374,8 +362,7 @@ impl Encoder {
     #[inline(never)]
     fn follow_king(
         &self,
-        before: &PieceBoard,
-        after: &PieceBoard,
+        [before, after]: [&PieceBoard; 2],
         change: &BoardChange,
         [state_before, state_after]: [&mut DeltaState; 2],
         is_exact: bool,
@@ -483,6 +470,6 @@ impl Encoder {
     /// Why some of a move's changes are found by the interpreter instead of machine code; `None` if none is.
     #[must_use]
     pub fn obstacle(&self) -> Option<&Obstacle> {
-        self.changed().programs().find_map(Executable::obstacle)
+        self.changed().obstacle()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::chess::{BoardChange, PieceBoard};
 
-use super::code::{Executable, Inputs, Outputs, RowList};
+use super::code::{DirectDelta, Executable, Inputs, Obstacle, Outputs, RowList};
 use super::delta::Delta;
 use super::lower;
 use super::row_counts::{cancel_from, dedup_from};
@@ -34,14 +34,15 @@ impl DeltaState {
 #[derive(Debug)]
 pub struct ChangedRows {
     rows: Changed,
-    has_constant_contexts: bool,
+    /// The bits of [`PieceBoard::king_squares`] that must stay for all contexts to be known to stay.
+    compared_kings: u32,
 }
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "an encoder has one, and looks it up for every move")]
 enum Changed {
-    /// A program without state lists exactly what differs.
-    Derived(Executable),
+    /// Machine code lists exactly what differs.
+    Direct(DirectDelta),
     Composed(Composed),
 }
 
@@ -63,8 +64,14 @@ impl ActiveRows {
         ActiveRows { programs: lower::encoders(blocks).into_iter().map(compiled).collect() }
     }
 
-    pub fn programs(&self) -> impl Iterator<Item = &Executable> {
-        self.programs.iter().map(|(program, _)| program)
+    /// Bytes of the tables of what runs it.
+    pub fn table_bytes(&self) -> usize {
+        self.programs.iter().map(|(program, _)| program.program().table_bytes()).sum()
+    }
+
+    /// Why some of it is found by the interpreter; `None` if nothing is.
+    pub fn obstacle(&self) -> Option<&Obstacle> {
+        self.programs.iter().find_map(|(program, _)| program.obstacle())
     }
 
     /// Appends the active rows of both perspectives.
@@ -90,9 +97,13 @@ impl ChangedRows {
         let compared: Vec<&Block> = compared.into_iter().map(|block| blocks[block]).collect();
         let is_exact = start.is_none() && compared.is_empty() && !may_cancel;
         let derived = (!program.body.is_empty()).then(|| Executable::compile(program));
-        let rows = match derived {
-            Some(derived) if is_exact => Changed::Derived(derived),
-            derived => Changed::Composed(Composed {
+        let direct = match derived {
+            Some(derived) if is_exact => DirectDelta::of(derived).map_err(Some),
+            derived => Err(derived),
+        };
+        let rows = match direct {
+            Ok(direct) => Changed::Direct(direct),
+            Err(derived) => Changed::Composed(Composed {
                 derived,
                 start: start.map(Executable::compile),
                 may_cancel,
@@ -100,22 +111,32 @@ impl ChangedRows {
             }),
         };
         let has_constant_contexts = blocks.iter().all(|block| block.compiled.contexts().is_constant());
-        ChangedRows { rows, has_constant_contexts }
+        ChangedRows { rows, compared_kings: if has_constant_contexts { PieceBoard::NO_KINGS } else { u32::MAX } }
     }
 
-    /// Whether no king's move changes a block's context.
+    /// Whether it is plain that each side has one king on both boards and no block's context changes: no king moves, or no
+    /// context depends on the kings.
     #[inline(always)]
-    pub const fn has_constant_contexts(&self) -> bool {
-        self.has_constant_contexts
+    pub const fn keeps_contexts(&self, before: &PieceBoard, after: &PieceBoard) -> bool {
+        before.has_kings() && (before.king_squares() ^ after.king_squares()) & self.compared_kings == 0
     }
 
-    /// What runs it: the derived change, then the encoders of the compared blocks.
-    pub fn programs(&self) -> impl Iterator<Item = &Executable> {
-        let (derived, compared) = match &self.rows {
-            Changed::Derived(derived) => (Some(derived), None),
-            Changed::Composed(composed) => (composed.derived.as_ref(), composed.compared.as_ref()),
-        };
-        derived.into_iter().chain(compared.into_iter().flat_map(ActiveRows::programs))
+    /// Bytes of the tables of what runs it.
+    pub fn table_bytes(&self) -> usize {
+        match &self.rows {
+            Changed::Direct(direct) => direct.program().table_bytes(),
+            Changed::Composed(Composed { derived, compared, .. }) => {
+                let derived = derived.as_ref().map_or(0, |derived| derived.program().table_bytes());
+                derived + compared.as_ref().map_or(0, ActiveRows::table_bytes)
+            }
+        }
+    }
+
+    /// Why some of it is found by the interpreter; `None` if nothing is.
+    pub fn obstacle(&self) -> Option<&Obstacle> {
+        let Changed::Composed(Composed { derived, compared, .. }) = &self.rows else { return None };
+        let derived = derived.as_ref().and_then(Executable::obstacle);
+        derived.or_else(|| compared.as_ref().and_then(ActiveRows::obstacle))
     }
 
     /// Replaces the changes of both perspectives.
@@ -125,17 +146,18 @@ impl ChangedRows {
         before: &PieceBoard,
         change: &BoardChange,
         after: &PieceBoard,
-        states: [&mut DeltaState; 2],
+        [state_before, state_after]: [&mut DeltaState; 2],
         [white, black]: [&mut Delta; 2],
     ) {
         match &self.rows {
-            Changed::Derived(derived) => {
-                white.refresh = false;
-                black.refresh = false;
-                let inputs = Inputs { before, after, change, state_before: &[], state_after: &mut [] };
-                derived.run(inputs, Outputs::Changed([white, black]));
+            Changed::Direct(direct) => {
+                white.forget_refresh();
+                black.forget_refresh();
+                direct.run(before, change, after, [white, black]);
             }
-            Changed::Composed(composed) => composed.find(before, change, after, states, [white, black]),
+            Changed::Composed(composed) => {
+                composed.find(before, change, after, [state_before, state_after], [white, black]);
+            }
         }
     }
 }

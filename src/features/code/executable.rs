@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::form::Program;
 use super::interpreter::Interpreter;
-use super::machine::MachineCode;
+use super::machine::{DirectCode, MachineCode};
 use super::row_list::RowList;
 use crate::chess::{BoardChange, PieceBoard};
 use crate::features::delta::Delta;
@@ -77,6 +77,14 @@ pub struct Executable {
     machine_code: Result<MachineCode, Obstacle>,
 }
 
+/// Machine code of a delta without state and scratch memory, for any boards: nothing is left to ask before it runs.
+#[derive(Debug)]
+pub struct DirectDelta {
+    /// Owns the tables.
+    program: Program,
+    code: DirectCode,
+}
+
 /// Memory that a thread uses again from run to run.
 #[derive(Default)]
 struct ThreadMemory {
@@ -121,28 +129,26 @@ impl Executable {
     /// # Panics
     /// If there are more or fewer kinds of lists than the program's, or less state.
     #[inline(always)]
-    pub fn run(&self, inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
-        // What is given away is given by value, so that neither inputs nor outputs have to lie in memory before.
-        match &self.machine_code {
-            Ok(code) if code.is_bare_with(outputs.kinds()) => {
-                if !code.run_bare(&inputs, &mut outputs) {
-                    self.interpret(inputs, outputs);
-                }
-            }
-            _ => self.run_any(inputs, outputs),
-        }
-    }
-
-    /// Runs any program, also one with scratch memory or state.
-    fn run_any(&self, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+    pub fn run(&self, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
         assert!(outputs.kinds() == self.program.lists, "lists of another program");
         let state = self.program.state as usize;
         assert!(inputs.state_before.len() >= state && inputs.state_after.len() >= state, "state of another program");
-        let Ok(code) = &self.machine_code else { return self.interpret(inputs, outputs) };
-        let ran = match self.program.scratch as usize {
-            0 => code.run(&mut inputs, &mut [], &mut outputs),
-            bytes => MEMORY.with_borrow_mut(|memory| code.run(&mut inputs, memory.scratch(bytes), &mut outputs)),
-        };
+        // What is given away is given by value, so that neither inputs nor outputs have to lie in memory before.
+        match &self.machine_code {
+            Ok(code) if self.program.scratch == 0 => {
+                if !code.run(&mut inputs, &mut [], &mut outputs) {
+                    self.interpret(inputs, outputs);
+                }
+            }
+            Ok(code) => self.run_with_scratch(code, inputs, outputs),
+            Err(_) => self.interpret(inputs, outputs),
+        }
+    }
+
+    #[inline(never)]
+    fn run_with_scratch(&self, code: &MachineCode, mut inputs: Inputs<'_>, mut outputs: Outputs<'_>) {
+        let bytes = self.program.scratch as usize;
+        let ran = MEMORY.with_borrow_mut(|memory| code.run(&mut inputs, memory.scratch(bytes), &mut outputs));
         if !ran {
             self.interpret(inputs, outputs);
         }
@@ -171,6 +177,31 @@ impl Executable {
         debug_assert!(scratch.iter().all(|byte| *byte == 0), "a program left its scratch memory in use");
         memory.registers = registers;
         MEMORY.set(memory);
+    }
+}
+
+impl DirectDelta {
+    /// `Err` gives an executable back that is interpreted, is not a delta's, uses other memory or may refuse boards.
+    #[allow(clippy::result_large_err, reason = "made once a set")]
+    pub fn of(executable: Executable) -> Result<DirectDelta, Executable> {
+        let Executable { program, machine_code } = executable;
+        let machine_code = match machine_code.map(MachineCode::direct) {
+            Ok(Ok(code)) => return Ok(DirectDelta { program, code }),
+            Ok(Err(code)) => Ok(code),
+            Err(obstacle) => Err(obstacle),
+        };
+        Err(Executable { program, machine_code })
+    }
+
+    #[must_use]
+    pub const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Replaces the rows of both perspectives; `refresh` stays as it is.
+    #[inline(always)]
+    pub fn run(&self, before: &PieceBoard, change: &BoardChange, after: &PieceBoard, deltas: [&mut Delta; 2]) {
+        self.code.run(before, change, after, deltas);
     }
 }
 

@@ -183,6 +183,16 @@ pub enum Instruction {
     },
 }
 
+/// Whether White's list and Black's of a kind grow together.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Paired {
+    /// Some rows are emitted into one of them alone.
+    Separate,
+    /// No loop emits rows.
+    Straight,
+    InLoops,
+}
+
 /// Code with all it refers to.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -227,32 +237,35 @@ impl Program {
         count(&self.body)
     }
 
-    /// Most rows that a list can get whatever the board: `None` where loops emit rows.
+    /// Most rows that a list can get whatever the board: `None` where these are more than 128, or where a
+    /// [`Instruction::ForRange`] emits.
     #[must_use]
     pub fn rows_on_any_board(&self) -> Option<u32> {
-        fn count(body: &Body, rows: &mut [u32]) -> Option<()> {
+        const MOST: u32 = 128;
+        /// `times`: how often the body runs at most. `rows`: by kind and perspective.
+        fn count(body: &Body, times: u32, rows: &mut [[u32; 2]]) -> Option<()> {
             for instruction in body {
                 match instruction {
-                    Instruction::Emit { list, .. } => rows[usize::from(*list)] += 1,
-                    Instruction::If { body, otherwise, .. } => {
-                        count(body, rows)?;
-                        count(otherwise, rows)?;
-                    }
-                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => {
-                        let before = rows.to_vec();
-                        count(body, rows)?;
-                        if rows != before {
-                            return None;
+                    Instruction::Emit { list, rows: emitted, .. } => {
+                        let of_kind = &mut rows[usize::from(*list)];
+                        for (rows, _) in of_kind.iter_mut().zip(emitted).filter(|(_, emitted)| emitted.is_some()) {
+                            *rows = rows.checked_add(times).filter(|rows| *rows <= MOST)?;
                         }
                     }
+                    Instruction::If { body, otherwise, .. } => {
+                        count(body, times, rows)?;
+                        count(otherwise, times, rows)?;
+                    }
+                    Instruction::ForBits { body, .. } => count(body, times.saturating_mul(64), rows)?,
+                    Instruction::ForRange { body, .. } => count(body, u32::MAX, rows)?,
                     _ => {}
                 }
             }
             Some(())
         }
-        let mut rows = vec![0; usize::from(self.lists)];
-        count(&self.body, &mut rows)?;
-        Some(rows.into_iter().max().unwrap_or(0))
+        let mut rows = vec![[0; 2]; usize::from(self.lists)];
+        count(&self.body, 1, &mut rows)?;
+        Some(rows.into_iter().flatten().max().unwrap_or(0))
     }
 
     /// The memories that are read or written.
@@ -278,26 +291,48 @@ impl Program {
         found
     }
 
-    /// By kind: whether every row of a list of White's comes with a row of Black's.
+    /// By kind of list: which instruction of the body is the last that emits into it, itself or in its bodies.
     #[must_use]
-    pub fn paired(&self) -> Vec<bool> {
-        fn visit(body: &Body, paired: &mut [bool]) {
+    pub fn last_emits(&self) -> Vec<Option<usize>> {
+        fn emits(instruction: &Instruction, kind: usize) -> bool {
+            let any = |body: &Body| body.iter().any(|instruction| emits(instruction, kind));
+            match instruction {
+                Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => any(body),
+                Instruction::If { body, otherwise, .. } => any(body) || any(otherwise),
+                Instruction::Emit { list, .. } => usize::from(*list) == kind,
+                _ => false,
+            }
+        }
+        let last = |kind| self.body.iter().rposition(|instruction| emits(instruction, kind));
+        (0..usize::from(self.lists)).map(last).collect()
+    }
+
+    /// By kind: whether every row of a list of White's comes with a row of Black's, and whether loops emit them.
+    #[must_use]
+    pub fn paired(&self) -> Vec<Paired> {
+        fn visit(body: &Body, is_loop: bool, paired: &mut [Paired]) {
             for instruction in body {
                 match instruction {
-                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => visit(body, paired),
+                    Instruction::ForBits { body, .. } | Instruction::ForRange { body, .. } => visit(body, true, paired),
                     Instruction::If { body, otherwise, .. } => {
-                        visit(body, paired);
-                        visit(otherwise, paired);
+                        visit(body, is_loop, paired);
+                        visit(otherwise, is_loop, paired);
                     }
                     Instruction::Emit { list, rows, .. } => {
-                        paired[usize::from(*list)] &= rows.iter().all(Option::is_some);
+                        let of = &mut paired[usize::from(*list)];
+                        *of = match (*of, rows) {
+                            (Paired::Separate, _) | (_, [None, _] | [_, None]) => Paired::Separate,
+                            (Paired::InLoops, _) => Paired::InLoops,
+                            (Paired::Straight, _) if is_loop => Paired::InLoops,
+                            (Paired::Straight, _) => Paired::Straight,
+                        };
                     }
                     _ => {}
                 }
             }
         }
-        let mut paired = vec![true; usize::from(self.lists)];
-        visit(&self.body, &mut paired);
+        let mut paired = vec![Paired::Straight; usize::from(self.lists)];
+        visit(&self.body, false, &mut paired);
         paired
     }
 }

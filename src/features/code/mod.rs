@@ -18,7 +18,7 @@ mod row_list;
 mod source;
 
 pub use builder::Builder;
-pub use executable::{Executable, Inputs, Obstacle, Outputs};
+pub use executable::{DirectDelta, Executable, Inputs, Obstacle, Outputs};
 pub use form::{Binary, BoardTime, Memory, Operand, Program, Register, Slider, Table, Unary};
 #[cfg(test)]
 pub use form::{BoardField, Instruction};

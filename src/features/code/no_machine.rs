@@ -2,6 +2,8 @@
 
 use super::executable::{Inputs, Obstacle, Outputs};
 use super::form::Program;
+use crate::chess::{BoardChange, PieceBoard};
+use crate::features::delta::Delta;
 
 #[derive(Debug)]
 pub(super) enum MachineCode {}
@@ -11,15 +13,20 @@ impl MachineCode {
         Err(Obstacle::Build)
     }
 
-    pub(super) fn is_bare_with(&self, _: u8) -> bool {
-        match *self {}
-    }
-
-    pub(super) fn run_bare(&self, _: &Inputs<'_>, _: &mut Outputs<'_>) -> bool {
-        match *self {}
+    pub(super) fn direct(self) -> Result<DirectCode, MachineCode> {
+        match self {}
     }
 
     pub(super) fn run(&self, _: &mut Inputs<'_>, _: &mut [u8], _: &mut Outputs<'_>) -> bool {
+        match *self {}
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum DirectCode {}
+
+impl DirectCode {
+    pub(super) fn run(&self, _: &PieceBoard, _: &BoardChange, _: &PieceBoard, _: [&mut Delta; 2]) {
         match *self {}
     }
 }

@@ -45,10 +45,16 @@ impl RowList {
         RowVec { vec: take(self).into(), list: self }
     }
 
+    /// Whether there is room for so many rows in all.
+    #[inline(always)]
+    pub(super) const fn has_room(&self, rows: usize) -> bool {
+        self.capacity >= rows
+    }
+
     /// Makes room for so many rows in all.
     #[inline(always)]
     pub(super) fn make_room(&mut self, rows: usize) {
-        if self.capacity < rows {
+        if !self.has_room(rows) {
             self.grow(rows);
         }
     }

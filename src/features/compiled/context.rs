@@ -101,6 +101,14 @@ impl ContextTable {
         self.ids.is_empty()
     }
 
+    /// Whether placements of one context have the own king on one square.
+    pub fn fix_own_king(&self) -> bool {
+        let enemies = if self.enemy { 64 } else { 1 };
+        let mut squares = HashMap::new();
+        let mut by_own = self.ids.chunks(enemies).enumerate();
+        !self.ids.is_empty() && by_own.all(|(own, ids)| ids.iter().all(|id| *squares.entry(*id).or_insert(own) == own))
+    }
+
     pub fn reads_enemy(&self) -> bool {
         self.enemy
     }

@@ -45,14 +45,23 @@ enum Members {
     },
 }
 
+/// As its perspective sees it.
+const OWN_KING_CODE: usize = 5;
+
 /// Bitboards of a class by code.
 type CodeMasks = [u64; 16];
 
-/// Whether no two states of a variable of pieces share an entry.
-pub fn are_distinct(table: &[u32]) -> bool {
-    let mut entries: Vec<u32> = table.iter().copied().filter(|entry| *entry != NONE).collect();
-    entries.sort_unstable();
-    entries.windows(2).all(|pair| pair[0] != pair[1])
+/// Whether no two pieces that are compared share an entry of a table. `own_king_stays`: they are those of one board, or of
+/// two that have the own king on the same square, so that no other piece is on its square.
+pub fn are_distinct(table: &[u32], own_king_stays: bool) -> bool {
+    let is_own_king = |state: usize| state >> 6 == OWN_KING_CODE;
+    let of = |kings: bool| {
+        let states = (0..table.len()).filter(move |state| (own_king_stays && is_own_king(*state)) == kings);
+        states.filter(|state| table[*state] != NONE)
+    };
+    let mut owners = HashMap::new();
+    of(false).all(|state| owners.insert(table[state], state).is_none())
+        && of(true).all(|state| owners.insert(table[state], state).is_none_or(|other| other & 63 == state & 63))
 }
 
 impl Classes {

@@ -36,7 +36,7 @@ struct Partners {
 struct PairBits {
     /// By state, for one half of the board after the other: the pairs that the state belongs to.
     of_state: Memory,
-    /// By pair, for one half after the other: both squares, both codes and the row, in 8, 8, 8, 8 and 32 bits.
+    /// By pair, for one half after the other: the row, both squares and both codes, in 32, 8, 8, 8 and 8 bits.
     pairs: Memory,
     /// Of either half.
     count: u64,
@@ -206,18 +206,17 @@ impl Partners {
             let emit = |builder: &mut Builder, number: Register| {
                 let at = first.map_or(number, |first| builder.add(first, number));
                 let pair = builder.load(bits.pairs, at);
-                let there = [0, 8].map(|shift| {
-                    let square = if shift == 0 { pair } else { builder.shift_right(pair, shift) };
+                let there = [32, 40].map(|shift| {
+                    let square = builder.shift_right(pair, shift);
                     let square = builder.and(square, 63);
                     builder.code_on(time, square)
                 });
                 let second = builder.shift_left(there[1], 8);
                 let there = builder.or(there[0], second);
-                let expected = builder.shift_right(pair, 16);
-                let expected = builder.and(expected, 0xffff);
+                let expected = builder.shift_right(pair, 48);
                 let is_there = builder.equal(there, expected);
-                let row = builder.shift_right(pair, 32);
-                builder.emit_one(list, pov, row, Some(is_there));
+                // Lists take the lower half.
+                builder.emit_one(list, pov, pair, Some(is_there));
             };
             if states.is_empty() {
                 let count = builder.constant(bits.count);
@@ -327,7 +326,8 @@ impl PairBits {
                         of_state[half * STATES + state as usize] |= 1 << number;
                     }
                     let squares = one & 63 | (other & 63) << 8;
-                    pairs.push(squares | one >> 6 << 16 | other >> 6 << 24 | u64::from(*row) << 32);
+                    let codes = one >> 6 | other >> 6 << 8;
+                    pairs.push(u64::from(*row) | squares << 32 | codes << 48);
                 }
             }
             let [of_state, pairs] = [of_state, pairs].map(|of| builder.bitboards(of));

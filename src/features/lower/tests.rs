@@ -166,6 +166,11 @@ fn deltas_of_pieces() {
     check_followed("square(P) * color(P, own) for P in pieces if role(P) == pawn");
     check_followed("file(P) * role(P) for P in pieces if file(P) >= file(K) and abs(rank(E) - rank(P)) < 3");
     check_followed("rank(K) * file(E) * file(P) * role(P) for P in pieces if rank(K) < rank(E)");
+    // The kings share their rows.
+    let kings = "(role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces";
+    check_followed(&format!("square(K) * {kings}"));
+    check_followed(&format!("rank(K) * {kings}"));
+    check_followed(&format!("square(K) * {kings} if rank(P) >= rank(K)"));
     check_followed("(file(K) - file(P)) * role(P) for P in pieces if color(P) == own");
 }
 

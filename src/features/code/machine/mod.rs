@@ -7,7 +7,8 @@
 mod translation;
 
 use std::ffi::c_void;
-use std::sync::Mutex;
+use std::mem::ManuallyDrop;
+use std::sync::{Mutex, PoisonError};
 
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AbiParam, UserFuncName};
@@ -18,7 +19,9 @@ use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 
 use super::executable::{Inputs, Obstacle, Outputs};
 use super::form::Program;
+use super::row_list::RowList;
 use crate::chess::{BoardChange, PieceBoard};
+use crate::features::delta::Delta;
 use translation::Translation;
 
 /// Pieces on a board up to which [`Program::capacity`] holds.
@@ -32,30 +35,53 @@ struct CallMemory {
     scratch: *mut u8,
 }
 
-/// Both perspectives' lists come last: each a [`RowList`] of an encoder, a [`Delta`] of a delta. Gives [`REFUSED`], before
-/// anything was written, where a board has too many pieces; else 0.
-type Function = unsafe extern "C" fn(
+/// Both boards, the change, White's and Black's lists: a [`RowList`] of an encoder, a [`Delta`] of a delta.
+type Function =
+    unsafe extern "C" fn(*const PieceBoard, *const PieceBoard, *const BoardChange, *mut c_void, *mut c_void);
+
+/// Of programs that use state or scratch memory, or have no bound for the rows on any board. Gives [`REFUSED`], before
+/// anything was written, where there is no such bound and a board has more than 32 pieces; else 0.
+type RefusingFunction = unsafe extern "C" fn(
     *const PieceBoard,
     *const PieceBoard,
     *const BoardChange,
+    *mut c_void,
+    *mut c_void,
     *const CallMemory,
-    *mut c_void,
-    *mut c_void,
 ) -> u64;
 
 const REFUSED: u64 = 1;
 
+#[derive(Debug)]
 pub(super) struct MachineCode {
-    function: Function,
-    /// Rows for which each list has room when the function is called. One that is not emitted after all may be written
-    /// behind a full list.
-    room: usize,
-    /// The kinds of lists of a program without state and scratch memory.
-    bare_kinds: Option<u8>,
-    bytes: usize,
-    /// Owns the memory that `function` points into; taken when it is freed.
-    module: Mutex<Option<JITModule>>,
+    function: AnyFunction,
+    /// Whether it is a delta's.
+    is_delta: bool,
+    room: Room,
+    memory: CodeMemory,
 }
+
+#[derive(Copy, Clone, Debug)]
+enum AnyFunction {
+    Simple(Function),
+    Refusing(RefusingFunction),
+}
+
+/// The rows for which each list has room when a function is called. One that is not emitted after all may be written
+/// behind a full list.
+#[derive(Copy, Clone, Debug)]
+struct Room(usize);
+
+/// Code of a delta that refuses no board.
+#[derive(Debug)]
+pub(super) struct DirectCode {
+    function: Function,
+    room: Room,
+    _memory: CodeMemory,
+}
+
+/// Owns the memory that functions point into.
+struct CodeMemory(Mutex<ManuallyDrop<JITModule>>);
 
 impl MachineCode {
     /// Instructions of a program beyond which it is left to the interpreter: 1,400 take about 25 ms to compile, 13,000
@@ -74,100 +100,125 @@ impl MachineCode {
         if instructions > MachineCode::MOST_INSTRUCTIONS {
             return Err(Obstacle::Length { instructions, most: MachineCode::MOST_INSTRUCTIONS });
         }
-        let mut module = new_module()?;
-        let made = define(&mut module, program);
-        // Made before an error is given on, so that the memory is freed in any case.
-        let room = rows as usize + 1;
-        let bare_kinds = (program.scratch == 0 && program.state == 0).then_some(program.lists);
-        let mut code = MachineCode { function: unmade, room, bare_kinds, bytes: 0, module: Mutex::new(Some(module)) };
-        let (id, bytes) = made?;
-        if let Some(module) = code.module.get_mut().ok().and_then(Option::as_mut) {
-            module.finalize_definitions().map_err(|error| Obstacle::Memory(format!("{error:?}")))?;
-            let address = module.get_finalized_function(id);
-            // SAFETY: the function was defined with this signature, in the platform's calling convention.
-            code.function = unsafe { std::mem::transmute::<*const u8, Function>(address) };
-            code.bytes = bytes;
-        }
-        Ok(code)
+        let mut memory = CodeMemory(Mutex::new(ManuallyDrop::new(new_module()?)));
+        let module = memory.module();
+        let id = define(module, program)?;
+        module.finalize_definitions().map_err(|error| Obstacle::Memory(format!("{error:?}")))?;
+        let address = module.get_finalized_function(id);
+        // SAFETY: the function was defined with this signature, in the platform's calling convention.
+        let function = unsafe {
+            if is_simple(program) {
+                AnyFunction::Simple(std::mem::transmute::<*const u8, Function>(address))
+            } else {
+                AnyFunction::Refusing(std::mem::transmute::<*const u8, RefusingFunction>(address))
+            }
+        };
+        Ok(MachineCode { function, is_delta: program.lists == 2, room: Room(rows as usize + 1), memory })
     }
 
-    /// Runs the program that it was made of; `false`, with nothing done, if a board has more than 32 pieces. The states
-    /// have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero, and the lists are those
+    /// Runs the program that it was made of; `false`, with nothing done, if it refuses the boards. The states have at least [`Program::state`] elements, `scratch` [`Program::scratch`] bytes, all zero, and the lists are those
     /// of the program.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run(&self, inputs: &mut Inputs<'_>, scratch: &mut [u8], outputs: &mut Outputs<'_>) -> bool {
-        let memory = CallMemory {
-            state_before: inputs.state_before.as_ptr(),
-            state_after: inputs.state_after.as_mut_ptr(),
-            scratch: scratch.as_mut_ptr(),
-        };
-        self.call(inputs, &memory, outputs)
-    }
-
-    /// Whether the program has these kinds of lists, no state and no scratch memory.
-    #[inline(always)]
-    pub(super) fn is_bare_with(&self, kinds: u8) -> bool {
-        self.bare_kinds == Some(kinds)
-    }
-
-    /// [`MachineCode::run`] of a program without state and scratch memory.
-    #[inline(always)]
-    pub(super) fn run_bare(&self, inputs: &Inputs<'_>, outputs: &mut Outputs<'_>) -> bool {
-        self.call(inputs, std::ptr::null(), outputs)
-    }
-
-    /// `memory` may be null for a program that uses none of it.
-    #[inline(always)]
-    fn call(&self, inputs: &Inputs<'_>, memory: *const CallMemory, outputs: &mut Outputs<'_>) -> bool {
-        let [white, black]: [*mut c_void; 2] = match outputs {
+        let [white, black] = match outputs {
             Outputs::None => [std::ptr::null_mut(); 2],
-            Outputs::Active([white, black]) => {
-                for list in [&mut **white, &mut **black] {
-                    list.make_room(list.len() + self.room);
-                }
-                [std::ptr::from_mut(*white).cast(), std::ptr::from_mut(*black).cast()]
-            }
-            Outputs::Changed([white, black]) => {
-                for list in [&mut white.added, &mut white.removed, &mut black.added, &mut black.removed] {
-                    list.make_room(self.room);
-                }
-                [std::ptr::from_mut(*white).cast(), std::ptr::from_mut(*black).cast()]
-            }
+            Outputs::Active([white, black]) => self.room.in_lists([&mut **white, &mut **black]),
+            Outputs::Changed([white, black]) => self.room.in_deltas([&mut **white, &mut **black]),
         };
+        let Inputs { before, after, change, .. } = *inputs;
         // SAFETY: all arguments live through the call. The code reads and writes what the program says: programs are
         // written by the lowering, which keeps their indices inside of tables, boards, states and scratch and emits at
         // most `capacity` rows for boards of at most 32 pieces; where more pieces might give more rows, the code refuses
         // others. It moves each list's end behind rows that it has written.
-        let answer = unsafe { (self.function)(inputs.before, inputs.after, inputs.change, memory, white, black) };
-        answer != REFUSED
+        unsafe {
+            match self.function {
+                AnyFunction::Simple(function) => {
+                    function(before, after, change, white, black);
+                    true
+                }
+                AnyFunction::Refusing(function) => {
+                    let memory = CallMemory {
+                        state_before: inputs.state_before.as_ptr(),
+                        state_after: inputs.state_after.as_mut_ptr(),
+                        scratch: scratch.as_mut_ptr(),
+                    };
+                    function(before, after, change, white, black, &raw const memory) != REFUSED
+                }
+            }
+        }
     }
-}
 
-impl std::fmt::Debug for MachineCode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MachineCode").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
-
-impl Drop for MachineCode {
-    fn drop(&mut self) {
-        if let Some(module) = self.module.get_mut().ok().and_then(Option::take) {
-            // SAFETY: nobody runs the code any more, since `run` borrows its owner, and nobody else has its address.
-            unsafe { module.free_memory() };
+    /// `Err` where the code is not a delta's, or uses other memory, or may refuse boards.
+    #[allow(clippy::result_large_err, reason = "made once a set")]
+    pub(super) fn direct(self) -> Result<DirectCode, MachineCode> {
+        match self.function {
+            AnyFunction::Simple(function) if self.is_delta => {
+                Ok(DirectCode { function, room: self.room, _memory: self.memory })
+            }
+            _ => Err(self),
         }
     }
 }
 
-/// Stands in while there is no code: refuses every board.
-extern "C" fn unmade(
-    _: *const PieceBoard,
-    _: *const PieceBoard,
-    _: *const BoardChange,
-    _: *const CallMemory,
-    _: *mut c_void,
-    _: *mut c_void,
-) -> u64 {
-    REFUSED
+impl DirectCode {
+    /// Replaces the rows of both perspectives.
+    #[inline(always)]
+    pub(super) fn run(&self, before: &PieceBoard, change: &BoardChange, after: &PieceBoard, deltas: [&mut Delta; 2]) {
+        let [white, black] = self.room.in_deltas(deltas);
+        // SAFETY: as for all code.
+        unsafe { (self.function)(before, after, change, white, black) };
+    }
+}
+
+impl Room {
+    /// Makes room behind the rows of lists.
+    #[inline(always)]
+    fn in_lists(self, lists: [&mut RowList; 2]) -> [*mut c_void; 2] {
+        lists.map(|list| {
+            list.make_room(list.len() + self.0);
+            std::ptr::from_mut(list).cast()
+        })
+    }
+
+    /// Makes room in lists whose rows are replaced.
+    #[inline(always)]
+    fn in_deltas(self, [white, black]: [&mut Delta; 2]) -> [*mut c_void; 2] {
+        let lists = [&mut white.added, &mut white.removed, &mut black.added, &mut black.removed];
+        if lists.iter().any(|list| !list.has_room(self.0)) {
+            self.grow(lists);
+        }
+        [std::ptr::from_mut(white).cast(), std::ptr::from_mut(black).cast()]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(self, lists: [&mut RowList; 4]) {
+        lists.into_iter().for_each(|list| list.make_room(self.0));
+    }
+}
+
+/// Whether a program's function is a [`Function`].
+fn is_simple(program: &Program) -> bool {
+    program.state == 0 && program.scratch == 0 && program.rows_on_any_board().is_some()
+}
+
+impl CodeMemory {
+    fn module(&mut self) -> &mut JITModule {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for CodeMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeMemory").finish_non_exhaustive()
+    }
+}
+
+impl Drop for CodeMemory {
+    fn drop(&mut self) {
+        // SAFETY: nobody runs the code any more, since that borrows its owner, and nobody else has its address.
+        unsafe { ManuallyDrop::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)).free_memory() };
+    }
 }
 
 fn new_module() -> Result<JITModule, Obstacle> {
@@ -191,14 +242,16 @@ fn new_module() -> Result<JITModule, Obstacle> {
     Ok(JITModule::new(JITBuilder::with_isa(isa, default_libcall_names())))
 }
 
-/// Writes the program's function; gives its number and its length.
-fn define(module: &mut JITModule, program: &Program) -> Result<(FuncId, usize), Obstacle> {
+/// Writes the program's function; gives its number.
+fn define(module: &mut JITModule, program: &Program) -> Result<FuncId, Obstacle> {
     let mut context = module.make_context();
     let mut builder_context = FunctionBuilderContext::new();
-    for _ in 0..6 {
-        context.func.signature.params.push(AbiParam::new(I64));
+    let signature = &mut context.func.signature;
+    let parameters = if is_simple(program) { 5 } else { 6 };
+    signature.params.resize(parameters, AbiParam::new(I64));
+    if !is_simple(program) {
+        signature.returns.push(AbiParam::new(I64));
     }
-    context.func.signature.returns.push(AbiParam::new(I64));
     let id = module
         .declare_function("program", Linkage::Local, &context.func.signature)
         .map_err(|error| Obstacle::Compiler(error.to_string()))?;
@@ -207,6 +260,5 @@ fn define(module: &mut JITModule, program: &Program) -> Result<(FuncId, usize), 
     Translation::begin(&mut builder, program).function();
     builder.finalize(module.target_config());
     module.define_function(id, &mut context).map_err(|error| Obstacle::Compiler(format!("{error:?}")))?;
-    let bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-    Ok((id, bytes))
+    Ok(id)
 }

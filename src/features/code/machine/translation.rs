@@ -7,22 +7,25 @@ use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
-use super::{CallMemory, MOST_PIECES, REFUSED};
+use super::{CallMemory, MOST_PIECES, REFUSED, is_simple};
 use crate::chess::PieceBoard;
 use crate::features::Delta;
 use crate::features::code::form::{
-    Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Program, Register, Slider, Table, Unary, Width,
+    Binary, BoardField, BoardTime, Body, Instruction, Memory, Operand, Paired, Program, Register, Slider, Table, Unary,
+    Width,
 };
 use crate::features::code::magics::{Magic, magics};
 use crate::features::code::row_list::RowList;
 
-/// The next row's address in the lists of a kind.
+/// Where the next rows go in White's and Black's lists of a kind.
 #[derive(Copy, Clone)]
-struct List {
-    /// White's list, or that of the only perspective.
-    next: [Variable; 2],
-    /// Where both lists grow together, White's alone is followed, and this is the distance from it to Black's.
-    distance: Option<Value>,
+enum Lists {
+    /// Each list's next row's address.
+    Each([Variable; 2]),
+    /// That of White's, and the distance from it to Black's: few registers.
+    Distant(Variable, Value),
+    /// Where the run's first rows go, and the number of rows in either since: few instructions.
+    Counted([Value; 2], Variable),
 }
 
 pub(super) struct Translation<'a, 'b> {
@@ -36,7 +39,7 @@ pub(super) struct Translation<'a, 'b> {
     state_before: Value,
     state_after: Value,
     scratch: Value,
-    lists: Vec<List>,
+    lists: Vec<Lists>,
 }
 
 /// Memory that is written during a call.
@@ -49,9 +52,12 @@ impl<'a, 'b> Translation<'a, 'b> {
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
         builder.seal_block(entry);
-        let [before, after, change, memory, white, black] =
-            [0, 1, 2, 3, 4, 5].map(|number| builder.block_params(entry)[number]);
-        let mut field = |offset: usize| builder.ins().load(I64, READ_ONLY.with_can_move(), memory, offset as i32);
+        let [before, after, change, white, black] = [0, 1, 2, 3, 4].map(|number| builder.block_params(entry)[number]);
+        let memory = builder.block_params(entry).get(5).copied();
+        let mut field = |offset: usize| match memory {
+            Some(memory) => builder.ins().load(I64, READ_ONLY.with_can_move(), memory, offset as i32),
+            None => builder.ins().iconst(I64, 0),
+        };
         let state_before = field(offset_of!(CallMemory, state_before));
         let state_after = field(offset_of!(CallMemory, state_after));
         let scratch = field(offset_of!(CallMemory, scratch));
@@ -76,29 +82,60 @@ impl<'a, 'b> Translation<'a, 'b> {
                 let offset = self.list_offset(kind) + field;
                 self.builder.ins().load(I64, flags, output, offset as i32)
             });
-            let next = ends.map(|end| {
-                let next = self.builder.declare_var(I64);
-                self.builder.def_var(next, end);
-                next
-            });
-            let distance = paired.then(|| self.builder.ins().isub(ends[1], ends[0]));
-            self.lists.push(List { next, distance });
-        }
-        self.body(&self.program.body);
-        for kind in 0..self.lists.len() {
-            let List { next, distance } = self.lists[kind];
-            let white = self.builder.use_var(next[0]);
-            let black = match distance {
-                Some(distance) => self.builder.ins().iadd(white, distance),
-                None => self.builder.use_var(next[1]),
+            let lists = match paired {
+                Paired::Separate => Lists::Each(ends.map(|end| self.variable(end))),
+                Paired::InLoops => Lists::Distant(self.variable(ends[0]), self.builder.ins().isub(ends[1], ends[0])),
+                Paired::Straight => {
+                    let none = self.builder.ins().iconst(I64, 0);
+                    Lists::Counted(ends, self.variable(none))
+                }
             };
-            let offset = self.list_offset(kind) + RowList::END_OFFSET;
-            for (end, output) in [white, black].into_iter().zip(self.outputs) {
-                self.builder.ins().store(WRITTEN, end, output, offset as i32);
+            self.lists.push(lists);
+        }
+        // The end of a list is stored as soon as it is known, so that fewer values are kept at a time.
+        let last = self.program.last_emits();
+        let never = last.iter().enumerate().filter(|(_, last)| last.is_none());
+        never.for_each(|(kind, _)| self.end_list(kind));
+        for (number, instruction) in self.program.body.iter().enumerate() {
+            self.instruction(instruction);
+            let ended = last.iter().enumerate().filter(|(_, last)| **last == Some(number));
+            ended.for_each(|(kind, _)| self.end_list(kind));
+        }
+        if is_simple(self.program) {
+            self.builder.ins().return_(&[]);
+        } else {
+            let done = self.builder.ins().iconst(I64, 0);
+            self.builder.ins().return_(&[done]);
+        }
+    }
+
+    fn variable(&mut self, value: Value) -> Variable {
+        let variable = self.builder.declare_var(I64);
+        self.builder.def_var(variable, value);
+        variable
+    }
+
+    /// The addresses of the next row of White's and Black's.
+    fn ends(&mut self, lists: Lists) -> [Value; 2] {
+        match lists {
+            Lists::Each(next) => next.map(|next| self.builder.use_var(next)),
+            Lists::Distant(white, distance) => {
+                let white = self.builder.use_var(white);
+                [white, self.builder.ins().iadd(white, distance)]
+            }
+            Lists::Counted(starts, rows) => {
+                let rows = self.builder.use_var(rows);
+                let bytes = self.builder.ins().ishl_imm_u(rows, 2);
+                starts.map(|start| self.builder.ins().iadd(start, bytes))
             }
         }
-        let done = self.builder.ins().iconst(I64, 0);
-        self.builder.ins().return_(&[done]);
+    }
+
+    fn end_list(&mut self, kind: usize) {
+        let offset = self.list_offset(kind) + RowList::END_OFFSET;
+        for (end, output) in self.ends(self.lists[kind]).into_iter().zip(self.outputs) {
+            self.builder.ins().store(WRITTEN, end, output, offset as i32);
+        }
     }
 
     /// Where a perspective's list of a kind is: an encoder has one, a delta those of a [`Delta`].
@@ -363,28 +400,35 @@ impl<'a, 'b> Translation<'a, 'b> {
     }
 
     fn emit(&mut self, kind: usize, rows: [Option<Register>; 2], condition: Option<Register>) {
-        let condition = condition.map(|condition| self.read(condition));
-        let List { next, distance } = self.lists[kind];
-        for (perspective, row) in rows.into_iter().enumerate() {
+        let lists = self.lists[kind];
+        let ends = self.ends(lists);
+        for (row, end) in rows.into_iter().zip(ends) {
             let Some(row) = row else { continue };
             let row = self.read(row);
-            let own = if distance.is_some() { next[0] } else { next[perspective] };
-            let end = self.builder.use_var(own);
-            let place = match distance {
-                Some(distance) if perspective == 1 => self.builder.ins().iadd(end, distance),
-                _ => end,
-            };
-            self.builder.ins().istore32(WRITTEN, row, place, 0);
-            // Both lists grow by Black's row, the second.
-            if distance.is_none() || perspective == 1 {
-                let end = match condition {
-                    Some(condition) => {
-                        let bytes = self.builder.ins().ishl_imm_u(condition, 2);
-                        self.builder.ins().iadd(end, bytes)
+            self.builder.ins().istore32(WRITTEN, row, end, 0);
+        }
+        let more = match condition {
+            Some(condition) => self.read(condition),
+            None => self.builder.ins().iconst(I64, 1),
+        };
+        let bytes = self.builder.ins().ishl_imm_u(more, 2);
+        match lists {
+            Lists::Each(next) => {
+                for (perspective, next) in next.into_iter().enumerate() {
+                    if rows[perspective].is_some() {
+                        let end = self.builder.ins().iadd(ends[perspective], bytes);
+                        self.builder.def_var(next, end);
                     }
-                    None => self.builder.ins().iadd_imm_s(end, size_of::<u32>() as i64),
-                };
-                self.builder.def_var(own, end);
+                }
+            }
+            Lists::Distant(white, _) => {
+                let end = self.builder.ins().iadd(ends[0], bytes);
+                self.builder.def_var(white, end);
+            }
+            Lists::Counted(_, count) => {
+                let before = self.builder.use_var(count);
+                let after = self.builder.ins().iadd(before, more);
+                self.builder.def_var(count, after);
             }
         }
     }

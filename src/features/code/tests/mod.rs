@@ -9,7 +9,7 @@ use shakmaty::{Bitboard, Square};
 pub(super) use random_program::random_program;
 
 use super::interpreter::attacked;
-use super::{Builder, Executable, Inputs, Obstacle, Operand, Outputs, Program, RowList, Slider};
+use super::{Builder, DirectDelta, Executable, Inputs, Obstacle, Operand, Outputs, Program, RowList, Slider};
 use crate::chess::{BoardChange, PieceBoard, random_game};
 use crate::features::Delta;
 use crate::units::Seed;
@@ -74,6 +74,7 @@ pub(super) fn outcome(executable: &Executable, case: &Case) -> Outcome {
 #[cfg(feature = "jit")]
 fn machine_code_equals_the_interpreter() {
     let mut rows = 0;
+    let mut direct = 0;
     for number in 0..400 {
         let mut rng = Seed(1).stream("random programs", number);
         let length = rng.random_range(1..200);
@@ -88,8 +89,23 @@ fn machine_code_equals_the_interpreter() {
             assert_eq!(outcome(&compiled, &case), expected, "program {number}, again");
             rows += expected.lists.iter().flatten().map(Vec::len).sum::<usize>();
         }
+        let Ok(code) = DirectDelta::of(compiled) else { continue };
+        direct += 1;
+        for case in random_cases(8, number) {
+            // One with rows of before, one without room.
+            let mut white = Delta { added: vec![77].into(), removed: vec![77; 9].into(), refresh: false };
+            let mut black = Delta::default();
+            code.run(&case.boards[0], &case.change, &case.boards[1], [&mut white, &mut black]);
+            let lists = [[white.added, black.added], [white.removed, black.removed]];
+            assert_eq!(
+                lists.map(|lists| lists.map(Vec::from)).to_vec(),
+                outcome(&interpreted, &case).lists,
+                "{number}"
+            );
+        }
     }
     assert!(rows > 80_000, "{rows}");
+    assert!(direct > 20, "{direct}");
 }
 
 /// A program that emits both halves of what a slider attacks among the squares of its state.
@@ -125,27 +141,39 @@ fn sliders_attack_what_they_should() {
 
 /// Emits the squares of all pieces.
 fn pieces() -> Program {
+    pieces_listed(1)
+}
+
+/// Emits the squares of all pieces so often. Three times 64 squares are more than machine code has room for on any board.
+fn pieces_listed(times: u32) -> Program {
     let mut builder = Builder::default();
     let occupied = builder.occupied(super::BoardTime::Before);
-    builder.for_bits(occupied, |builder, square| builder.emit(Program::ACTIVE, [square; 2], None));
-    builder.finish(1, 32)
+    for _ in 0..times {
+        builder.for_bits(occupied, |builder, square| builder.emit(Program::ACTIVE, [square; 2], None));
+    }
+    builder.finish(1, 32 * times)
 }
 
 #[test]
-fn boards_of_more_than_32_pieces_are_interpreted() {
-    let executable = Executable::compile(pieces());
-    let mut board = shakmaty::Board::default();
-    for occupied in [32, 33, 64] {
-        for square in Square::ALL.into_iter().filter(|square| board.piece_at(*square).is_none()).collect::<Vec<_>>() {
-            if board.occupied().count() < occupied {
-                board.set_piece_at(square, shakmaty::Role::Pawn.of(shakmaty::Color::White));
+fn boards_of_more_than_32_pieces_have_all_their_rows() {
+    for (times, rows_on_any_board) in [(1, Some(64)), (2, Some(128)), (3, None)] {
+        assert_eq!(pieces_listed(times).rows_on_any_board(), rows_on_any_board);
+        let executable = Executable::compile(pieces_listed(times));
+        let mut board = shakmaty::Board::default();
+        for occupied in [32, 33, 64] {
+            let empty = Square::ALL.into_iter().filter(|square| board.piece_at(*square).is_none()).collect::<Vec<_>>();
+            for square in empty {
+                if board.occupied().count() < occupied {
+                    board.set_piece_at(square, shakmaty::Role::Pawn.of(shakmaty::Color::White));
+                }
             }
+            let board = PieceBoard::of(&board);
+            let [mut white, mut black] = <[RowList; 2]>::default();
+            executable.run(Inputs::of(&board), Outputs::Active([&mut white, &mut black]));
+            let squares: Vec<u32> = Bitboard(board.occupied()).into_iter().map(u32::from).collect();
+            let squares = squares.repeat(times as usize);
+            assert_eq!([white, black].map(Vec::from), [squares.clone(), squares]);
         }
-        let board = PieceBoard::of(&board);
-        let [mut white, mut black] = <[RowList; 2]>::default();
-        executable.run(Inputs::of(&board), Outputs::Active([&mut white, &mut black]));
-        let squares: Vec<u32> = Bitboard(board.occupied()).into_iter().map(u32::from).collect();
-        assert_eq!([white, black].map(Vec::from), [squares.clone(), squares]);
     }
 }
 
@@ -159,7 +187,7 @@ fn says_why_programs_are_interpreted() {
 #[test]
 #[cfg(feature = "jit")]
 fn programs_of_long_lists_are_interpreted() {
-    let executable = Executable::compile(Program { capacity: u32::MAX, ..pieces() });
+    let executable = Executable::compile(Program { capacity: u32::MAX, ..pieces_listed(3) });
     assert!(matches!(executable.obstacle(), Some(Obstacle::Capacity { rows: u32::MAX, .. })));
 }
 

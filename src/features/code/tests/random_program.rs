@@ -53,9 +53,18 @@ struct Generator<'a> {
 /// A program of about this many instructions.
 pub fn random_program(rng: &mut ChaCha8Rng, length: usize) -> Program {
     let mut builder = Builder::default();
-    builder.scratch(SCRATCH);
-    builder.state(STATE);
-    let sources = sources(&mut builder, rng);
+    // Without memory of its own.
+    let is_bare: bool = rng.random();
+    if !is_bare {
+        builder.scratch(SCRATCH);
+        builder.state(STATE);
+    }
+    let mut sources = sources(&mut builder, rng);
+    let mut targets = vec![(Memory::Scratch, u64::from(SCRATCH)), (Memory::StateAfter, u64::from(STATE))];
+    if is_bare {
+        sources.retain(|(memory, _)| ![Memory::Scratch, Memory::StateBefore].contains(memory));
+        targets.clear();
+    }
     let lists = rng.random_range(1..=2);
     let paired = (0..lists).map(|_| rng.random()).collect();
     let first = builder.constant(rng.random());
@@ -64,7 +73,7 @@ pub fn random_program(rng: &mut ChaCha8Rng, length: usize) -> Program {
         readable: vec![first],
         writable: vec![first],
         sources,
-        targets: vec![(Memory::Scratch, u64::from(SCRATCH)), (Memory::StateAfter, u64::from(STATE))],
+        targets,
         lists,
         paired,
         depth: 0,
@@ -73,9 +82,11 @@ pub fn random_program(rng: &mut ChaCha8Rng, length: usize) -> Program {
     };
     generator.body(&mut builder, length);
     let rows = generator.rows as u32;
-    let bytes = builder.constant(u64::from(SCRATCH));
-    let zero = builder.constant(0);
-    builder.for_range(bytes, |builder, byte| builder.store(Memory::Scratch, byte, zero));
+    if !is_bare {
+        let bytes = builder.constant(u64::from(SCRATCH));
+        let zero = builder.constant(0);
+        builder.for_range(bytes, |builder, byte| builder.store(Memory::Scratch, byte, zero));
+    }
     builder.finish(lists, rows)
 }
 
@@ -186,7 +197,7 @@ impl Generator<'_> {
                 let (memory, index) = self.element(builder, &sources);
                 builder.load(memory, index)
             }
-            6 => {
+            6 if !self.targets.is_empty() => {
                 let targets = self.targets.clone();
                 let (memory, index) = self.element(builder, &targets);
                 builder.store(memory, index, self.any());

@@ -283,6 +283,23 @@ fn placements_with_equal_rows_share_a_context() {
 }
 
 #[test]
+fn contexts_fix_the_own_king_where_no_two_squares_share_one() {
+    let definitions = [
+        ("half-ka-v2-hm", true),
+        ("square(K) * role(P) for P in pieces", true),
+        ("square(K) * file(E) * role(P) for P in pieces", true),
+        ("chess768", false),
+        ("chess768-mirrored", false),
+        ("chess768-kb16-hm", false),
+        ("file(K) * square(E) * role(P) for P in pieces", false),
+    ];
+    for (definition, fixes) in definitions {
+        let set = FeatureSet::resolve(definition).expect("a set");
+        assert_eq!(set.blocks()[0].compiled.contexts().fix_own_king(), fixes, "{definition}");
+    }
+}
+
+#[test]
 fn conditions_with_counts_distinguish_counted_squares() {
     check("file(P) for P in pieces if count(1 for Q in pieces if file(Q) == file(P) and role(Q) == pawn) == 0", 1);
     check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) == 2", 8);

@@ -60,7 +60,7 @@ pub fn derives(context: &Context<'_>) -> bool {
 
 /// Whether every pair has a row of its own.
 fn is_distinct(context: &Context<'_>, neighbours: Neighbours) -> bool {
-    let is_distinct = |slot: usize| context.block.terms().iter().all(|term| are_distinct(&term.tables[slot]));
+    let is_distinct = |slot: usize| context.block.terms().iter().all(|term| are_distinct(&term.tables[slot], false));
     neighbours.slots.into_iter().all(is_distinct)
 }
 

@@ -9,8 +9,9 @@ use crate::features::lower::context::Context;
 /// whether a row may be listed as removed and as added.
 pub fn king_move(builder: &mut Builder, contexts: [&[Context<'_>]; 2], pov: usize) -> bool {
     let povs = [pov == 0, pov == 1];
+    // Pieces of one board are compared; between the boards, [`Inverse`] tells the pieces of a row apart by their codes.
     let [mut before, mut after] = contexts.map(|contexts| {
-        contexts.iter().map(|context| PieceBlock::of(builder, context, povs)).collect::<Vec<PieceBlock<'_, '_>>>()
+        contexts.iter().map(|context| PieceBlock::of(builder, context, povs, true)).collect::<Vec<PieceBlock<'_, '_>>>()
     });
     if before.iter().all(|block| block.terms.is_empty()) {
         return false;

@@ -14,6 +14,8 @@ use super::rows::{Bound, Rows, is_complete};
 use super::values::Values;
 pub use king_move::king_move;
 
+const NO_PIECE: u64 = BoardChange::NO_PIECE as u64;
+
 /// The terms of a block of pieces, with what their deltas need.
 struct PieceBlock<'a, 'b> {
     context: &'b Context<'a>,
@@ -34,7 +36,7 @@ struct PieceTerm {
 
 /// How pieces of one row are told apart.
 enum Sharing {
-    /// Every piece on every square has a row of its own.
+    /// No two of the pieces that are compared share a row.
     Distinct,
     /// A row counts once: it changes if no piece of its class is on the other board.
     Once(Classes),
@@ -74,7 +76,7 @@ pub fn derives(context: &Context<'_>) -> bool {
     let [BinderSpec { source: SourceSpec::Pieces, slot, .. }] = spec.binders[..] else { return false };
     let has_counts = context.block.terms().iter().any(|term| !term.counts.is_empty()) || !spec.guards.is_empty();
     let terms = context.block.terms();
-    let is_distinct = terms.iter().all(|term| are_distinct(&term.tables[slot]));
+    let is_distinct = terms.iter().all(|term| are_distinct(&term.tables[slot], false));
     let of_one_king = |condition: &&ConditionSpec| condition.slots().len() == 2;
     let is_tested = spec.multiplicity == Multiplicity::Bag || context.joint_conditions().iter().all(of_one_king);
     !has_counts && (is_distinct || is_tested) && terms.len() <= super::MOST_TERMS
@@ -84,7 +86,8 @@ pub fn derives(context: &Context<'_>) -> bool {
 pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let mut blocks = Vec::new();
     for context in contexts {
-        blocks.push(PieceBlock::of(builder, context, [true; 2]));
+        let own_king_stays = context.block.contexts().fix_own_king();
+        blocks.push(PieceBlock::of(builder, context, [true; 2], own_king_stays));
     }
     let terms: usize = blocks.iter().map(|block| block.terms.len()).sum();
     if terms == 0 {
@@ -99,23 +102,30 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let branches = has(is_once) && !has(is_each);
     let mut found = FoundRows::default();
     for (list, other) in [(Program::REMOVED, BoardTime::After), (Program::ADDED, BoardTime::Before)] {
-        let states =
-            [0, 1].map(|position| builder.load(Memory::Change, 2 * u64::from(list == Program::ADDED) + position));
-        let exist = states.map(|state| builder.not_equal(state, u64::from(BoardChange::NO_PIECE)));
-        let mut write = |builder: &mut Builder, position: usize| {
-            let exists = if branches { None } else { Some(exist[position]) };
-            let piece = ChangedPiece { state: states[position], exists, list, other, position };
+        let first = 2 * u64::from(list == Program::ADDED);
+        let load = |builder: &mut Builder, position: usize| builder.load(Memory::Change, first + position as u64);
+        let mut write = |builder: &mut Builder, position: usize, state: Register, exists: Option<Register>| {
+            let piece = ChangedPiece { state, exists, list, other, position };
             piece.write(builder, &mut blocks, &partners, &mut found);
         };
         if branches {
             // There is no second piece without a first one.
-            builder.if_(exist[0], |builder| {
-                write(builder, 0);
-                builder.if_(exist[1], |builder| write(builder, 1));
+            let state = load(builder, 0);
+            let exists = builder.not_equal(state, NO_PIECE);
+            builder.if_(exists, |builder| {
+                write(builder, 0, state, None);
+                let state = load(builder, 1);
+                let exists = builder.not_equal(state, NO_PIECE);
+                builder.if_(exists, |builder| write(builder, 1, state, None));
             });
         } else {
-            write(builder, 0);
-            write(builder, 1);
+            for position in 0..2 {
+                let state = load(builder, position);
+                // The sign of the difference takes fewer instructions than a comparison's 1 or 0.
+                let below = builder.binary(Binary::Subtract, state, NO_PIECE);
+                let exists = builder.shift_right(below, 63);
+                write(builder, position, state, Some(exists));
+            }
         }
     }
     let sharings = blocks.iter().flat_map(|block| &block.terms).map(|term| &term.sharing);
@@ -130,7 +140,7 @@ pub fn delta(builder: &mut Builder, contexts: &[&Context<'_>]) {
 pub fn encode(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let mut blocks = Vec::new();
     for context in contexts {
-        blocks.push(PieceBlock::of(builder, context, [true; 2]));
+        blocks.push(PieceBlock::of(builder, context, [true; 2], true));
     }
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
@@ -161,7 +171,8 @@ fn for_pieces(builder: &mut Builder, time: BoardTime, body: &mut dyn FnMut(&mut 
 pub fn difference(builder: &mut Builder, contexts: &[&Context<'_>]) {
     let mut blocks = Vec::new();
     for context in contexts {
-        blocks.push(PieceBlock::of(builder, context, [true; 2]));
+        let own_king_stays = context.block.contexts().fix_own_king();
+        blocks.push(PieceBlock::of(builder, context, [true; 2], own_king_stays));
     }
     if blocks.iter().all(|block| block.terms.is_empty()) {
         return;
@@ -231,7 +242,13 @@ impl ChangedPiece {
 }
 
 impl<'a, 'b> PieceBlock<'a, 'b> {
-    fn of(builder: &mut Builder, context: &'b Context<'a>, povs: [bool; 2]) -> PieceBlock<'a, 'b> {
+    /// `own_king_stays`: as in [`are_distinct`].
+    fn of(
+        builder: &mut Builder,
+        context: &'b Context<'a>,
+        povs: [bool; 2],
+        own_king_stays: bool,
+    ) -> PieceBlock<'a, 'b> {
         let slot = context.spec.binders[0].slot;
         let conditions = context.joint_conditions();
         let mut values = Values::default();
@@ -240,7 +257,7 @@ impl<'a, 'b> PieceBlock<'a, 'b> {
         for (number, term) in context.block.terms().iter().enumerate() {
             let table = &term.tables[slot];
             let sharing = match context.spec.multiplicity {
-                _ if are_distinct(table) => Sharing::Distinct,
+                _ if are_distinct(table, own_king_stays) => Sharing::Distinct,
                 Multiplicity::Bag => Sharing::Each,
                 Multiplicity::Set => {
                     let allowed = AllowedSquares::of(builder, context, slot, &conditions);
